@@ -1,0 +1,745 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Frames on the wire against RFC 6581: vectors, every prefix, every flipped
+ * header bit, round trips. What is expected comes from the vectors and from
+ * read_by_the_book(), which is written from the text, not from the parser.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include <rdma/iw_mpa.h>
+
+#include "iw_mpa_vectors.h"
+
+#define UNTOUCHED	0xa5
+#define RANDOM_FRAMES	5000
+#define RANDOM_WORDS	100000
+#define SEED		6581
+
+/* What one call of the parser gives */
+struct reading {
+	enum iw_mpa_parse result;
+	size_t need;
+	struct iw_mpa_frame frame;
+};
+
+/* Not by value: a copy may lose the padding that assert_untouched() sees */
+static void parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
+		  struct reading *got)
+{
+	memset(got, UNTOUCHED, sizeof(*got));
+	got->result = iw_mpa_frame_parse(kind, IW_MPA_RFC6581, buf, len,
+					 &got->frame, &got->need);
+}
+
+static bool has_frame(enum iw_mpa_parse result)
+{
+	return result == IW_MPA_FRAME_COMPLETE ||
+	       result == IW_MPA_FRAME_TRAILING;
+}
+
+static bool has_need(enum iw_mpa_parse result)
+{
+	return has_frame(result) || result == IW_MPA_FRAME_NEED_MORE;
+}
+
+static enum iw_mpa_kind other(enum iw_mpa_kind kind)
+{
+	return kind == IW_MPA_REQUEST ? IW_MPA_REPLY : IW_MPA_REQUEST;
+}
+
+static bool same_enh(const struct iw_mpa_enh *a, const struct iw_mpa_enh *b)
+{
+	return a->ird == b->ird && a->ord == b->ord && a->rtr == b->rtr &&
+	       a->p2p == b->p2p;
+}
+
+static void assert_untouched(struct kunit *test, const struct reading *got)
+{
+	KUNIT_ASSERT_NULL_MSG(test, memchr_inv(&got->frame, UNTOUCHED,
+					       sizeof(got->frame)),
+			      "result %d wrote to the frame", got->result);
+}
+
+static void assert_frame(struct kunit *test, const struct iw_mpa_frame *want,
+			 const struct iw_mpa_frame *got)
+{
+	KUNIT_ASSERT_EQ(test, want->kind, got->kind);
+	KUNIT_ASSERT_EQ(test, want->rev, got->rev);
+	KUNIT_ASSERT_EQ(test, want->markers, got->markers);
+	KUNIT_ASSERT_EQ(test, want->crc, got->crc);
+	KUNIT_ASSERT_EQ(test, want->reject, got->reject);
+	KUNIT_ASSERT_EQ(test, want->enhanced, got->enhanced);
+	KUNIT_ASSERT_EQ(test, want->block_missing, got->block_missing);
+	KUNIT_ASSERT_TRUE(test, same_enh(&want->enh, &got->enh));
+	KUNIT_ASSERT_EQ(test, want->pdata_len, got->pdata_len);
+	if (want->pdata_len)
+		KUNIT_ASSERT_PTR_EQ(test, want->pdata, got->pdata);
+}
+
+/* A copy of the vector that ends where its memory ends, for KASAN */
+static u8 *vector_at_the_edge(struct kunit *test, const struct iw_mpa_vector *v)
+{
+	u8 *buf = kunit_kmalloc(test, iw_mpa_vector_len(v), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	iw_mpa_vector_bytes(v, buf);
+	return buf;
+}
+
+static void vector_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	strscpy(desc, v->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(vector, iw_mpa_vectors, vector_desc);
+
+/* ---------------------------------------------------------------- vectors */
+
+static void vector_means_what_the_matrix_says(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	u8 *buf = vector_at_the_edge(test, v);
+	struct reading got;
+	struct iw_mpa_frame want = {
+		.kind = v->kind,
+		.rev = v->rev,
+		.markers = v->markers,
+		.crc = v->crc,
+		.reject = v->reject,
+		.enhanced = v->enhanced,
+		.block_missing = v->block_missing,
+		.enh = v->enh,
+		.pdata_len = v->ulp_len,
+		.pdata = buf + IW_MPA_HDR_LEN +
+			 (v->enhanced ? IW_MPA_ENH_LEN : 0),
+	};
+
+	parse(v->kind, buf, iw_mpa_vector_len(v), &got);
+	KUNIT_ASSERT_EQ(test, v->result, got.result);
+	if (!has_frame(v->result)) {
+		assert_untouched(test, &got);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, iw_mpa_vector_len(v), got.need);
+	assert_frame(test, &want, &got.frame);
+	if (v->ulp)
+		KUNIT_EXPECT_EQ(test, 0, memcmp(v->ulp, got.frame.pdata,
+						v->ulp_len));
+}
+
+static void prefix_asks_for_the_rest_or_fails_at_once(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	size_t whole = iw_mpa_vector_len(v);
+	u8 *all = vector_at_the_edge(test, v);
+	struct reading got;
+	size_t len;
+	u8 *buf;
+
+	for (len = 0; len < whole; len++) {
+		/* exactly @len bytes, so that KASAN sees a byte too many */
+		buf = kmemdup(all, len, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, buf);
+		parse(v->kind, buf, len, &got);
+		kfree(buf);
+
+		assert_untouched(test, &got);
+		if (len >= IW_MPA_HDR_LEN && !has_frame(v->result)) {
+			KUNIT_ASSERT_EQ(test, v->result, got.result);
+			continue;
+		}
+		KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_NEED_MORE, got.result);
+		KUNIT_ASSERT_EQ_MSG(test, got.need,
+				    len < IW_MPA_HDR_LEN ? IW_MPA_HDR_LEN :
+							   whole,
+				    "after %zu bytes", len);
+	}
+}
+
+static void vector_is_not_of_the_other_kind(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	u8 *buf = vector_at_the_edge(test, v);
+	struct reading got;
+	size_t len;
+
+	/* "MPA ID Req Frame", "MPA ID Rep Frame": byte 9 tells (SEC-07) */
+	for (len = 0; len <= iw_mpa_vector_len(v); len++) {
+		parse(other(v->kind), buf, len, &got);
+		KUNIT_ASSERT_EQ_MSG(test, got.result,
+				    len < 10 ? IW_MPA_FRAME_NEED_MORE :
+					       IW_MPA_FRAME_BAD_KEY,
+				    "after %zu bytes", len);
+		assert_untouched(test, &got);
+	}
+}
+
+static void bytes_behind_the_frame_are_trailing(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	size_t len = iw_mpa_vector_len(v);
+	struct reading exact, more;
+	size_t extra;
+	u8 *buf;
+
+	if (!has_frame(v->result))
+		kunit_skip(test, "not a valid frame");
+	buf = kunit_kzalloc(test, len + 100, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	iw_mpa_vector_bytes(v, buf);
+
+	parse(v->kind, buf, len, &exact);
+	for (extra = 1; extra <= 100; extra++) {
+		parse(v->kind, buf, len + extra, &more);
+		KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_TRAILING, more.result);
+		KUNIT_ASSERT_EQ(test, len, more.need);
+		assert_frame(test, &exact.frame, &more.frame);
+	}
+}
+
+static void vector_is_rebuilt_byte_by_byte(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	int len = iw_mpa_vector_len(v);
+	u8 *buf = vector_at_the_edge(test, v);
+	u8 *again = kunit_kmalloc(test, len, GFP_KERNEL);
+	struct reading got;
+
+	if (!v->canonical)
+		kunit_skip(test, "no conforming sender produces this");
+	KUNIT_ASSERT_NOT_NULL(test, again);
+	parse(v->kind, buf, len, &got);
+	KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_COMPLETE, got.result);
+	KUNIT_EXPECT_EQ(test, len, iw_mpa_frame_build(&got.frame,
+						      IW_MPA_RFC6581, again,
+						      len));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(buf, again, len));
+	KUNIT_EXPECT_EQ(test, -EMSGSIZE,
+			iw_mpa_frame_build(&got.frame, IW_MPA_RFC6581, again,
+					   len - 1));
+}
+
+/* ---------------------------------------------------- headers, by the book */
+
+static const u8 book_key[][IW_MPA_KEY_LEN + 1] = {
+	[IW_MPA_REQUEST] = "MPA ID Req Frame",
+	[IW_MPA_REPLY] = "MPA ID Rep Frame",
+};
+
+static void book_word(const u8 *b, struct iw_mpa_enh *enh)
+{
+	enh->ird = (b[0] & 0x3f) * 256 + b[1];
+	enh->ord = (b[2] & 0x3f) * 256 + b[3];
+	enh->p2p = b[0] >= 0x80;
+	enh->rtr = 0;
+	if (!enh->p2p)
+		return;			/* RTR-05 */
+	if (b[0] & 0x40)
+		enh->rtr |= IW_MPA_RTR_SEND;
+	if (b[2] & 0x80)
+		enh->rtr |= IW_MPA_RTR_WRITE;
+	if (b[2] & 0x40)
+		enh->rtr |= IW_MPA_RTR_READ;
+}
+
+/* What a header calls for: an error, or NEED_MORE with the frame's length */
+static enum iw_mpa_parse book_header(enum iw_mpa_kind kind, const u8 *b,
+				     size_t *need)
+{
+	size_t pd_length = b[18] * 256 + b[19];
+	bool reject = kind == IW_MPA_REPLY && (b[16] & 0x20);
+
+	if (b[17] > 2)
+		return IW_MPA_FRAME_BAD_REV;
+	if (pd_length > 512)
+		return IW_MPA_FRAME_PDATA_TOO_LONG;
+	if ((b[16] & 0x10) && b[17] == 2 && pd_length < 4 && !reject)
+		return IW_MPA_FRAME_BLOCK_MISSING;
+	*need = 20 + pd_length;
+	return IW_MPA_FRAME_NEED_MORE;
+}
+
+static void book_fields(enum iw_mpa_kind kind, const u8 *b,
+			struct iw_mpa_frame *f)
+{
+	bool s = (b[16] & 0x10) && b[17] == 2;
+
+	memset(f, 0, sizeof(*f));
+	f->kind = kind;
+	f->rev = b[17];
+	f->markers = b[16] & 0x80;
+	f->crc = b[16] & 0x40;
+	f->reject = kind == IW_MPA_REPLY && (b[16] & 0x20);
+	f->pdata_len = b[18] * 256 + b[19];
+	f->pdata = b + 20;
+	if (s && f->pdata_len < 4) {
+		f->block_missing = true;
+		f->pdata_len = 0;
+	} else if (s) {
+		f->enhanced = true;
+		book_word(b + 20, &f->enh);
+		f->pdata_len -= 4;
+		f->pdata += 4;
+	}
+}
+
+static struct reading read_by_the_book(enum iw_mpa_kind kind, const u8 *b,
+				       size_t len)
+{
+	struct reading r = { .result = IW_MPA_FRAME_NEED_MORE, .need = 20 };
+
+	if (memcmp(b, book_key[kind], min_t(size_t, len, 16)))
+		r.result = IW_MPA_FRAME_BAD_KEY;
+	else if (len >= 20)
+		r.result = book_header(kind, b, &r.need);
+	if (r.result != IW_MPA_FRAME_NEED_MORE || len < r.need)
+		return r;
+	r.result = len == r.need ? IW_MPA_FRAME_COMPLETE :
+				   IW_MPA_FRAME_TRAILING;
+	book_fields(kind, b, &r.frame);
+	return r;
+}
+
+static void assert_the_book(struct kunit *test, enum iw_mpa_kind kind,
+			    const u8 *buf, size_t len)
+{
+	struct reading want = read_by_the_book(kind, buf, len);
+	struct reading got;
+
+	parse(kind, buf, len, &got);
+	KUNIT_ASSERT_EQ_MSG(test, want.result, got.result,
+			    "%zu bytes, flags %02x rev %u length %02x%02x", len,
+			    buf[16], buf[17], buf[18], buf[19]);
+	if (has_need(want.result))
+		KUNIT_ASSERT_EQ(test, want.need, got.need);
+	if (has_frame(want.result))
+		assert_frame(test, &want.frame, &got.frame);
+	else
+		assert_untouched(test, &got);
+}
+
+static void every_flipped_header_bit_is_read_by_the_book(struct kunit *test)
+{
+	const struct iw_mpa_vector *v = test->param_value;
+	size_t len = iw_mpa_vector_len(v);
+	u8 *buf = vector_at_the_edge(test, v);
+	size_t bit;
+
+	for (bit = 0; bit < IW_MPA_HDR_LEN * 8; bit++) {
+		buf[bit / 8] ^= BIT(bit % 8);
+		assert_the_book(test, v->kind, buf, len);
+		assert_the_book(test, v->kind, buf, IW_MPA_HDR_LEN);
+		buf[bit / 8] ^= BIT(bit % 8);
+	}
+}
+
+static void every_flag_rev_and_length_is_read_by_the_book(struct kunit *test)
+{
+	static const u16 lengths[] = {
+		0, 1, 2, 3, 4, 5, 255, 256, 508, 511, 512, 513, 516, 1024,
+		0x7fff, 0x8000, 0xff00, 0xffff,
+	};
+	static const u8 revs[] = { 0, 1, 2, 3, 4, 0x80, 0x82, 0xff };
+	u8 *buf = kunit_kzalloc(test, IW_MPA_FRAME_MAX, GFP_KERNEL);
+	unsigned int kind, flags, r, l;
+
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	for (kind = IW_MPA_REQUEST; kind <= IW_MPA_REPLY; kind++) {
+		memcpy(buf, book_key[kind], IW_MPA_KEY_LEN);
+		for (flags = 0; flags < 256; flags++) {
+			for (r = 0; r < ARRAY_SIZE(revs); r++) {
+				for (l = 0; l < ARRAY_SIZE(lengths); l++) {
+					buf[16] = flags;
+					buf[17] = revs[r];
+					buf[18] = lengths[l] / 256;
+					buf[19] = lengths[l] % 256;
+					assert_the_book(test, kind, buf, 20);
+					assert_the_book(test, kind, buf,
+							IW_MPA_FRAME_MAX);
+				}
+			}
+		}
+	}
+}
+
+static void key_fails_at_its_first_wrong_byte(struct kunit *test)
+{
+	u8 key[IW_MPA_KEY_LEN];
+	struct reading got;
+	unsigned int wrong, kind;
+	size_t i, len;
+
+	for (kind = IW_MPA_REQUEST; kind <= IW_MPA_REPLY; kind++) {
+		for (i = 0; i < IW_MPA_KEY_LEN; i++) {
+			memcpy(key, book_key[kind], IW_MPA_KEY_LEN);
+			for (wrong = 1; wrong < 256; wrong++) {
+				key[i] = book_key[kind][i] ^ wrong;
+				parse(kind, key, i, &got);
+				KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_NEED_MORE,
+						got.result);
+				for (len = i + 1; len <= sizeof(key); len++) {
+					parse(kind, key, len, &got);
+					KUNIT_ASSERT_EQ(test,
+							IW_MPA_FRAME_BAD_KEY,
+							got.result);
+				}
+			}
+		}
+	}
+}
+
+/* ----------------------------------------------------------- enhanced word */
+
+static void early_desc(const struct iw_mpa_early_vector *v, char *desc)
+{
+	strscpy(desc, v->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(early, iw_mpa_early_vectors, early_desc);
+
+static void word_is_read_by_the_chosen_dialect_only(struct kunit *test)
+{
+	const struct iw_mpa_early_vector *v = test->param_value;
+	struct iw_mpa_enh enh;
+
+	memset(&enh, UNTOUCHED, sizeof(enh));
+	iw_mpa_enh_unpack(v->word, IW_MPA_RFC6581, &enh);
+	KUNIT_EXPECT_TRUE(test, same_enh(&v->rfc, &enh));
+
+	memset(&enh, UNTOUCHED, sizeof(enh));
+	iw_mpa_enh_unpack(v->word, IW_MPA_EARLY_DRAFT, &enh);
+	KUNIT_EXPECT_TRUE(test, same_enh(&v->early, &enh));
+	KUNIT_EXPECT_EQ(test, v->word,
+			iw_mpa_enh_pack(&v->early, IW_MPA_EARLY_DRAFT));
+}
+
+static void each_rfc6581_flag_has_its_bit(struct kunit *test)
+{
+	struct iw_mpa_enh enh = { .p2p = true };
+	u32 rtr, word;
+
+	for (rtr = 0; rtr <= IW_MPA_RTR_ALL; rtr++) {
+		enh.rtr = rtr;
+		word = BIT(31);
+		if (rtr & IW_MPA_RTR_SEND)
+			word |= BIT(30);
+		if (rtr & IW_MPA_RTR_WRITE)
+			word |= BIT(15);
+		if (rtr & IW_MPA_RTR_READ)
+			word |= BIT(14);
+		KUNIT_EXPECT_EQ(test, word,
+				iw_mpa_enh_pack(&enh, IW_MPA_RFC6581));
+	}
+}
+
+static void each_early_flag_has_its_bit(struct kunit *test)
+{
+	struct iw_mpa_enh enh = {};
+	u32 rtr, word;
+
+	for (rtr = 0; rtr <= IW_MPA_RTR_ALL; rtr++) {
+		enh.rtr = rtr;
+		enh.p2p = rtr;
+		word = 0;
+		if (rtr & IW_MPA_RTR_SEND)
+			word |= BIT(31);
+		if (rtr & IW_MPA_RTR_WRITE)
+			word |= BIT(30);
+		if (rtr & IW_MPA_RTR_READ)
+			word |= BIT(15);
+		KUNIT_EXPECT_EQ(test, word,
+				iw_mpa_enh_pack(&enh, IW_MPA_EARLY_DRAFT));
+	}
+}
+
+/* What is left of a word once what the receiver must ignore is zero */
+static u32 without_ignored_bits(u32 word, enum iw_mpa_dialect dialect)
+{
+	if (dialect == IW_MPA_EARLY_DRAFT)
+		return word & ~BIT(14);
+	return word & BIT(31) ? word : word & 0x3fff3fff;
+}
+
+static void unpacking_then_packing_changes_no_word(struct kunit *test)
+{
+	static const u16 edge[] = { 0, 1, 0x1fff, 0x2000, 0x3ffe, 0x3fff };
+	struct iw_mpa_enh enh;
+	struct rnd_state rnd;
+	u32 word, want, i;
+	int dialect;
+
+	prandom_seed_state(&rnd, SEED);
+	for (i = 0; i < RANDOM_WORDS; i++) {
+		word = prandom_u32_state(&rnd);
+		if (i < 16 * 36)	/* first, every flag at the edges */
+			word = (i & 12) << 28 | (i & 3) << 14 |
+			       edge[i / 16 % 6] << 16 | edge[i / 96];
+		dialect = i % 2 ? IW_MPA_RFC6581 : IW_MPA_EARLY_DRAFT;
+		want = without_ignored_bits(word, dialect);
+		iw_mpa_enh_unpack(word, dialect, &enh);
+		KUNIT_ASSERT_EQ(test, (u16)(word >> 16 & 0x3fff), enh.ird);
+		KUNIT_ASSERT_EQ(test, (u16)(word & 0x3fff), enh.ord);
+		KUNIT_ASSERT_EQ(test, want, iw_mpa_enh_pack(&enh, dialect));
+	}
+}
+
+/* ------------------------------------------------------------------ builder */
+
+static void random_frame(struct rnd_state *rnd, enum iw_mpa_dialect dialect,
+			 struct iw_mpa_frame *f, const u8 *pdata)
+{
+	u32 r = prandom_u32_state(rnd);
+
+	memset(f, 0, sizeof(*f));
+	f->kind = r & 1 ? IW_MPA_REPLY : IW_MPA_REQUEST;
+	f->rev = (r >> 1) % 3;
+	f->markers = r & BIT(8);
+	f->crc = r & BIT(9);
+	f->reject = f->kind == IW_MPA_REPLY && (r & BIT(10));
+	f->enhanced = f->rev == 2 && (r & BIT(11));
+	f->pdata = pdata;
+	f->pdata_len = prandom_u32_state(rnd) % (f->enhanced ? 509 : 513);
+	if (!f->enhanced)
+		return;
+	r = prandom_u32_state(rnd);
+	f->enh.ird = r & 0x3fff;
+	f->enh.ord = r >> 14 & 0x3fff;
+	f->enh.p2p = r & BIT(31);
+	if (f->enh.p2p)
+		f->enh.rtr = r >> 28 & IW_MPA_RTR_ALL;
+	if (dialect == IW_MPA_EARLY_DRAFT)
+		f->enh.p2p = f->enh.rtr;
+}
+
+static void random_frames_survive_the_wire(struct kunit *test)
+{
+	u8 *pdata = kunit_kzalloc(test, IW_MPA_PDATA_MAX, GFP_KERNEL);
+	u8 *wire = kunit_kzalloc(test, IW_MPA_FRAME_MAX, GFP_KERNEL);
+	struct iw_mpa_frame sent, got;
+	enum iw_mpa_dialect dialect;
+	struct rnd_state rnd;
+	int i, len, want;
+	size_t need;
+
+	KUNIT_ASSERT_NOT_NULL(test, pdata);
+	KUNIT_ASSERT_NOT_NULL(test, wire);
+	prandom_seed_state(&rnd, SEED);
+	for (i = 0; i < RANDOM_FRAMES; i++) {
+		dialect = i % 4 ? IW_MPA_RFC6581 : IW_MPA_EARLY_DRAFT;
+		prandom_bytes_state(&rnd, pdata, IW_MPA_PDATA_MAX);
+		random_frame(&rnd, dialect, &sent, pdata);
+		want = 20 + (sent.enhanced ? 4 : 0) + sent.pdata_len;
+		len = iw_mpa_frame_build(&sent, dialect, wire,
+					 IW_MPA_FRAME_MAX);
+		KUNIT_ASSERT_EQ(test, want, len);
+		KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_COMPLETE,
+				iw_mpa_frame_parse(sent.kind, dialect, wire,
+						   len, &got, &need));
+		KUNIT_ASSERT_EQ(test, 0,
+				memcmp(pdata, got.pdata, sent.pdata_len));
+		sent.pdata = got.pdata;
+		assert_frame(test, &sent, &got);
+		if (dialect == IW_MPA_RFC6581)
+			assert_the_book(test, sent.kind, wire, len);
+	}
+}
+
+static int build_in(const struct iw_mpa_frame *f, void *buf, size_t size)
+{
+	return iw_mpa_frame_build(f, IW_MPA_RFC6581, buf, size);
+}
+
+static int build(const struct iw_mpa_frame *f)
+{
+	static u8 buf[IW_MPA_FRAME_MAX + 64];
+
+	return build_in(f, buf, sizeof(buf));
+}
+
+static const u8 much[IW_MPA_PDATA_MAX + 64];
+
+static struct iw_mpa_frame good_frame(void)
+{
+	return (struct iw_mpa_frame) {
+		.kind = IW_MPA_REPLY,
+		.rev = 2,
+		.crc = true,
+		.enhanced = true,
+		.enh = { .ird = 8, .ord = 8, .p2p = true,
+			 .rtr = IW_MPA_RTR_WRITE },
+		.pdata = much,
+		.pdata_len = 4,
+	};
+}
+
+/* What building good_frame() gives once @field is @value */
+#define BUILT_WITH(field, value) ({				\
+	struct iw_mpa_frame __f = good_frame();			\
+								\
+	__f.field = (value);					\
+	build(&__f);						\
+})
+
+static void impossible_header_is_not_built(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(rev, 2));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(rev, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(rev, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(rev, 3));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(rev, 255));
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(reject, true));
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(kind, IW_MPA_REQUEST));
+}
+
+static void request_with_reject_is_not_built(struct kunit *test)
+{
+	struct iw_mpa_frame f = good_frame();
+
+	f.kind = IW_MPA_REQUEST;
+	f.reject = true;
+	KUNIT_EXPECT_EQ(test, -EINVAL, build(&f));
+}
+
+static void plain_frame_of_rev_3_is_not_built(struct kunit *test)
+{
+	struct iw_mpa_frame f = { .kind = IW_MPA_REQUEST };
+
+	for (f.rev = 0; f.rev < 3; f.rev++)
+		KUNIT_EXPECT_EQ(test, 20, build(&f));
+	KUNIT_EXPECT_EQ(test, -EINVAL, build(&f));
+}
+
+static void impossible_depth_is_not_built(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.ird, 0x3fff));
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.ord, 0x3fff));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.ird, 0x4000));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.ord, 0x4000));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.ird, 0xffff));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.ord, 0xffff));
+}
+
+static void impossible_rtr_is_not_built(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.rtr, IW_MPA_RTR_ALL));
+	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.rtr, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.rtr, 8));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.rtr, 0x81));
+	/* INI-06, RSP-07 */
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.p2p, false));
+}
+
+static void private_data_has_its_limit(struct kunit *test)
+{
+	struct iw_mpa_frame plain = {
+		.kind = IW_MPA_REPLY, .rev = 2, .pdata = much,
+	};
+
+	/* FRM-13, FRM-14 */
+	KUNIT_EXPECT_EQ(test, 532, BUILT_WITH(pdata_len, 508));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(pdata_len, 509));
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(pdata_len, 0xffff));
+	plain.pdata_len = 512;
+	KUNIT_EXPECT_EQ(test, 532, build(&plain));
+	plain.pdata_len = 513;
+	KUNIT_EXPECT_EQ(test, -EINVAL, build(&plain));
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(pdata, NULL));
+	plain.pdata = NULL;
+	KUNIT_EXPECT_EQ(test, -EINVAL, build(&plain));
+	plain.pdata_len = 0;
+	KUNIT_EXPECT_EQ(test, 20, build(&plain));
+}
+
+static void builder_stays_inside_its_buffer(struct kunit *test)
+{
+	struct iw_mpa_frame f = good_frame();
+	size_t size;
+	u8 *buf;
+
+	for (size = 0; size <= 28; size++) {
+		buf = kmalloc(size, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, buf);
+		KUNIT_EXPECT_EQ(test, size < 28 ? -EMSGSIZE : 28,
+				build_in(&f, buf, size));
+		kfree(buf);
+	}
+}
+
+static void plain_frame_has_no_block(struct kunit *test)
+{
+	struct iw_mpa_frame f = good_frame();
+	u8 buf[64];
+
+	/* FRM-09: not even when there would be something to put into it */
+	f.enhanced = false;
+	f.enh = (struct iw_mpa_enh) {};
+	f.pdata = "ping";
+	KUNIT_EXPECT_EQ(test, 24, build_in(&f, buf, sizeof(buf)));
+	KUNIT_EXPECT_EQ(test, 0x40, (int)buf[16]);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(buf + 18, "\x00\x04ping", 6));
+}
+
+static void every_result_has_a_name_of_its_own(struct kunit *test)
+{
+	int a, b;
+
+	for (a = 0; a < IW_MPA_FRAME_RESULTS; a++) {
+		KUNIT_ASSERT_NOT_NULL(test, iw_mpa_parse_str(a));
+		for (b = 0; b < a; b++)
+			KUNIT_EXPECT_STRNEQ(test, iw_mpa_parse_str(a),
+					    iw_mpa_parse_str(b));
+	}
+	KUNIT_EXPECT_NOT_NULL(test, iw_mpa_parse_str(IW_MPA_FRAME_RESULTS));
+}
+
+static struct kunit_case vector_cases[] = {
+	KUNIT_CASE_PARAM(vector_means_what_the_matrix_says, vector_gen_params),
+	KUNIT_CASE_PARAM(prefix_asks_for_the_rest_or_fails_at_once,
+			 vector_gen_params),
+	KUNIT_CASE_PARAM(vector_is_not_of_the_other_kind, vector_gen_params),
+	KUNIT_CASE_PARAM(bytes_behind_the_frame_are_trailing,
+			 vector_gen_params),
+	KUNIT_CASE_PARAM(vector_is_rebuilt_byte_by_byte, vector_gen_params),
+	KUNIT_CASE_PARAM(every_flipped_header_bit_is_read_by_the_book,
+			 vector_gen_params),
+	{}
+};
+
+static struct kunit_suite vector_suite = {
+	.name = "iw_mpa_frame_vectors",
+	.test_cases = vector_cases,
+};
+
+static struct kunit_case frame_cases[] = {
+	KUNIT_CASE(every_flag_rev_and_length_is_read_by_the_book),
+	KUNIT_CASE(key_fails_at_its_first_wrong_byte),
+	KUNIT_CASE_PARAM(word_is_read_by_the_chosen_dialect_only,
+			 early_gen_params),
+	KUNIT_CASE(each_rfc6581_flag_has_its_bit),
+	KUNIT_CASE(each_early_flag_has_its_bit),
+	KUNIT_CASE(unpacking_then_packing_changes_no_word),
+	KUNIT_CASE(random_frames_survive_the_wire),
+	KUNIT_CASE(impossible_header_is_not_built),
+	KUNIT_CASE(request_with_reject_is_not_built),
+	KUNIT_CASE(plain_frame_of_rev_3_is_not_built),
+	KUNIT_CASE(impossible_depth_is_not_built),
+	KUNIT_CASE(impossible_rtr_is_not_built),
+	KUNIT_CASE(private_data_has_its_limit),
+	KUNIT_CASE(builder_stays_inside_its_buffer),
+	KUNIT_CASE(plain_frame_has_no_block),
+	KUNIT_CASE(every_result_has_a_name_of_its_own),
+	{}
+};
+
+static struct kunit_suite frame_suite = {
+	.name = "iw_mpa_frame",
+	.test_cases = frame_cases,
+};
+
+kunit_test_suites(&vector_suite, &frame_suite);
+
+MODULE_DESCRIPTION("KUnit tests of MPA frames");
+MODULE_LICENSE("GPL");
