@@ -1,0 +1,400 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * What to ask for, what to answer, what to do: every rule of RFC 6581 section 9
+ * and every tie break lives here and nowhere else.
+ *
+ * Pure: no allocation, no locks, no kernel services; any context. Knows no MPA
+ * framing, so that SCTP (RFC 6581 section 7) can use the same functions.
+ * Compiles in user space behind a few shim headers.
+ */
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/minmax.h>
+#include <linux/string.h>
+
+#include <rdma/iw_mpa.h>
+
+/*
+ * Ask for peer-to-peer and take what comes, as cxgb4 does, so that either side
+ * may speak first without anybody configuring it.
+ */
+const struct iw_mpa_policy iw_mpa_default_policy = {
+	.rev		= 2,
+	.enhanced	= true,
+	.model		= IW_MPA_PEER_TO_PEER,
+	.rtr_offer	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+	.rtr_accept	= IW_MPA_RTR_ALL,
+	/* A Write needs neither a read slot nor a receive buffer (RTR-15) */
+	.rtr_order	= { IW_MPA_RTR_WRITE, IW_MPA_RTR_READ,
+			    IW_MPA_RTR_SEND },
+	.crc		= IW_MPA_CRC_IF_ASKED,
+	.dialect	= IW_MPA_RFC6581,
+	.request_ms	= 5 * 1000,
+	.decide_ms	= 60 * 1000,
+	.rtr_ms		= 10 * 1000,
+	.reply_ms	= 10 * 1000,
+};
+EXPORT_SYMBOL_GPL(iw_mpa_default_policy);
+
+static bool deadline_valid(unsigned int ms)
+{
+	return ms && ms <= IW_MPA_DEADLINE_MAX;
+}
+
+static u8 kinds_offered(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps)
+{
+	return policy->rtr_offer & caps->rtr_send;
+}
+
+static u8 kinds_accepted(const struct iw_mpa_policy *policy,
+			 const struct iw_mpa_caps *caps)
+{
+	return policy->rtr_accept & caps->rtr_recv;
+}
+
+/**
+ * iw_mpa_policy_check - can a device do what a policy says?
+ * @policy: the policy
+ * @caps: the device
+ *
+ * Any context.
+ *
+ * Return: 0, or -EINVAL if a value is out of its range, contradicts another or
+ * is beyond the device.
+ */
+int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps)
+{
+	const u8 *order = policy->rtr_order;
+	bool ok = true;
+
+	ok &= policy->rev == 1 || policy->rev == 2;
+	ok &= !policy->enhanced || policy->rev == 2;
+	ok &= policy->model <= IW_MPA_PEER_TO_PEER_REQUIRED;
+	ok &= policy->crc <= IW_MPA_CRC_REQUIRED;
+	ok &= policy->dialect <= IW_MPA_EARLY_DRAFT;
+	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
+	/* Every kind once */
+	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
+	      is_power_of_2(order[2]) &&
+	      (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
+	ok &= deadline_valid(policy->request_ms) &&
+	      deadline_valid(policy->decide_ms) &&
+	      deadline_valid(policy->rtr_ms) &&
+	      deadline_valid(policy->reply_ms);
+	if (policy->enhanced) {
+		/* RFC 6581 section 9.2: support at least one option */
+		ok &= kinds_accepted(policy, caps) != 0;
+		ok &= policy->model == IW_MPA_CLIENT_SERVER ||
+		      kinds_offered(policy, caps);
+	} else {
+		ok &= policy->model != IW_MPA_PEER_TO_PEER_REQUIRED;
+	}
+	return ok ? 0 : -EINVAL;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_policy_check);
+
+static u16 wire_depth(u32 depth, bool ulp_managed)
+{
+	if (ulp_managed)
+		return IW_MPA_DEPTH_ULP;
+	return min_t(u32, depth, IW_MPA_DEPTH_MAX);
+}
+
+/* An outbound depth that is still at most @depth once it is installed */
+static u16 fit_ord(const struct iw_mpa_caps *caps, u16 depth)
+{
+	return caps->pow2_depths && depth ? rounddown_pow_of_two(depth) : depth;
+}
+
+/* An inbound depth of at least @depth as it will be installed */
+static u16 fit_ird(const struct iw_mpa_caps *caps, u16 depth)
+{
+	if (caps->pow2_depths && depth)
+		depth = wire_depth(min_t(u32, roundup_pow_of_two(depth),
+					 caps->max_ird), false);
+	return depth;
+}
+
+static bool depths_within_caps(const struct iw_mpa_local *local)
+{
+	return local->ird <= local->caps->max_ird &&
+	       local->ord <= local->caps->max_ord;
+}
+
+/**
+ * iw_mpa_make_request - what an initiator asks for
+ * @local: the initiator
+ * @request: filled
+ *
+ * RFC 6581 sections 9.1, 9.2 and 10. Any context.
+ *
+ * Return: 0, or -EINVAL if a depth is beyond the device.
+ */
+int iw_mpa_make_request(const struct iw_mpa_local *local,
+			struct iw_mpa_msg *request)
+{
+	const struct iw_mpa_policy *policy = local->policy;
+
+	memset(request, 0, sizeof(*request));
+	if (!depths_within_caps(local))
+		return -EINVAL;
+	if (policy->rev < 2 || !policy->enhanced)
+		return 0;
+
+	request->enhanced = true;
+	request->enh.ird = wire_depth(local->ird, policy->ird_ulp);
+	request->enh.ord = wire_depth(local->ord, policy->ord_ulp);
+	if (policy->model != IW_MPA_CLIENT_SERVER) {
+		request->enh.p2p = true;
+		request->enh.rtr = kinds_offered(policy, local->caps);
+	}
+	return 0;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_make_request);
+
+static void note_peer(const struct iw_mpa_msg *msg, struct iw_mpa_decision *d)
+{
+	if (!msg->enhanced)
+		return;
+	d->peer_known = true;
+	d->peer_ird = msg->enh.ird;
+	d->peer_ord = msg->enh.ord;
+}
+
+static void start(const struct iw_mpa_local *local, const struct iw_mpa_msg *msg,
+		  struct iw_mpa_decision *d)
+{
+	memset(d, 0, sizeof(*d));
+	d->ird = wire_depth(min_t(u32, local->ird, local->caps->max_ird), false);
+	d->ord = wire_depth(min_t(u32, local->ord, local->caps->max_ord), false);
+	d->read_slots = d->ord;
+	note_peer(msg, d);
+}
+
+static void fail(struct iw_mpa_decision *d, enum iw_mpa_verdict verdict,
+		 int status, enum iw_mpa_ecode ecode)
+{
+	d->verdict = verdict;
+	d->status = status;
+	d->ecode = ecode;
+}
+
+/* RFC 6581 section 9.1; a sentinel of either side leaves the value alone */
+static bool settle_initiator_depths(const struct iw_mpa_local *local,
+				    const struct iw_mpa_enh *asked,
+				    const struct iw_mpa_enh *got,
+				    struct iw_mpa_decision *d)
+{
+	if (asked->ird != IW_MPA_DEPTH_ULP && got->ord != IW_MPA_DEPTH_ULP) {
+		if (got->ord > local->caps->max_ird)
+			return false;
+		d->ird = fit_ird(local->caps, max(d->ird, got->ord));
+	}
+	if (asked->ord != IW_MPA_DEPTH_ULP && got->ird != IW_MPA_DEPTH_ULP)
+		d->ord = fit_ord(local->caps, min(d->ord, got->ird));
+
+	d->read_slots = d->ord;
+	return true;
+}
+
+/* The kind of RTR to send, 0 if there is none that both sides can do */
+static u8 pick_rtr(const struct iw_mpa_local *local,
+		   const struct iw_mpa_enh *got)
+{
+	/* What was not offered counts too if we can do it (RTR-09) */
+	u8 able = got->rtr & local->caps->rtr_send;
+	unsigned int i;
+
+	/* A Read against an IRD of 0 would overrun the peer (AMB-16) */
+	if (!got->ird || !local->caps->max_ord)
+		able &= ~IW_MPA_RTR_READ;
+
+	for (i = 0; i < ARRAY_SIZE(local->policy->rtr_order); i++)
+		if (able & local->policy->rtr_order[i])
+			return local->policy->rtr_order[i];
+	return 0;
+}
+
+/**
+ * iw_mpa_negotiate_initiator - act on a Reply
+ * @local: the initiator
+ * @request: what it asked for
+ * @reply: what it got
+ * @decision: filled
+ *
+ * RFC 6581 sections 9.1, 9.2, 9.3 and 10. Any context.
+ */
+void iw_mpa_negotiate_initiator(const struct iw_mpa_local *local,
+				const struct iw_mpa_msg *request,
+				const struct iw_mpa_msg *reply,
+				struct iw_mpa_decision *decision)
+{
+	struct iw_mpa_decision *d = decision;
+
+	start(local, reply, d);
+	if (reply->reject) {
+		fail(d, IW_MPA_REJECTED, -ECONNREFUSED, IW_MPA_ECODE_NONE);
+		return;
+	}
+	if (reply->enhanced != request->enhanced) {
+		fail(d, IW_MPA_DROP, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
+		return;
+	}
+	if (!reply->enhanced)
+		return;
+
+	/* Depths are settled before the RTR (ERR-17) */
+	if (!settle_initiator_depths(local, &request->enh, &reply->enh, d)) {
+		fail(d, IW_MPA_TERMINATE, -ENOMEM, IW_MPA_ECODE_IRD);
+		return;
+	}
+	if (!reply->enh.p2p && !request->enh.p2p)
+		return;
+	/* One of the models differs, or A is set: an RTR must be found */
+	d->rtr = reply->enh.p2p ? pick_rtr(local, &reply->enh) : 0;
+	if (!d->rtr) {
+		fail(d, IW_MPA_TERMINATE, -EPROTO, IW_MPA_ECODE_RTR);
+		return;
+	}
+	/* The provider's own slot; the ULP still has none (IRD-09) */
+	if (d->rtr == IW_MPA_RTR_READ && !d->read_slots)
+		d->read_slots = 1;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_negotiate_initiator);
+
+/**
+ * iw_mpa_make_reject - how a responder says no
+ * @local: the responder; its @ird and @ord do not matter
+ * @request: what it was asked for
+ * @reply: filled with a reject that lists what could have been had
+ *
+ * RFC 6581 sections 9.1, 9.2 and 10. Any context.
+ */
+void iw_mpa_make_reject(const struct iw_mpa_local *local,
+			const struct iw_mpa_msg *request,
+			struct iw_mpa_msg *reply)
+{
+	const struct iw_mpa_enh *req = &request->enh;
+
+	memset(reply, 0, sizeof(*reply));
+	reply->reject = true;
+	reply->enhanced = request->enhanced;
+	if (!reply->enhanced)
+		return;
+
+	reply->enh.ird = req->ord == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP :
+			 wire_depth(min(req->ord, local->caps->max_ird), false);
+	reply->enh.ord = req->ird == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP :
+			 wire_depth(min(req->ird, local->caps->max_ord), false);
+	if (req->p2p) {
+		reply->enh.p2p = true;
+		reply->enh.rtr = kinds_accepted(local->policy, local->caps);
+	}
+}
+EXPORT_SYMBOL_GPL(iw_mpa_make_reject);
+
+static void refuse(const struct iw_mpa_local *local,
+		   const struct iw_mpa_msg *request, struct iw_mpa_decision *d,
+		   int status, enum iw_mpa_ecode ecode)
+{
+	fail(d, IW_MPA_REJECTED, status, ecode);
+	d->rtr = 0;
+	iw_mpa_make_reject(local, request, &d->reply);
+}
+
+/*
+ * Every kind the peer asked for and we can do; where there is none, all of
+ * ours, for the peer to do or to refuse (RFC 6581 section 9.2).
+ */
+static u8 answer_rtr(const struct iw_mpa_local *local,
+		     const struct iw_mpa_enh *req, bool ird_is_ours,
+		     u16 ird_if_not)
+{
+	u8 own = kinds_accepted(local->policy, local->caps);
+
+	/* An IRD of 0 that must not be touched cannot take a Read */
+	if (!local->caps->max_ird || (!ird_is_ours && !ird_if_not))
+		own &= ~IW_MPA_RTR_READ;
+
+	return req->rtr & own ?: own;
+}
+
+/* RFC 6581 section 9.1. Returns false if the peer's IRD will not do. */
+static bool settle_responder_depths(const struct iw_mpa_local *local,
+				    const struct iw_mpa_enh *req,
+				    bool ird_is_ours, struct iw_mpa_decision *d)
+{
+	const struct iw_mpa_caps *caps = local->caps;
+	struct iw_mpa_enh *rep = &d->reply.enh;
+	u16 want = req->ord;
+
+	/* A Read as RTR takes an entry of its own (IRD-08) */
+	if (rep->rtr & IW_MPA_RTR_READ)
+		want = max_t(u16, want, 1);
+	if (ird_is_ours)
+		d->ird = fit_ird(caps, min(max(d->ird, want), caps->max_ird));
+	rep->ird = wire_depth(d->ird, req->ord == IW_MPA_DEPTH_ULP);
+
+	rep->ord = IW_MPA_DEPTH_ULP;
+	if (req->ird == IW_MPA_DEPTH_ULP)
+		return true;
+	if (local->policy->ord_strict && local->ord > req->ird)
+		return false;
+	d->ord = fit_ord(caps, min(d->ord, req->ird));
+	rep->ord = wire_depth(d->ord, false);
+	return true;
+}
+
+/**
+ * iw_mpa_negotiate_responder - answer a Request that the ULP accepts
+ * @local: the responder, with the depths its ULP passed to accept
+ * @request: what it was asked for
+ * @decision: filled; its reply is to be sent in any case
+ *
+ * The answer is exactly what is to be installed (RSP-18). RFC 6581 sections
+ * 9.1, 9.2, 9.3 and 10. Any context.
+ */
+void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
+				const struct iw_mpa_msg *request,
+				struct iw_mpa_decision *decision)
+{
+	const struct iw_mpa_enh *req = &request->enh;
+	struct iw_mpa_decision *d = decision;
+	bool ird_is_ours;
+
+	start(local, request, d);
+	if (!depths_within_caps(local)) {
+		refuse(local, request, d, -EINVAL, IW_MPA_ECODE_LOCAL);
+		return;
+	}
+	if (local->policy->model == IW_MPA_PEER_TO_PEER_REQUIRED &&
+	    !(request->enhanced && req->p2p)) {
+		refuse(local, request, d, -EPROTO, IW_MPA_ECODE_RTR);
+		return;
+	}
+	if (!request->enhanced)
+		return;
+
+	ird_is_ours = req->ord != IW_MPA_DEPTH_ULP && !local->policy->ird_ulp;
+	d->reply.enhanced = true;
+	if (req->p2p) {
+		d->rtr = answer_rtr(local, req, ird_is_ours, d->ird);
+		if (!d->rtr) {
+			refuse(local, request, d, -EPROTO, IW_MPA_ECODE_RTR);
+			return;
+		}
+		d->reply.enh.p2p = true;
+		d->reply.enh.rtr = d->rtr;
+	}
+	if (!settle_responder_depths(local, req, ird_is_ours, d)) {
+		refuse(local, request, d, -ENOMEM, IW_MPA_ECODE_IRD);
+		d->reply.enh.ord = wire_depth(local->ord, false);
+		return;
+	}
+	d->read_slots = d->ord;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_negotiate_responder);

@@ -1,0 +1,1824 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Decisions against the conformance matrix: tables whose rows name the
+ * requirements they show, then every combination of flags with boundary values
+ * of the depths against the rules of RFC 6581 sections 9.1 and 9.2.
+ *
+ * Expected values are worked out from the text. The exhaustive tests walk a
+ * number that pick() takes apart into the coordinates of one scenario.
+ */
+#include <kunit/test.h>
+#include <linux/errno.h>
+#include <linux/kernel.h>
+#include <linux/log2.h>
+#include <linux/module.h>
+#include <linux/sched.h>
+#include <linux/string.h>
+#include <rdma/iw_mpa.h>
+
+#define ULP		IW_MPA_DEPTH_ULP
+#define COUNT_MAX	IW_MPA_DEPTH_MAX
+#define BY_SEND		IW_MPA_RTR_SEND
+#define BY_WRITE		IW_MPA_RTR_WRITE
+#define BY_READ		IW_MPA_RTR_READ
+#define ALL		IW_MPA_RTR_ALL
+#define UNTOUCHED	0xa5
+
+/* Control messages, named after the vectors that carry them */
+#define MSG(_ird, _ord)						\
+	{ .enhanced = true, .enh = { .ird = (_ird), .ord = (_ord) } }
+#define P2P(_rtr, _ird, _ord)					\
+	{ .enhanced = true, .enh = { .p2p = true, .rtr = (_rtr),	\
+				     .ird = (_ird), .ord = (_ord) } }
+#define NO_MSG(_ird, _ord)					\
+	{ .enhanced = true, .reject = true,			\
+	  .enh = { .ird = (_ird), .ord = (_ord) } }
+#define NO_P2P(_rtr, _ird, _ord)				\
+	{ .enhanced = true, .reject = true,			\
+	  .enh = { .p2p = true, .rtr = (_rtr),			\
+		   .ird = (_ird), .ord = (_ord) } }
+#define V01	{ .enhanced = false }
+#define V05	MSG(8, 4)
+#define V07	P2P(BY_SEND, 8, 8)
+#define V08	P2P(BY_WRITE, 8, 8)
+#define V09	P2P(BY_READ, 8, 8)
+#define V10	P2P(BY_SEND | BY_WRITE, 8, 8)
+#define V11	P2P(BY_SEND | BY_READ, 8, 8)
+#define V12	P2P(BY_WRITE | BY_READ, 8, 8)
+#define V13	P2P(ALL, 8, 8)
+#define V14	P2P(0, 8, 8)
+#define V15	MSG(ULP, ULP)
+#define V16	MSG(ULP, 4)
+#define V17	P2P(BY_WRITE, 4, ULP)
+#define V18	P2P(ALL, COUNT_MAX, COUNT_MAX)
+#define V19	P2P(BY_READ, 0, 0)
+#define V30	{ .enhanced = false }
+#define V31	{ .reject = true }
+#define V33	MSG(4, 8)
+#define V34	P2P(BY_SEND, 8, 8)
+#define V35	P2P(BY_WRITE, 8, 8)
+#define V36	P2P(BY_READ, 1, 0)
+#define V37	P2P(BY_WRITE | BY_READ, 8, 8)
+#define V38	P2P(ALL, 8, 8)
+#define V39	MSG(ULP, ULP)
+#define V40	MSG(4, ULP)
+#define V41	P2P(BY_WRITE, ULP, 4)
+#define V42	NO_MSG(4, 32)
+#define V43	NO_P2P(BY_WRITE | BY_READ, 8, 8)
+#define V44	MSG(4, 64)
+#define V45	P2P(BY_READ, 8, 8)
+#define V47	MSG(8, 8)
+#define V48	{ .enhanced = false }
+#define V50	P2P(0, 8, 8)
+
+/**
+ * struct setup - the local side of a case; what is zero has its usual value
+ * @cap: largest IRD and ORD of the device, 128
+ * @send: kinds of RTR the device can send, all
+ * @recv: kinds of RTR the responder takes, all
+ * @offer: kinds of RTR the initiator offers, all
+ * @pow2: the device rounds depths up to a power of two
+ * @read_first: prefer Read, then Send, then Write
+ * @plain: not enhanced
+ * @rev1: Rev 1, not enhanced
+ * @model: connection model
+ * @ird_ulp: the ULP manages IRD
+ * @ord_ulp: the ULP manages ORD
+ * @strict: reject a peer whose IRD is too small
+ * @ird: what the ULP asks for
+ * @ord: what the ULP asks for
+ */
+struct setup {
+	u32 cap;
+	u8 send;
+	u8 recv;
+	u8 offer;
+	bool pow2;
+	bool read_first;
+	bool plain;
+	bool rev1;
+	enum iw_mpa_model model;
+	bool ird_ulp;
+	bool ord_ulp;
+	bool strict;
+	u32 ird;
+	u32 ord;
+};
+
+/* The same, as the functions under test want it */
+struct side {
+	struct iw_mpa_caps caps;
+	struct iw_mpa_policy policy;
+	struct iw_mpa_local local;
+};
+
+static struct iw_mpa_policy usual_policy(void)
+{
+	return (struct iw_mpa_policy) {
+		.rev = 2,
+		.enhanced = true,
+		.model = IW_MPA_PEER_TO_PEER,
+		.rtr_offer = ALL,
+		.rtr_accept = ALL,
+		.rtr_order = { BY_WRITE, BY_READ, BY_SEND },
+		.crc = IW_MPA_CRC_IF_ASKED,
+		.dialect = IW_MPA_RFC6581,
+		.request_ms = 1000,
+		.decide_ms = 1000,
+		.rtr_ms = 1000,
+		.reply_ms = 1000,
+	};
+}
+
+static struct iw_mpa_caps usual_caps(void)
+{
+	return (struct iw_mpa_caps) {
+		.max_ird = 128, .max_ord = 128,
+		.rtr_send = ALL, .rtr_recv = ALL,
+	};
+}
+
+static void set_up(struct side *side, const struct setup *s)
+{
+	static const u8 read_first[] = { BY_READ, BY_SEND, BY_WRITE };
+	struct iw_mpa_policy *policy = &side->policy;
+	struct iw_mpa_caps *caps = &side->caps;
+
+	*caps = usual_caps();
+	if (s->cap) {
+		caps->max_ird = s->cap;
+		caps->max_ord = s->cap;
+	}
+	if (s->send)
+		caps->rtr_send = s->send;
+	if (s->recv)
+		caps->rtr_recv = s->recv;
+	caps->pow2_depths = s->pow2;
+
+	*policy = usual_policy();
+	policy->rev = s->rev1 ? 1 : 2;
+	policy->enhanced = !s->plain && !s->rev1;
+	policy->model = s->model;
+	if (s->offer)
+		policy->rtr_offer = s->offer;
+	if (s->read_first)
+		memcpy(policy->rtr_order, read_first, sizeof(read_first));
+	policy->ird_ulp = s->ird_ulp;
+	policy->ord_ulp = s->ord_ulp;
+	policy->ord_strict = s->strict;
+
+	side->local.caps = caps;
+	side->local.policy = policy;
+	side->local.ird = s->ird;
+	side->local.ord = s->ord;
+}
+
+static void expect_msg(struct kunit *test, const struct iw_mpa_msg *want,
+		       const struct iw_mpa_msg *got)
+{
+	KUNIT_EXPECT_EQ(test, want->enhanced, got->enhanced);
+	KUNIT_EXPECT_EQ(test, want->reject, got->reject);
+	KUNIT_EXPECT_EQ(test, want->enh.p2p, got->enh.p2p);
+	KUNIT_EXPECT_EQ(test, want->enh.rtr, got->enh.rtr);
+	KUNIT_EXPECT_EQ(test, want->enh.ird, got->enh.ird);
+	KUNIT_EXPECT_EQ(test, want->enh.ord, got->enh.ord);
+}
+
+static void expect_peer(struct kunit *test, const struct iw_mpa_msg *peer,
+			const struct iw_mpa_decision *got)
+{
+	KUNIT_EXPECT_EQ(test, peer->enhanced, got->peer_known);
+	if (!peer->enhanced)
+		return;
+	KUNIT_EXPECT_EQ(test, peer->enh.ird, got->peer_ird);
+	KUNIT_EXPECT_EQ(test, peer->enh.ord, got->peer_ord);
+}
+
+/* ---------------------------------------------------------------- Request */
+
+struct request_case {
+	const char *desc;
+	struct setup local;
+	int ret;
+	struct iw_mpa_msg want;
+};
+
+static const struct request_case request_cases[] = {
+	{
+		.desc = "INI-07 INI-06 FRM-08: V05 from 8/4, client-server",
+		.local = { .ird = 8, .ord = 4 },
+		.want = V05,
+	}, {
+		.desc = "INI-03 FRM-12: Rev 1 has no enhanced data",
+		.local = { .ird = 8, .ord = 4, .rev1 = true },
+		.want = V01,
+	}, {
+		.desc = "INI-03: Rev 2 without enhancements has none either",
+		.local = { .ird = 8, .ord = 4, .plain = true },
+		.want = V01,
+	}, {
+		.desc = "INI-03: no sentinel, no p2p where not enhanced",
+		.local = { .ird = 8, .ord = 4, .plain = true, .ird_ulp = true,
+			   .ord_ulp = true, .model = IW_MPA_PEER_TO_PEER },
+		.want = V01,
+	}, {
+		.desc = "INI-04 INI-05: p2p with all kinds, V13",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.want = V13,
+	}, {
+		.desc = "INI-04: p2p required asks like p2p",
+		.local = { .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+		.want = V13,
+	}, {
+		.desc = "INI-05 AMB-15: policy leaves out a kind, V12",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .offer = BY_WRITE | BY_READ },
+		.want = V12,
+	}, {
+		.desc = "INI-05: the device lacks a kind, V10",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .send = BY_SEND | BY_WRITE },
+		.want = V10,
+	}, {
+		.desc = "INI-05: what policy and device share, V08",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .send = BY_SEND | BY_WRITE,
+			   .offer = BY_WRITE | BY_READ },
+		.want = V08,
+	}, {
+		.desc = "IRD-26: depth 0 is a count, V19",
+		.local = { .model = IW_MPA_PEER_TO_PEER, .offer = BY_READ },
+		.want = V19,
+	}, {
+		.desc = "IRD-19: both depths the ULP's, V15",
+		.local = { .ird = 8, .ord = 4, .ird_ulp = true,
+			   .ord_ulp = true },
+		.want = V15,
+	}, {
+		.desc = "IRD-19 IRD-24: only IRD the ULP's, V16",
+		.local = { .ird = 8, .ord = 4, .ird_ulp = true },
+		.want = V16,
+	}, {
+		.desc = "IRD-19 IRD-24: only ORD the ULP's, V17",
+		.local = { .ird = 4, .ord = 4, .ord_ulp = true,
+			   .model = IW_MPA_PEER_TO_PEER, .offer = BY_WRITE },
+		.want = V17,
+	}, {
+		.desc = "FRM-17: largest count, V18",
+		.local = { .cap = 0x3ffe, .ird = 0x3ffe, .ord = 0x3ffe,
+			   .model = IW_MPA_PEER_TO_PEER },
+		.want = V18,
+	}, {
+		.desc = "FRM-18: 0x3fff is not taken for the sentinel",
+		.local = { .cap = 0xffff, .ird = 0x3fff, .ord = 0x3fff },
+		.want = MSG(0x3ffe, 0x3ffe),
+	}, {
+		.desc = "FRM-18: 0x4000 is not cut by a mask",
+		.local = { .cap = 0xffff, .ird = 0x4000, .ord = 0xffff },
+		.want = MSG(0x3ffe, 0x3ffe),
+	}, {
+		.desc = "SEC-11: the device's depths are allowed",
+		.local = { .cap = 16, .ird = 16, .ord = 16 },
+		.want = MSG(16, 16),
+	}, {
+		.desc = "SEC-11: IRD above the device's",
+		.local = { .cap = 16, .ird = 17, .ord = 16 },
+		.ret = -EINVAL,
+	}, {
+		.desc = "SEC-11: ORD above the device's",
+		.local = { .cap = 16, .ird = 16, .ord = 17 },
+		.ret = -EINVAL,
+	}, {
+		.desc = "SEC-11: IRD that is small only in 16 bits",
+		.local = { .cap = 16, .ird = 0x10008, .ord = 4 },
+		.ret = -EINVAL,
+	}, {
+		.desc = "SEC-11: ORD that is small only in 16 bits",
+		.local = { .cap = 0xffff, .ird = 8, .ord = 0x10004 },
+		.ret = -EINVAL,
+	},
+};
+
+static void request_desc(const struct request_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
+
+static void request_says_what_the_ulp_wants(struct kunit *test)
+{
+	const struct request_case *c = test->param_value;
+	struct iw_mpa_msg got;
+	struct side side;
+
+	set_up(&side, &c->local);
+	memset(&got, UNTOUCHED, sizeof(got));
+	KUNIT_ASSERT_EQ(test, c->ret, iw_mpa_make_request(&side.local, &got));
+	if (!c->ret)
+		expect_msg(test, &c->want, &got);
+}
+
+/* -------------------------------------------------------------- initiator */
+
+/**
+ * struct initiator_case - Request and Reply, and what the initiator makes of it
+ * @desc: requirements and story
+ * @local: the initiator
+ * @request: what it sent
+ * @reply: what came back
+ * @verdict: the decision's
+ * @status: the decision's
+ * @ecode: the decision's
+ * @ird: the decision's, if @verdict is IW_MPA_GO
+ * @ord: the decision's, if @verdict is IW_MPA_GO
+ * @slot_for_rtr: a read slot is set aside for the RTR
+ * @rtr: the decision's
+ */
+struct initiator_case {
+	const char *desc;
+	struct setup local;
+	struct iw_mpa_msg request;
+	struct iw_mpa_msg reply;
+	enum iw_mpa_verdict verdict;
+	int status;
+	enum iw_mpa_ecode ecode;
+	u16 ird;
+	u16 ord;
+	bool slot_for_rtr;
+	u8 rtr;
+};
+
+#define GO(_ird, _ord, _rtr)					\
+	.verdict = IW_MPA_GO, .ird = (_ird), .ord = (_ord), .rtr = (_rtr)
+#define GO_SLOT(_ird, _rtr)					\
+	GO(_ird, 0, _rtr), .slot_for_rtr = true
+#define REFUSED	.verdict = IW_MPA_REJECTED, .status = -ECONNREFUSED
+#define DROP	.verdict = IW_MPA_DROP, .status = -EPROTO,	\
+		.ecode = IW_MPA_ECODE_BAD_FRAME
+#define TERM_6	.verdict = IW_MPA_TERMINATE, .status = -ENOMEM,	\
+		.ecode = IW_MPA_ECODE_IRD
+#define TERM_7	.verdict = IW_MPA_TERMINATE, .status = -EPROTO,	\
+		.ecode = IW_MPA_ECODE_RTR
+
+static const struct initiator_case initiator_cases[] = {
+	/* enhanced or not, accepted or not */
+	{
+		.desc = "IOP-01 IRD-05 IRD-29 INI-06: V05 V33, client-server",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V33, GO(8, 4, 0),
+	}, {
+		.desc = "IOP-04 IOP-11 IRD-28 RTR-30: V01 V30, depths stand",
+		.local = { .ird = 8, .ord = 4, .plain = true },
+		.request = V01, .reply = V30, GO(8, 4, 0),
+	}, {
+		.desc = "IOP-14 AMB-04 ERR-09: V05 V48, S=0 accept",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V48, DROP,
+	}, {
+		.desc = "IOP-15 ERR-09: V01 V33, S=1 accept nobody asked for",
+		.local = { .ird = 8, .ord = 4, .plain = true },
+		.request = V01, .reply = V33, DROP,
+	}, {
+		.desc = "INI-09: V01 V31, plain reject",
+		.local = { .ird = 8, .ord = 4, .plain = true },
+		.request = V01, .reply = V31, REFUSED,
+	}, {
+		.desc = "AMB-03 AMB-04: V05 V49 or V31, plain reject of S=1",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V31, REFUSED,
+	}, {
+		.desc = "INI-09 IRD-06: V05 V42, peer's needs on reject",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V42, REFUSED,
+	}, {
+		.desc = "RTR-10 INI-09: V08 V43, no RTR after a reject",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V43, REFUSED,
+	}, {
+		.desc = "INI-09: V01 V42, an enhanced reject is a reject",
+		.local = { .ird = 8, .ord = 4, .plain = true },
+		.request = V01, .reply = V42, REFUSED,
+	}, {
+		.desc = "INI-09 RTR-12: A=0 reject of A=1 is no mismatch",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V42, REFUSED,
+	}, {
+		.desc = "INI-09 IRD-15: reject with ORD above our cap",
+		.local = { .cap = 16, .ird = 8, .ord = 4 },
+		.request = V05, .reply = V42, REFUSED,
+	},
+	/* RTR */
+	{
+		.desc = "RTR-06 RTR-02: V07 V34, Send",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V07, .reply = V34, GO(8, 8, BY_SEND),
+	}, {
+		.desc = "RTR-06 RTR-03: V08 V35, Write",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V35, GO(8, 8, BY_WRITE),
+	}, {
+		.desc = "RTR-06 RTR-04 RTR-23: V09 V45, Read",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V09, .reply = V45, GO(8, 8, BY_READ),
+	}, {
+		.desc = "RSP-09 RTR-06: V13 V35, the only one left",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V13, .reply = V35, GO(8, 8, BY_WRITE),
+	}, {
+		.desc = "RTR-15 RTR-14 AMB-01: V13 V38, Write before all",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V13, .reply = V38, GO(8, 8, BY_WRITE),
+	}, {
+		.desc = "RTR-15 RTR-14: V12 V37, Write before Read",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V12, .reply = V37, GO(8, 8, BY_WRITE),
+	}, {
+		.desc = "RTR-15 AMB-01: V11 both, Read before Send",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V11, .reply = V11, GO(8, 8, BY_READ),
+	}, {
+		.desc = "RTR-15: policy prefers Read: V13 V38",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .read_first = true },
+		.request = V13, .reply = V38, GO(8, 8, BY_READ),
+	}, {
+		.desc = "RTR-15: policy prefers Send to Write: V10 both",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .read_first = true },
+		.request = V10, .reply = V10, GO(8, 8, BY_SEND),
+	}, {
+		.desc = "RTR-06: V38 at a device that can only Send",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .send = BY_SEND },
+		.request = V07, .reply = V38, GO(8, 8, BY_SEND),
+	}, {
+		.desc = "RTR-07 ERR-05 ERR-18 ERR-19: V08 V45, no Read here",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .send = BY_WRITE },
+		.request = V08, .reply = V45, TERM_7,
+	}, {
+		.desc = "RTR-09 RSP-11: V08 V45, Read unlisted but possible",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .offer = BY_WRITE },
+		.request = V08, .reply = V45, GO(8, 8, BY_READ),
+	}, {
+		.desc = "RTR-09: V09 V35, Write unlisted but possible",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .offer = BY_READ },
+		.request = V09, .reply = V35, GO(8, 8, BY_WRITE),
+	}, {
+		.desc = "RTR-11 ERR-05: V08 V50, p2p without an option",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V50, TERM_7,
+	}, {
+		.desc = "RTR-12 ERR-05 ERR-19: V08 V47, A=0 answers A=1",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V47, TERM_7,
+	}, {
+		.desc = "RTR-12: same, p2p required",
+		.local = { .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+		.request = V08, .reply = V47, TERM_7,
+	}, {
+		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, we can",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V35, GO(8, 4, BY_WRITE),
+	}, {
+		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, we cannot",
+		.local = { .ird = 8, .ord = 4, .send = BY_READ },
+		.request = V05, .reply = V35, TERM_7,
+	}, {
+		.desc = "RTR-05 SEC-10: BCD under A=0 in an accept",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05,
+		.reply = { .enhanced = true,
+			   .enh = { .rtr = ALL, .ird = 4, .ord = 8 } },
+		GO(8, 4, 0),
+	},
+	/* RTR by Read */
+	{
+		.desc = "IRD-08 IRD-09: V19 V36, one slot for the provider",
+		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER,
+			   .offer = BY_READ },
+		.request = V19, .reply = V36, GO_SLOT(0, BY_READ),
+	}, {
+		.desc = "IRD-09: no slot where the RTR is a Write",
+		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER },
+		.request = P2P(ALL, 0, 0), .reply = P2P(ALL, 1, 0),
+		GO(0, 0, BY_WRITE),
+	}, {
+		.desc = "IRD-09: ORD 1 is slot enough",
+		.local = { .ird = 0, .ord = 1, .model = IW_MPA_PEER_TO_PEER },
+		.request = P2P(BY_READ, 0, 1), .reply = P2P(BY_READ, 1, 0),
+		GO(0, 1, BY_READ),
+	}, {
+		.desc = "IRD-09 IRD-19: our ORD is our ULP's and 0",
+		.local = { .ird = 4, .ord = 0, .ord_ulp = true,
+			   .model = IW_MPA_PEER_TO_PEER },
+		.request = P2P(BY_READ, 4, ULP), .reply = P2P(BY_READ, ULP, 4),
+		GO_SLOT(4, BY_READ),
+	}, {
+		.desc = "RTR-24 AMB-16: Read only, reply IRD 0",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V09, .reply = P2P(BY_READ, 0, 8), TERM_7,
+	}, {
+		.desc = "RTR-24 IRD-26: Read preferred, reply IRD 0, Send left",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+			   .read_first = true },
+		.request = V11, .reply = P2P(BY_SEND | BY_READ, 0, 8),
+		GO(8, 0, BY_SEND),
+	}, {
+		.desc = "RTR-24 AMB-16: Read only, reply IRD 0x3fff",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V09, .reply = P2P(BY_READ, ULP, 8),
+		GO(8, 8, BY_READ),
+	},
+	/* IRD and ORD */
+	{
+		.desc = "IRD-13 IRD-16: V05 V44 with cap 128, IRD raised to 64",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = V44, GO(64, 4, 0),
+	}, {
+		.desc = "IRD-15 ERR-03 ERR-19: V05 V44 with cap 16, TERM 6",
+		.local = { .cap = 16, .ird = 8, .ord = 4 },
+		.request = V05, .reply = V44, TERM_6,
+	}, {
+		.desc = "IRD-16: V05 V44 with cap 64, just enough",
+		.local = { .cap = 64, .ird = 8, .ord = 4 },
+		.request = V05, .reply = V44, GO(64, 4, 0),
+	}, {
+		.desc = "IRD-15: V05 V44 with cap 63, one too few",
+		.local = { .cap = 63, .ird = 8, .ord = 4 },
+		.request = V05, .reply = V44, TERM_6,
+	}, {
+		.desc = "IRD-15 IRD-27: ORD 0x3ffe asked of cap 128",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(8, COUNT_MAX), TERM_6,
+	}, {
+		.desc = "ERR-17: both 6 and 7 apply, 6 it is",
+		.local = { .cap = 16, .ird = 8, .ord = 8, .send = BY_WRITE,
+			   .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = P2P(BY_READ, 8, 64), TERM_6,
+	}, {
+		.desc = "ERR-17 RTR-12: 6 before a model mismatch",
+		.local = { .cap = 16, .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, .reply = V44, TERM_6,
+	}, {
+		.desc = "IRD-14 IRD-17 AMB-11: reply IRD 2 lowers ORD 4",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(2, 8), GO(8, 2, 0),
+	}, {
+		.desc = "IRD-14: reply IRD 32 does not raise ORD 4",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(32, 8), GO(8, 4, 0),
+	}, {
+		.desc = "IRD-14 IRD-27: reply IRD 0x3ffe, ORD stays",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(COUNT_MAX, 8), GO(8, 4, 0),
+	}, {
+		.desc = "AMB-19: reply ORD 2 does not shrink IRD 8",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(4, 2), GO(8, 4, 0),
+	}, {
+		.desc = "IRD-26: reply 0/0, no reads our way",
+		.local = { .ird = 8, .ord = 4 },
+		.request = V05, .reply = MSG(0, 0), GO(8, 0, 0),
+	},
+	/* 0x3fff */
+	{
+		.desc = "IRD-22 IRD-23: V15 V39, nothing is touched",
+		.local = { .ird = 8, .ord = 4, .ird_ulp = true,
+			   .ord_ulp = true },
+		.request = V15, .reply = V39, GO(8, 4, 0),
+	}, {
+		.desc = "IRD-23 IRD-24 IRD-14: V16 V40, ORD still negotiated",
+		.local = { .ird = 20, .ord = 4, .ird_ulp = true },
+		.request = V16, .reply = MSG(2, ULP), GO(20, 2, 0),
+	}, {
+		.desc = "IRD-22 IRD-24 IRD-13: V17 V41, IRD still negotiated",
+		.local = { .ird = 4, .ord = 9, .ord_ulp = true,
+			   .model = IW_MPA_PEER_TO_PEER },
+		.request = V17, .reply = P2P(BY_WRITE, ULP, 6),
+		GO(6, 9, BY_WRITE),
+	}, {
+		.desc = "AMB-18 IRD-25: V05 V39, 0x3fff nobody asked for",
+		.local = { .cap = 16, .ird = 8, .ord = 4 },
+		.request = V05, .reply = V39, GO(8, 4, 0),
+	}, {
+		.desc = "AMB-18: V15 V33, counts after our 0x3fff",
+		.local = { .ird = 6, .ord = 9, .ird_ulp = true,
+			   .ord_ulp = true },
+		.request = V15, .reply = V33, GO(6, 9, 0),
+	}, {
+		.desc = "AMB-18 IRD-15: V16 V44 with cap 16, IRD is the ULP's",
+		.local = { .cap = 16, .ird = 8, .ord = 4, .ird_ulp = true },
+		.request = V16, .reply = V44, GO(8, 4, 0),
+	},
+	/* devices that round up */
+	{
+		.desc = "IRD-14 pow2: ORD min(4, 3) goes down to 2",
+		.local = { .ird = 8, .ord = 4, .pow2 = true },
+		.request = V05, .reply = MSG(3, 8), GO(8, 2, 0),
+	}, {
+		.desc = "IRD-13 pow2: IRD max(8, 9) goes up to 16",
+		.local = { .ird = 8, .ord = 4, .pow2 = true },
+		.request = V05, .reply = MSG(4, 9), GO(16, 4, 0),
+	}, {
+		.desc = "IRD-27 pow2: IRD goes up to the cap at most",
+		.local = { .cap = 12, .ird = 8, .ord = 4, .pow2 = true },
+		.request = V05, .reply = MSG(4, 9), GO(12, 4, 0),
+	}, {
+		.desc = "IRD-26 pow2: 0 stays 0",
+		.local = { .ird = 0, .ord = 4, .pow2 = true },
+		.request = MSG(0, 4), .reply = MSG(0, 0), GO(0, 0, 0),
+	}, {
+		.desc = "IRD-19 pow2: the ULP's depths are not rounded",
+		.local = { .ird = 5, .ord = 5, .pow2 = true, .ird_ulp = true,
+			   .ord_ulp = true },
+		.request = V15, .reply = V39, GO(5, 5, 0),
+	}, {
+		.desc = "IRD-28 pow2: nor without enhanced data",
+		.local = { .ird = 5, .ord = 5, .pow2 = true, .plain = true },
+		.request = V01, .reply = V30, GO(5, 5, 0),
+	},
+};
+
+static void initiator_desc(const struct initiator_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(initiator, initiator_cases, initiator_desc);
+
+static void initiator_decides_as_the_matrix_says(struct kunit *test)
+{
+	const struct initiator_case *c = test->param_value;
+	struct iw_mpa_decision got;
+	struct side side;
+
+	set_up(&side, &c->local);
+	memset(&got, UNTOUCHED, sizeof(got));
+	iw_mpa_negotiate_initiator(&side.local, &c->request, &c->reply, &got);
+	KUNIT_EXPECT_EQ(test, c->verdict, got.verdict);
+	KUNIT_EXPECT_EQ(test, c->status, got.status);
+	KUNIT_EXPECT_EQ(test, c->ecode, got.ecode);
+	KUNIT_EXPECT_EQ(test, c->rtr, got.rtr);
+	if (c->verdict != IW_MPA_DROP)
+		expect_peer(test, &c->reply, &got);
+	if (c->verdict != IW_MPA_GO)
+		return;
+	KUNIT_EXPECT_EQ(test, c->ird, got.ird);
+	KUNIT_EXPECT_EQ(test, c->ord, got.ord);
+	KUNIT_EXPECT_EQ(test, c->slot_for_rtr ? 1 : c->ord, got.read_slots);
+}
+
+/* -------------------------------------------------------------- responder */
+
+/**
+ * struct responder_case - a Request and what the responder makes of it
+ * @desc: requirements and story
+ * @local: the responder
+ * @request: what came
+ * @verdict: the decision's
+ * @status: the decision's
+ * @ecode: the decision's, looked at if @any_ecode is false
+ * @any_ecode: the matrix names no code
+ * @ird: the decision's, if @verdict is IW_MPA_GO
+ * @ord: the decision's, if @verdict is IW_MPA_GO
+ * @reply: the decision's; its RTR kinds are those to expect
+ */
+struct responder_case {
+	const char *desc;
+	struct setup local;
+	struct iw_mpa_msg request;
+	enum iw_mpa_verdict verdict;
+	int status;
+	enum iw_mpa_ecode ecode;
+	bool any_ecode;
+	u16 ird;
+	u16 ord;
+	struct iw_mpa_msg reply;
+};
+
+#define SAY_YES(_ird, _ord)					\
+	.verdict = IW_MPA_GO, .ird = (_ird), .ord = (_ord)
+#define SAY_NO(_status, _ecode)					\
+	.verdict = IW_MPA_REJECTED, .status = (_status), .ecode = (_ecode)
+
+static const struct responder_case responder_cases[] = {
+	/* enhanced or not */
+	{
+		.desc = "IOP-01 RSP-03 RSP-07 IRD-01 IRD-29: V05 gives V33",
+		.local = { .ird = 2, .ord = 16 },
+		.request = V05, SAY_YES(4, 8), .reply = V33,
+	}, {
+		.desc = "IOP-02 IOP-10 RSP-04 RSP-05 IRD-28: V01 gives V30",
+		.local = { .ird = 2, .ord = 16 },
+		.request = V01, SAY_YES(2, 16), .reply = V30,
+	}, {
+		.desc = "IOP-11 IOP-12 RTR-30: S=0 asks no p2p of a p2p policy",
+		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER },
+		.request = V01, SAY_YES(0, 0), .reply = V30,
+	}, {
+		.desc = "RSP-06 RTR-05 SEC-10: V22 with its BCD still there",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = { .enhanced = true,
+			     .enh = { .rtr = ALL, .ird = 8, .ord = 8 } },
+		SAY_YES(8, 8), .reply = MSG(8, 8),
+	},
+	/* RTR */
+	{
+		.desc = "RSP-06 RSP-08: V07 gives V34",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V07, SAY_YES(8, 8), .reply = V34,
+	}, {
+		.desc = "RSP-06 RSP-08: V08 gives V35",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V08, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-06: V08 gives V35 though policy is client-server",
+		.local = { .ird = 8, .ord = 8 },
+		.request = V08, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-06: A=0 stays A=0 though policy is p2p",
+		.local = { .ird = 4, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V05, SAY_YES(4, 8), .reply = V33,
+	}, {
+		.desc = "RSP-08: V13 gives V38, every kind",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V13, SAY_YES(8, 8), .reply = V38,
+	}, {
+		.desc = "RSP-08: V12 gives V37",
+		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.request = V12, SAY_YES(8, 8), .reply = V37,
+	}, {
+		.desc = "RSP-09: V13 gives V35 where only Write is taken",
+		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE },
+		.request = V13, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-10 AMB-12: V10 has one in common, V35",
+		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
+		.request = V10, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-12: V08 at a Read-only responder gives V45",
+		.local = { .ird = 8, .ord = 8, .recv = BY_READ },
+		.request = V08, SAY_YES(8, 8), .reply = V45,
+	}, {
+		.desc = "RSP-12: V07 at Write and Read gives both",
+		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
+		.request = V07, SAY_YES(8, 8), .reply = V37,
+	}, {
+		.desc = "RTR-08 AMB-02: V14 gives our own kinds",
+		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
+		.request = V14, SAY_YES(8, 8), .reply = V37,
+	}, {
+		.desc = "RTR-08: V14 at an able responder gives V38",
+		.local = { .ird = 8, .ord = 8 },
+		.request = V14, SAY_YES(8, 8), .reply = V38,
+	}, {
+		.desc = "RSP-06: p2p required and asked for",
+		.local = { .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+		.request = V08, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-03 ERR-05: p2p required, A=0",
+		.local = { .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+		.request = V05, SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+		.reply = NO_MSG(4, 8),
+	}, {
+		.desc = "RSP-04 ERR-05: p2p required, S=0",
+		.local = { .ird = 8, .ord = 8,
+			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+		.request = V01, SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+		.reply = { .reject = true },
+	},
+	/* RTR by Read */
+	{
+		.desc = "IRD-07 IRD-08: V19 gives V36, IRD raised to 1",
+		.local = { .ird = 0, .ord = 0 },
+		.request = V19, SAY_YES(1, 0), .reply = V36,
+	}, {
+		.desc = "IRD-08: Read offered unasked raises IRD too",
+		.local = { .ird = 0, .ord = 0, .recv = BY_READ },
+		.request = P2P(BY_WRITE, 8, 0), SAY_YES(1, 0),
+		.reply = P2P(BY_READ, 1, 0),
+	}, {
+		.desc = "IRD-08 IRD-26: IRD stays 0 without Read in the reply",
+		.local = { .ird = 0, .ord = 0 },
+		.request = P2P(BY_WRITE, 8, 0), SAY_YES(0, 0),
+		.reply = P2P(BY_WRITE, 0, 0),
+	}, {
+		.desc = "IRD-20 RTR-24: IRD 0 left alone, Read not offered",
+		.local = { .ird = 0, .ord = 4 },
+		.request = P2P(BY_WRITE | BY_READ, 4, ULP), SAY_YES(0, 4),
+		.reply = P2P(BY_WRITE, ULP, 4),
+	}, {
+		.desc = "IRD-20 RSP-12: Read asked, IRD 0 left alone",
+		.local = { .ird = 0, .ord = 4 },
+		.request = P2P(BY_READ, 4, ULP), SAY_YES(0, 4),
+		.reply = P2P(BY_SEND | BY_WRITE, ULP, 4),
+	}, {
+		.desc = "IRD-20 RSP-13: IRD 0 left alone, only Read here",
+		.local = { .ird = 0, .ord = 4, .recv = BY_READ },
+		.request = P2P(BY_READ, 4, ULP),
+		SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+		.reply = NO_P2P(BY_READ, ULP, 4),
+	}, {
+		.desc = "IRD-20: IRD 1 left alone is enough for Read",
+		.local = { .ird = 1, .ord = 4, .recv = BY_READ },
+		.request = P2P(BY_READ, 4, ULP), SAY_YES(1, 4),
+		.reply = P2P(BY_READ, ULP, 4),
+	}, {
+		.desc = "AMB-18: our ULP's IRD 0, Read not offered",
+		.local = { .ird = 0, .ord = 4, .ird_ulp = true },
+		.request = V12, SAY_YES(0, 4), .reply = P2P(BY_WRITE, 0, 4),
+	},
+	/* IRD and ORD */
+	{
+		.desc = "IRD-02: ULP's ORD 32 against IRD 8",
+		.local = { .ird = 4, .ord = 32 },
+		.request = V05, SAY_YES(4, 8), .reply = MSG(4, 8),
+	}, {
+		.desc = "IRD-02: ULP's ORD 3 is not raised",
+		.local = { .ird = 4, .ord = 3 },
+		.request = V05, SAY_YES(4, 3), .reply = MSG(4, 3),
+	}, {
+		.desc = "IRD-03 RSP-18: ULP's IRD 0 raised to ORD 4",
+		.local = { .ird = 0, .ord = 8 },
+		.request = V05, SAY_YES(4, 8), .reply = MSG(4, 8),
+	}, {
+		.desc = "IRD-03 RSP-18: ULP's IRD 32 is not lowered",
+		.local = { .ird = 32, .ord = 8 },
+		.request = V05, SAY_YES(32, 8), .reply = MSG(32, 8),
+	}, {
+		.desc = "IRD-04: device cap 2, reply IRD 2",
+		.local = { .cap = 2, .ird = 1, .ord = 2 },
+		.request = V05, SAY_YES(2, 2), .reply = MSG(2, 2),
+	}, {
+		.desc = "IRD-26: request IRD 0, reply ORD 0",
+		.local = { .ird = 4, .ord = 8 },
+		.request = MSG(0, 4), SAY_YES(4, 0), .reply = MSG(4, 0),
+	}, {
+		.desc = "IRD-27 SEC-02: V18 with cap 128",
+		.local = { .ird = 8, .ord = 8 },
+		.request = V18, SAY_YES(128, 8), .reply = P2P(ALL, 128, 8),
+	}, {
+		.desc = "FRM-18: depth 0x4000 goes out as 0x3ffe",
+		.local = { .cap = 0xffff, .ird = 0x4000, .ord = 8 },
+		.request = V05, SAY_YES(0x3ffe, 8), .reply = MSG(0x3ffe, 8),
+	}, {
+		.desc = "IRD-10 IRD-11 IRD-12 ERR-04 AMB-08: V05 gives V42",
+		.local = { .ird = 4, .ord = 32, .strict = true },
+		.request = V05, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.reply = V42,
+	}, {
+		.desc = "IRD-10: one too few",
+		.local = { .ird = 4, .ord = 9, .strict = true },
+		.request = V05, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.reply = NO_MSG(4, 9),
+	}, {
+		.desc = "IRD-10: just enough",
+		.local = { .ird = 4, .ord = 8, .strict = true },
+		.request = V05, SAY_YES(4, 8), .reply = MSG(4, 8),
+	}, {
+		.desc = "IRD-10 IRD-25: 0x3fff is not too few",
+		.local = { .ird = 4, .ord = 128, .strict = true },
+		.request = V16, SAY_YES(4, 128), .reply = V40,
+	}, {
+		.desc = "IRD-10 RSP-06: reject copies A, lists our kinds",
+		.local = { .ird = 4, .ord = 9, .strict = true,
+			   .recv = BY_WRITE | BY_READ },
+		.request = V08, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.reply = NO_P2P(BY_WRITE | BY_READ, 8, 9),
+	}, {
+		.desc = "SEC-11: ULP's IRD above the device's",
+		.local = { .cap = 16, .ird = 17, .ord = 8 },
+		.request = V05, SAY_NO(-EINVAL, 0), .any_ecode = true,
+		.reply = NO_MSG(4, 8),
+	}, {
+		.desc = "SEC-11: ULP's ORD above the device's",
+		.local = { .cap = 16, .ird = 8, .ord = 17 },
+		.request = V08, SAY_NO(-EINVAL, 0), .any_ecode = true,
+		.reply = NO_P2P(ALL, 8, 8),
+	}, {
+		.desc = "SEC-11: ULP's IRD that is small only in 16 bits",
+		.local = { .cap = 16, .ird = 0x10008, .ord = 8 },
+		.request = V01, SAY_NO(-EINVAL, 0), .any_ecode = true,
+		.reply = { .reject = true },
+	},
+	/* 0x3fff */
+	{
+		.desc = "IRD-19 IRD-20 IRD-21 IRD-25: V15 gives V39",
+		.local = { .ird = 20, .ord = 9 },
+		.request = V15, SAY_YES(20, 9), .reply = V39,
+	}, {
+		.desc = "IRD-21 IRD-24: V16 gives V40, IRD still negotiated",
+		.local = { .ird = 2, .ord = 20 },
+		.request = V16, SAY_YES(4, 20), .reply = V40,
+	}, {
+		.desc = "IRD-20 IRD-24: V17 gives V41, ORD still negotiated",
+		.local = { .ird = 9, .ord = 20 },
+		.request = V17, SAY_YES(9, 4), .reply = V41,
+	}, {
+		.desc = "AMB-18: our ULP's IRD is still told as a count",
+		.local = { .ird = 2, .ord = 8, .ird_ulp = true },
+		.request = V05, SAY_YES(2, 8), .reply = MSG(2, 8),
+	},
+	/* devices that round up */
+	{
+		.desc = "RSP-18 pow2: IRD 5 up to 8, ORD 7 down to 4",
+		.local = { .ird = 5, .ord = 7, .pow2 = true },
+		.request = V05, SAY_YES(8, 4), .reply = MSG(8, 4),
+	}, {
+		.desc = "IRD-02 pow2: ORD min(16, 6) down to 4",
+		.local = { .ird = 4, .ord = 16, .pow2 = true },
+		.request = MSG(6, 4), SAY_YES(4, 4), .reply = MSG(4, 4),
+	}, {
+		.desc = "IRD-27 pow2: IRD up to the cap at most",
+		.local = { .cap = 6, .ird = 5, .ord = 4, .pow2 = true },
+		.request = V05, SAY_YES(6, 4), .reply = MSG(6, 4),
+	}, {
+		.desc = "IRD-26 pow2: 0 stays 0",
+		.local = { .ird = 0, .ord = 0, .pow2 = true },
+		.request = MSG(0, 0), SAY_YES(0, 0), .reply = MSG(0, 0),
+	}, {
+		.desc = "IRD-20 IRD-21 pow2: depths left alone are not rounded",
+		.local = { .ird = 5, .ord = 7, .pow2 = true },
+		.request = V15, SAY_YES(5, 7), .reply = V39,
+	}, {
+		.desc = "IRD-28 pow2: nor without enhanced data",
+		.local = { .ird = 5, .ord = 7, .pow2 = true },
+		.request = V01, SAY_YES(5, 7), .reply = V30,
+	},
+};
+
+static void responder_desc(const struct responder_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(responder, responder_cases, responder_desc);
+
+static void responder_decides_as_the_matrix_says(struct kunit *test)
+{
+	const struct responder_case *c = test->param_value;
+	struct iw_mpa_decision got;
+	struct side side;
+
+	set_up(&side, &c->local);
+	memset(&got, UNTOUCHED, sizeof(got));
+	iw_mpa_negotiate_responder(&side.local, &c->request, &got);
+	KUNIT_EXPECT_EQ(test, c->verdict, got.verdict);
+	KUNIT_EXPECT_EQ(test, c->status, got.status);
+	if (!c->any_ecode)
+		KUNIT_EXPECT_EQ(test, c->ecode, got.ecode);
+	expect_peer(test, &c->request, &got);
+	expect_msg(test, &c->reply, &got.reply);
+	if (c->verdict != IW_MPA_GO)
+		return;
+	KUNIT_EXPECT_EQ(test, c->ird, got.ird);
+	KUNIT_EXPECT_EQ(test, c->ord, got.ord);
+	KUNIT_EXPECT_EQ(test, c->ord, got.read_slots);
+	KUNIT_EXPECT_EQ(test, c->reply.enh.rtr, got.rtr);
+}
+
+/* ----------------------------------------------------------------- reject */
+
+struct reject_case {
+	const char *desc;
+	struct setup local;
+	struct iw_mpa_msg request;
+	struct iw_mpa_msg want;
+};
+
+static const struct reject_case reject_cases[] = {
+	{
+		.desc = "RSP-04: V01 draws a plain reject, V31",
+		.request = V01, .want = V31,
+	}, {
+		.desc = "RSP-03 RSP-07: V05 draws an enhanced one",
+		.request = V05, .want = NO_MSG(4, 8),
+	}, {
+		.desc = "RSP-06 RTR-10: V08 draws V43, our kinds listed",
+		.local = { .recv = BY_WRITE | BY_READ },
+		.request = V08, .want = V43,
+	}, {
+		.desc = "RSP-06: V14 draws our kinds",
+		.local = { .recv = BY_SEND },
+		.request = V14, .want = NO_P2P(BY_SEND, 8, 8),
+	}, {
+		.desc = "IRD-27: V18 draws no more than the device has",
+		.local = { .cap = 16 },
+		.request = V18, .want = NO_P2P(ALL, 16, 16),
+	}, {
+		.desc = "IRD-20 IRD-21: V15 draws 0x3fff twice",
+		.local = { .cap = 16 },
+		.request = V15, .want = NO_MSG(ULP, ULP),
+	}, {
+		.desc = "IRD-21 IRD-24: V16 draws 0x3fff as ORD",
+		.request = V16, .want = NO_MSG(4, ULP),
+	}, {
+		.desc = "IRD-20 IRD-24: V17 draws 0x3fff as IRD",
+		.request = V17, .want = NO_P2P(ALL, ULP, 4),
+	}, {
+		.desc = "IRD-26: 0 is a count",
+		.request = MSG(0, 0), .want = NO_MSG(0, 0),
+	},
+};
+
+static void reject_desc(const struct reject_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(reject, reject_cases, reject_desc);
+
+static void reject_answers_in_kind(struct kunit *test)
+{
+	const struct reject_case *c = test->param_value;
+	struct iw_mpa_msg got;
+	struct side side;
+
+	set_up(&side, &c->local);
+	memset(&got, UNTOUCHED, sizeof(got));
+	iw_mpa_make_reject(&side.local, &c->request, &got);
+	expect_msg(test, &c->want, &got);
+}
+
+static void reject_lists_what_policy_and_device_share(struct kunit *test)
+{
+	const struct iw_mpa_msg request = V13;
+	struct setup setup = { .recv = BY_SEND | BY_WRITE };
+	struct iw_mpa_msg got;
+	struct side side;
+
+	set_up(&side, &setup);
+	side.policy.rtr_accept = BY_WRITE | BY_READ;
+	iw_mpa_make_reject(&side.local, &request, &got);
+	KUNIT_EXPECT_EQ(test, (u8)BY_WRITE, got.enh.rtr);
+}
+
+/* ----------------------------------------------------------------- policy */
+
+/* What the check says of the usual policy and device with @field at @value */
+#define WITH_POLICY(field, value) ({				\
+	struct iw_mpa_policy __p = usual_policy();		\
+	struct iw_mpa_caps __c = usual_caps();			\
+								\
+	__p.field = (value);					\
+	iw_mpa_policy_check(&__p, &__c);			\
+})
+
+#define WITH_CAPS(field, value) ({				\
+	struct iw_mpa_policy __p = usual_policy();		\
+	struct iw_mpa_caps __c = usual_caps();			\
+								\
+	__c.field = (value);					\
+	iw_mpa_policy_check(&__p, &__c);			\
+})
+
+static void default_policy_is_that_of_the_design(struct kunit *test)
+{
+	const struct iw_mpa_policy *p = &iw_mpa_default_policy;
+	struct iw_mpa_caps caps = usual_caps();
+
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(p, &caps));
+	KUNIT_EXPECT_EQ(test, 2, (int)p->rev);
+	KUNIT_EXPECT_TRUE(test, p->enhanced);
+	KUNIT_EXPECT_EQ(test, IW_MPA_PEER_TO_PEER, p->model);
+	KUNIT_EXPECT_EQ(test, BY_WRITE | BY_READ, (int)p->rtr_offer);
+	/* RTR-15 */
+	KUNIT_EXPECT_EQ(test, BY_WRITE, (int)p->rtr_order[0]);
+	KUNIT_EXPECT_EQ(test, BY_READ, (int)p->rtr_order[1]);
+	KUNIT_EXPECT_EQ(test, BY_SEND, (int)p->rtr_order[2]);
+	KUNIT_EXPECT_EQ(test, IW_MPA_RFC6581, p->dialect);	/* OLD-13 */
+	KUNIT_EXPECT_FALSE(test, p->ird_ulp || p->ord_ulp || p->ord_strict);
+}
+
+static void policy_needs_a_revision_that_carries_it(struct kunit *test)
+{
+	struct iw_mpa_policy p = usual_policy();
+	struct iw_mpa_caps caps = usual_caps();
+
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rev, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rev, 3));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rev, 1));	/* FRM-10 */
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(enhanced, false));
+
+	p.enhanced = false;
+	p.rev = 1;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+	p.model = IW_MPA_PEER_TO_PEER_REQUIRED;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	p.rev = 2;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	p.enhanced = true;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+}
+
+static void policy_needs_an_rtr_that_the_device_has(struct kunit *test)
+{
+	struct iw_mpa_policy p = usual_policy();
+	struct iw_mpa_caps caps = usual_caps();
+
+	/* AMB-15, RSP-13 */
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_offer, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_accept, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_CAPS(rtr_send, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_CAPS(rtr_recv, 0));
+
+	p.rtr_offer = BY_WRITE;
+	p.rtr_accept = BY_READ;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+	caps.rtr_send = BY_SEND | BY_READ;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	p.model = IW_MPA_CLIENT_SERVER;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+	caps.rtr_recv = BY_SEND | BY_WRITE;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	p.enhanced = false;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
+}
+
+static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_offer, 9));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_accept, 0x81));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, 3));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, 3));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, 2));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, -1));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(crc, IW_MPA_CRC_REQUIRED));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, IW_MPA_EARLY_DRAFT));
+}
+
+static void rtr_order_has_every_kind_once(struct kunit *test)
+{
+	struct iw_mpa_policy p = usual_policy();
+	struct iw_mpa_caps caps = usual_caps();
+	bool good;
+	int i;
+
+	for (i = 0; i < 1000; i++) {
+		p.rtr_order[0] = i % 10;
+		p.rtr_order[1] = i / 10 % 10;
+		p.rtr_order[2] = i / 100;
+		/* among 0..9 only 1, 2 and 4 multiply to 8 and sum up to 7 */
+		good = p.rtr_order[0] * p.rtr_order[1] * p.rtr_order[2] == 8 &&
+		       p.rtr_order[0] + p.rtr_order[1] + p.rtr_order[2] == 7;
+		KUNIT_EXPECT_EQ_MSG(test, good ? 0 : -EINVAL,
+				    iw_mpa_policy_check(&p, &caps),
+				    "order %03d, last first", i);
+	}
+}
+
+static void policy_has_a_deadline_for_every_wait(struct kunit *test)
+{
+	const unsigned int max = IW_MPA_DEADLINE_MAX;
+
+	/* SEC-08 */
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(request_ms, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(decide_ms, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_ms, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(reply_ms, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(request_ms, max + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(decide_ms, max + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_ms, max + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(reply_ms, max + 1));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(request_ms, max));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(decide_ms, 1));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(rtr_ms, max));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(reply_ms, 1));
+}
+
+/* ------------------------------------------------------------- exhaustive */
+
+/* The next coordinate, 0..@base-1, out of a scenario's number */
+static u32 pick(u32 *n, u32 base)
+{
+	u32 digit = *n % base;
+
+	*n /= base;
+	return digit;
+}
+
+#define BOUNDARIES	7
+
+static u32 boundary(u32 cap, u32 which)
+{
+	const u32 values[BOUNDARIES] = {
+		0, 1, cap ? cap - 1 : 2, cap, cap + 1, 0x3ffe, 0x3fff,
+	};
+
+	return values[which];
+}
+
+static const u16 caps_to_try[] = { 0, 1, 5, 16, 0x3ffe, 0xffff };
+
+static u32 pick_cap(u32 *n)
+{
+	return caps_to_try[pick(n, ARRAY_SIZE(caps_to_try))];
+}
+
+/* 0x3fff is the sentinel here */
+static u16 pick_wire_depth(u32 *n, u32 cap)
+{
+	return min_t(u32, boundary(cap, pick(n, BOUNDARIES)), 0x3fff);
+}
+
+/* A=0, or A=1 with each set of kinds: 9 of them */
+#define MODELS	9
+
+static void pick_model(u32 *n, struct iw_mpa_enh *enh)
+{
+	u32 model = pick(n, MODELS);
+
+	enh->p2p = model;
+	enh->rtr = model ? model - 1 : 0;
+}
+
+/* What a depth that is left alone may be; no device installs the sentinel */
+static bool left_alone(u32 got, u32 own)
+{
+	return got == own || (own > COUNT_MAX && got == COUNT_MAX);
+}
+
+static u32 up(u32 depth, const struct iw_mpa_caps *caps)
+{
+	if (caps->pow2_depths && depth)
+		depth = roundup_pow_of_two(depth);
+	return min3(depth, (u32)caps->max_ird, (u32)COUNT_MAX);
+}
+
+static u32 down(u32 depth, const struct iw_mpa_caps *caps)
+{
+	if (caps->pow2_depths && depth)
+		depth = rounddown_pow_of_two(depth);
+	return depth;
+}
+
+/* Keep the first claim that does not hold */
+static void hold(const char **broken, bool holds, const char *claim)
+{
+	if (!holds && !*broken)
+		*broken = claim;
+}
+
+#define RULE(claim)	hold(broken, claim, #claim)
+
+/* Stop there: the next million scenarios would say the same */
+static void assert_unbroken(struct kunit *test, const char *broken, u32 n,
+			    const struct side *own,
+			    const struct iw_mpa_msg *peer)
+{
+	const struct iw_mpa_enh *enh = &peer->enh;
+
+	KUNIT_ASSERT_NULL_MSG(test, broken,
+			      "%s; scenario %u, cap %u %u/%u, peer %s %u %u/%u",
+			      broken, n, own->caps.max_ird, own->local.ird,
+			      own->local.ord, enh->p2p ? "p2p" : "", enh->rtr,
+			      enh->ird, enh->ord);
+}
+
+/* A scenario of the responder, and what its rules are about */
+struct responding {
+	struct side side;
+	struct iw_mpa_msg request;
+	struct iw_mpa_decision got;
+	u8 own;			/* kinds it could take at all */
+	bool ird_alone;		/* its IRD is the ULP's business */
+	bool bad_ulp;
+	bool bad_model;
+	bool bad_ord;
+	bool bad_rtr;
+};
+
+static const u8 accept_to_try[] = { BY_SEND, BY_READ, BY_WRITE | BY_READ, ALL };
+
+#define RESPONDER_SCENARIOS					\
+	(ARRAY_SIZE(caps_to_try) * BOUNDARIES * BOUNDARIES *	\
+	 BOUNDARIES * BOUNDARIES * MODELS * ARRAY_SIZE(accept_to_try) * 5)
+
+static void pick_responding(u32 n, struct responding *r)
+{
+	u32 cap = pick_cap(&n), mode;
+	struct setup setup = {
+		.ird = boundary(cap, pick(&n, BOUNDARIES)),
+		.ord = boundary(cap, pick(&n, BOUNDARIES)),
+	};
+
+	memset(r, 0, sizeof(*r));
+	r->request.enhanced = true;
+	r->request.enh.ird = pick_wire_depth(&n, cap);
+	r->request.enh.ord = pick_wire_depth(&n, cap);
+	pick_model(&n, &r->request.enh);
+	setup.recv = accept_to_try[pick(&n, ARRAY_SIZE(accept_to_try))];
+	mode = pick(&n, 5);
+	setup.ird_ulp = mode == 1;
+	setup.strict = mode == 2;
+	setup.pow2 = mode == 3;
+	if (mode == 4)
+		setup.model = IW_MPA_PEER_TO_PEER_REQUIRED;
+	set_up(&r->side, &setup);
+	r->side.caps.max_ird = cap;
+	r->side.caps.max_ord = cap;
+}
+
+/* Why section 9 or policy may refuse the Request */
+static void reasons_to_refuse(struct responding *r)
+{
+	const struct iw_mpa_policy *policy = &r->side.policy;
+	const struct iw_mpa_local *local = &r->side.local;
+	const struct iw_mpa_caps *caps = &r->side.caps;
+	const struct iw_mpa_enh *req = &r->request.enh;
+
+	r->own = policy->rtr_accept & caps->rtr_recv;
+	r->ird_alone = req->ord == ULP || policy->ird_ulp;
+	if (!caps->max_ird || (r->ird_alone && !local->ird))
+		r->own &= ~BY_READ;	/* RTR-24: it would overrun us */
+
+	r->bad_ulp = local->ird > caps->max_ird || local->ord > caps->max_ord;
+	r->bad_model = policy->model == IW_MPA_PEER_TO_PEER_REQUIRED &&
+		       !req->p2p;
+	r->bad_ord = policy->ord_strict && req->ird != ULP &&
+		     local->ord > req->ird;
+	r->bad_rtr = req->p2p && !r->own;
+}
+
+static void check_refusal(const struct responding *r, const char **broken)
+{
+	const struct iw_mpa_decision *got = &r->got;
+
+	RULE(got->reply.reject);
+	switch (got->status) {
+	case -EINVAL:
+		RULE(r->bad_ulp);
+		break;
+	case -ENOMEM:
+		RULE(r->bad_ord);
+		RULE(got->ecode == IW_MPA_ECODE_IRD);
+		RULE(got->reply.enh.ord == min_t(u32, r->side.local.ord,
+						 COUNT_MAX));
+		break;
+	case -EPROTO:
+		RULE(r->bad_model || r->bad_rtr);
+		RULE(got->ecode == IW_MPA_ECODE_RTR);
+		break;
+	default:
+		RULE(false && "-EINVAL, -ENOMEM or -EPROTO");
+	}
+}
+
+/* Section 9.2 */
+static void check_options(const struct responding *r, const char **broken)
+{
+	u8 common = r->request.enh.rtr & r->own;
+	const struct iw_mpa_decision *got = &r->got;
+	u8 options = got->reply.enh.rtr;
+
+	RULE(got->rtr == options);
+	if (!r->request.enh.p2p) {
+		RULE(!options);
+		return;
+	}
+	RULE(options);				/* RSP-10, RSP-12 */
+	RULE(options == (common ?: r->own));	/* RSP-08 */
+	/* IRD-08, RTR-24 */
+	RULE(!(options & BY_READ) || got->ird >= 1);
+}
+
+/* Section 9.1 */
+static void check_responder_depths(const struct responding *r,
+				   const char **broken)
+{
+	const struct iw_mpa_local *local = &r->side.local;
+	const struct iw_mpa_enh *req = &r->request.enh;
+	const struct iw_mpa_decision *got = &r->got;
+	const struct iw_mpa_enh *reply = &got->reply.enh;
+	u32 ird = max_t(u32, local->ird, req->ord);
+
+	if (reply->rtr & BY_READ)
+		ird = max_t(u32, ird, 1);
+	RULE(got->ird <= local->caps->max_ird);
+	RULE(got->ord <= local->caps->max_ord);
+	RULE(got->ird != ULP && got->ord != ULP);	/* IRD-25 */
+	RULE(got->read_slots == got->ord);
+	RULE(reply->ird == (req->ord == ULP ? ULP : got->ird));
+	RULE(reply->ord == (req->ird == ULP ? ULP : got->ord));
+	if (r->ird_alone)
+		RULE(left_alone(got->ird, local->ird));
+	else
+		RULE(got->ird == up(ird, local->caps));
+	if (req->ird == ULP)
+		RULE(left_alone(got->ord, local->ord));
+	else
+		RULE(got->ord == down(min_t(u32, local->ord, req->ird),
+				      local->caps));
+}
+
+static void check_answer(const struct responding *r, const char **broken)
+{
+	const struct iw_mpa_enh *req = &r->request.enh;
+	const struct iw_mpa_decision *got = &r->got;
+	bool refuse = r->bad_ulp || r->bad_model || r->bad_ord || r->bad_rtr;
+
+	RULE(got->reply.enhanced);			/* RSP-03 */
+	RULE(got->reply.enh.p2p == req->p2p);		/* RSP-06 */
+	RULE(req->p2p || !got->reply.enh.rtr);		/* RSP-07 */
+	RULE(got->peer_known);				/* RSP-17 */
+	RULE(got->peer_ird == req->ird && got->peer_ord == req->ord);
+	RULE(got->verdict == (refuse ? IW_MPA_REJECTED : IW_MPA_GO));
+	if (refuse) {
+		check_refusal(r, broken);
+		return;
+	}
+	RULE(!got->reply.reject);
+	RULE(got->status == 0 && got->ecode == IW_MPA_ECODE_NONE);
+	check_options(r, broken);
+	check_responder_depths(r, broken);
+}
+
+static void every_request_is_answered_by_the_rules(struct kunit *test)
+{
+	const char *broken = NULL;
+	struct responding r;
+	u32 n;
+
+	for (n = 0; n < RESPONDER_SCENARIOS; n++) {
+		pick_responding(n, &r);
+		reasons_to_refuse(&r);
+		memset(&r.got, UNTOUCHED, sizeof(r.got));
+		iw_mpa_negotiate_responder(&r.side.local, &r.request, &r.got);
+		check_answer(&r, &broken);
+		assert_unbroken(test, broken, n, &r.side, &r.request);
+		if (n % 1024 == 0)
+			cond_resched();
+	}
+}
+
+/* A scenario of the initiator */
+struct initiating {
+	struct side side;
+	struct iw_mpa_msg request;
+	struct iw_mpa_msg reply;
+	struct iw_mpa_decision got;
+};
+
+static const u8 send_to_try[] = { BY_SEND, BY_READ, BY_WRITE | BY_READ, ALL };
+
+#define INITIATOR_SCENARIOS					\
+	(ARRAY_SIZE(caps_to_try) * 4 * 4 * 4 * BOUNDARIES *	\
+	 BOUNDARIES * MODELS * 2 * ARRAY_SIZE(send_to_try) * 2)
+
+static void pick_initiating(u32 n, struct initiating *i)
+{
+	u32 cap = pick_cap(&n), managed;
+	struct setup setup = {
+		/* up to the cap: make_request refuses what is above */
+		.ird = min(boundary(cap, pick(&n, 4)), cap),
+		.ord = min(boundary(cap, pick(&n, 4)), cap),
+	};
+
+	memset(i, 0, sizeof(*i));
+	managed = pick(&n, 4);
+	setup.ird_ulp = managed & 1;
+	setup.ord_ulp = managed & 2;
+	i->reply.enhanced = true;
+	i->reply.enh.ird = pick_wire_depth(&n, cap);
+	i->reply.enh.ord = pick_wire_depth(&n, cap);
+	pick_model(&n, &i->reply.enh);
+	setup.model = pick(&n, 2) ? IW_MPA_PEER_TO_PEER : IW_MPA_CLIENT_SERVER;
+	setup.send = send_to_try[pick(&n, ARRAY_SIZE(send_to_try))];
+	setup.pow2 = pick(&n, 2);
+	setup.read_first = setup.pow2;
+	set_up(&i->side, &setup);
+	i->side.caps.max_ird = cap;
+	i->side.caps.max_ord = cap;
+}
+
+static void check_request(const struct initiating *i, const char **broken)
+{
+	const struct iw_mpa_local *local = &i->side.local;
+	const struct iw_mpa_enh *enh = &i->request.enh;
+	bool p2p = local->policy->model != IW_MPA_CLIENT_SERVER;
+
+	RULE(i->request.enhanced && !i->request.reject);
+	RULE(enh->p2p == p2p);
+	RULE(enh->rtr == (p2p ? local->caps->rtr_send : 0));
+	if (local->policy->ird_ulp)
+		RULE(enh->ird == ULP);
+	else
+		RULE(enh->ird <= min_t(u32, local->ird, COUNT_MAX));
+	if (local->policy->ord_ulp)
+		RULE(enh->ord == ULP);
+	else
+		RULE(enh->ord <= min_t(u32, local->ord, COUNT_MAX));
+}
+
+/* The RTR that section 9.2 and policy call for, 0 if there is none */
+static u8 rtr_to_send(const struct initiating *i)
+{
+	u8 able = i->reply.enh.rtr & i->side.caps.rtr_send;
+	const u8 *order = i->side.policy.rtr_order;
+
+	/* a device without ORD has no slot to give for it (IRD-09) */
+	if (!i->reply.enh.ird || !i->side.caps.max_ord)
+		able &= ~BY_READ;
+	if (order[0] & able)
+		return order[0];
+	if (order[1] & able)
+		return order[1];
+	return order[2] & able;
+}
+
+static void check_initiator_depths(const struct initiating *i,
+				   const char **broken)
+{
+	const struct iw_mpa_local *local = &i->side.local;
+	const struct iw_mpa_enh *reply = &i->reply.enh;
+	const struct iw_mpa_decision *got = &i->got;
+	u32 own_ird = min_t(u32, local->ird, COUNT_MAX);
+
+	RULE(got->ird <= local->caps->max_ird);
+	RULE(got->ord <= local->caps->max_ord);
+	RULE(got->ird != ULP && got->ord != ULP);	/* IRD-25 */
+	if (local->policy->ird_ulp || reply->ord == ULP) {
+		RULE(left_alone(got->ird, local->ird));
+	} else {
+		RULE(got->ird >= reply->ord);		/* IRD-13 */
+		RULE(got->ird == up(max_t(u32, own_ird, reply->ord),
+				    local->caps));
+	}
+	if (local->policy->ord_ulp || reply->ird == ULP) {
+		RULE(left_alone(got->ord, local->ord));
+	} else {
+		RULE(got->ord <= reply->ird);		/* IRD-14 */
+		RULE(got->ord == down(min_t(u32, local->ord, reply->ird),
+				      local->caps));
+	}
+	RULE(got->read_slots == (got->ord ?: got->rtr == BY_READ));
+	RULE(got->read_slots <= local->caps->max_ord);
+}
+
+static void check_outcome(const struct initiating *i, const char **broken)
+{
+	const struct iw_mpa_local *local = &i->side.local;
+	const struct iw_mpa_enh *reply = &i->reply.enh;
+	const struct iw_mpa_decision *got = &i->got;
+	bool no_ird = !local->policy->ird_ulp && reply->ord != ULP &&
+		      reply->ord > local->caps->max_ird;
+	bool no_rtr = reply->p2p ? !rtr_to_send(i) : i->request.enh.p2p;
+
+	RULE(got->peer_known);			/* IRD-06, ERR-19 */
+	RULE(got->peer_ird == reply->ird && got->peer_ord == reply->ord);
+	if (no_ird || no_rtr) {
+		RULE(got->verdict == IW_MPA_TERMINATE);
+		RULE(got->ecode == (no_ird ? IW_MPA_ECODE_IRD :
+					     IW_MPA_ECODE_RTR));
+		RULE(got->status == (no_ird ? -ENOMEM : -EPROTO));
+		RULE(!got->rtr);			/* ERR-18 */
+		return;
+	}
+	RULE(got->verdict == IW_MPA_GO);
+	RULE(got->status == 0 && got->ecode == IW_MPA_ECODE_NONE);
+	RULE(got->rtr == (reply->p2p ? rtr_to_send(i) : 0));
+	RULE(!got->rtr || is_power_of_2(got->rtr));	/* RTR-14 */
+	check_initiator_depths(i, broken);
+}
+
+static void every_accept_is_taken_by_the_rules(struct kunit *test)
+{
+	const char *broken = NULL;
+	struct initiating i;
+	u32 n;
+
+	for (n = 0; n < INITIATOR_SCENARIOS; n++) {
+		pick_initiating(n, &i);
+		KUNIT_ASSERT_EQ(test, 0, iw_mpa_make_request(&i.side.local,
+							     &i.request));
+		check_request(&i, &broken);
+		memset(&i.got, UNTOUCHED, sizeof(i.got));
+		iw_mpa_negotiate_initiator(&i.side.local, &i.request, &i.reply,
+					   &i.got);
+		check_outcome(&i, &broken);
+		assert_unbroken(test, broken, n, &i.side, &i.reply);
+		if (n % 1024 == 0)
+			cond_resched();
+	}
+}
+
+static void check_rejected(const struct initiating *i, const char **broken)
+{
+	RULE(i->got.verdict == IW_MPA_REJECTED);
+	RULE(i->got.status == -ECONNREFUSED);
+	RULE(!i->got.rtr);
+	RULE(i->got.peer_known);
+	RULE(i->got.peer_ird == i->reply.enh.ird);
+	RULE(i->got.peer_ord == i->reply.enh.ord);
+}
+
+static void every_reject_is_only_reported(struct kunit *test)
+{
+	const char *broken = NULL;
+	struct initiating i;
+	u32 n;
+
+	for (n = 0; n < INITIATOR_SCENARIOS; n += 7) {
+		pick_initiating(n, &i);
+		i.reply.reject = true;
+		iw_mpa_make_request(&i.side.local, &i.request);
+		memset(&i.got, UNTOUCHED, sizeof(i.got));
+		iw_mpa_negotiate_initiator(&i.side.local, &i.request, &i.reply,
+					   &i.got);
+		check_rejected(&i, &broken);
+		assert_unbroken(test, broken, n, &i.side, &i.reply);
+		if (n % 1024 == 0)
+			cond_resched();
+	}
+}
+
+/* ------------------------------------------------------------- end to end */
+
+/* Two of our own, whatever their policies: both ends must agree */
+struct meeting {
+	struct side a;			/* initiator */
+	struct side b;			/* responder */
+	struct iw_mpa_msg request;
+	struct iw_mpa_decision at_a;
+	struct iw_mpa_decision at_b;
+};
+
+static const u16 meeting_caps[] = { 1, 5, 0xffff };
+
+#define MEETINGS						\
+	(3 * 3 * 4 * 4 * 4 * 4 * MODELS *			\
+	 ARRAY_SIZE(accept_to_try) * 4 * 4 * 2)
+
+static void pick_meeting(u32 n, struct meeting *m)
+{
+	u32 cap_a = meeting_caps[pick(&n, 3)];
+	u32 cap_b = meeting_caps[pick(&n, 3)];
+	struct setup a = {
+		.cap = cap_a,
+		.ird = boundary(cap_a, pick(&n, 4)),
+		.ord = boundary(cap_a, pick(&n, 4)),
+	};
+	struct setup b = {
+		.cap = cap_b,
+		.ird = boundary(cap_b, pick(&n, 4)),
+		.ord = boundary(cap_b, pick(&n, 4)),
+	};
+	struct iw_mpa_enh model;
+	u32 flags;
+
+	memset(m, 0, sizeof(*m));
+	pick_model(&n, &model);
+	if (model.rtr)
+		a.model = IW_MPA_PEER_TO_PEER;
+	a.offer = model.rtr;
+	b.recv = accept_to_try[pick(&n, ARRAY_SIZE(accept_to_try))];
+	flags = pick(&n, 4);
+	a.ird_ulp = flags & 1;
+	a.ord_ulp = flags & 2;
+	flags = pick(&n, 4);
+	a.pow2 = flags & 1;
+	b.pow2 = flags & 2;
+	b.ird_ulp = pick(&n, 2);
+	set_up(&m->a, &a);
+	set_up(&m->b, &b);
+	if (flags)	/* here it can send nothing that it does not offer */
+		m->a.caps.rtr_send = m->a.policy.rtr_offer;
+}
+
+/* Which of our depths section 9.1 lets a peer trust, and the ULP's */
+static void check_depth_agreement(const struct meeting *m, const char **broken)
+{
+	bool ird_ulp = m->request.enh.ird == ULP;
+	bool ord_ulp = m->request.enh.ord == ULP;
+
+	RULE(ord_ulp || m->at_a.ord <= m->at_b.ird);
+	RULE(ird_ulp || m->at_b.ord <= m->at_a.ird);
+	RULE(ord_ulp || m->at_a.read_slots <= m->at_b.ird);
+	RULE(m->at_a.rtr != BY_READ || m->at_b.ird);
+	RULE(m->at_a.peer_ird == (ord_ulp ? ULP : m->at_b.ird));
+	RULE(m->at_a.peer_ord == (ird_ulp ? ULP : m->at_b.ord));
+	RULE(m->at_b.peer_ird == m->request.enh.ird);
+	RULE(m->at_b.peer_ord == m->request.enh.ord);
+	RULE(m->at_a.ird != ULP && m->at_a.ord != ULP);
+	RULE(m->at_b.ird != ULP && m->at_b.ord != ULP);
+}
+
+static void check_agreement(const struct meeting *m, const char **broken)
+{
+	u8 options = m->at_b.reply.enh.rtr;
+	u8 able = options & m->a.caps.rtr_send;
+
+	RULE(m->at_b.verdict == IW_MPA_GO);
+	if (m->request.enh.p2p && !able) {
+		RULE(m->at_a.verdict == IW_MPA_TERMINATE);
+		RULE(m->at_a.ecode == IW_MPA_ECODE_RTR);
+		return;
+	}
+	/* a responder of ours never draws TERM 6, nor offers a useless Read */
+	RULE(m->at_a.verdict == IW_MPA_GO);
+	RULE(!m->at_a.rtr == !m->request.enh.p2p);
+	RULE(!m->at_b.rtr == !m->request.enh.p2p);
+	RULE((m->at_a.rtr & m->at_b.rtr) == m->at_a.rtr);
+	RULE((m->at_a.rtr & m->a.caps.rtr_send) == m->at_a.rtr);
+	check_depth_agreement(m, broken);
+}
+
+/* Read is all that B takes, and its IRD is 0 for good: it has to refuse */
+static bool cannot_meet(const struct meeting *m)
+{
+	return m->request.enh.p2p && m->b.caps.rtr_recv == BY_READ &&
+	       !m->b.local.ird &&
+	       (m->b.policy.ird_ulp || m->request.enh.ord == ULP);
+}
+
+static void check_no_meeting(const struct meeting *m, const char **broken)
+{
+	RULE(m->at_b.verdict == IW_MPA_REJECTED);
+	RULE(m->at_b.ecode == IW_MPA_ECODE_RTR);
+	RULE(m->at_a.verdict == IW_MPA_REJECTED);
+	RULE(m->at_a.status == -ECONNREFUSED);
+}
+
+static void two_of_us_always_agree(struct kunit *test)
+{
+	const char *broken = NULL;
+	struct meeting m;
+	u32 n;
+
+	for (n = 0; n < MEETINGS; n++) {
+		pick_meeting(n, &m);
+		KUNIT_ASSERT_EQ(test, 0, iw_mpa_make_request(&m.a.local,
+							     &m.request));
+		iw_mpa_negotiate_responder(&m.b.local, &m.request, &m.at_b);
+		iw_mpa_negotiate_initiator(&m.a.local, &m.request,
+					   &m.at_b.reply, &m.at_a);
+		if (cannot_meet(&m))
+			check_no_meeting(&m, &broken);
+		else
+			check_agreement(&m, &broken);
+		assert_unbroken(test, broken, n, &m.b, &m.request);
+		if (n % 1024 == 0)
+			cond_resched();
+	}
+}
+
+static struct kunit_case table_cases[] = {
+	KUNIT_CASE_PARAM(request_says_what_the_ulp_wants, request_gen_params),
+	KUNIT_CASE_PARAM(initiator_decides_as_the_matrix_says,
+			 initiator_gen_params),
+	KUNIT_CASE_PARAM(responder_decides_as_the_matrix_says,
+			 responder_gen_params),
+	KUNIT_CASE_PARAM(reject_answers_in_kind, reject_gen_params),
+	KUNIT_CASE(reject_lists_what_policy_and_device_share),
+	{}
+};
+
+static struct kunit_suite table_suite = {
+	.name = "iw_mpa_negotiate_tables",
+	.test_cases = table_cases,
+};
+
+static struct kunit_case policy_cases[] = {
+	KUNIT_CASE(default_policy_is_that_of_the_design),
+	KUNIT_CASE(policy_needs_a_revision_that_carries_it),
+	KUNIT_CASE(policy_needs_an_rtr_that_the_device_has),
+	KUNIT_CASE(policy_has_no_unknown_kinds_or_modes),
+	KUNIT_CASE(rtr_order_has_every_kind_once),
+	KUNIT_CASE(policy_has_a_deadline_for_every_wait),
+	{}
+};
+
+static struct kunit_suite policy_suite = {
+	.name = "iw_mpa_policy",
+	.test_cases = policy_cases,
+};
+
+static struct kunit_case exhaustive_cases[] = {
+	KUNIT_CASE(every_request_is_answered_by_the_rules),
+	KUNIT_CASE(every_accept_is_taken_by_the_rules),
+	KUNIT_CASE(every_reject_is_only_reported),
+	KUNIT_CASE(two_of_us_always_agree),
+	{}
+};
+
+static struct kunit_suite exhaustive_suite = {
+	.name = "iw_mpa_negotiate_exhaustive",
+	.test_cases = exhaustive_cases,
+};
+
+kunit_test_suites(&table_suite, &policy_suite, &exhaustive_suite);
+
+MODULE_DESCRIPTION("KUnit tests of MPA negotiation");
+MODULE_LICENSE("GPL");
