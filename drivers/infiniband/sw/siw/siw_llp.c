@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * TCP as siw's lower layer protocol.
+ */
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/tcp.h>
+#include <net/addrconf.h>
+#include <net/ipv6.h>
+#include <net/sock.h>
+#include <net/tcp.h>
+
+#include "siw.h"
+#include "siw_cm.h"
+#include "siw_llp.h"
+
+static int siw_tcp_create(int family, struct socket **s)
+{
+	return sock_create(family, SOCK_STREAM, IPPROTO_TCP, s);
+}
+
+static void siw_tcp_setup(struct socket *s)
+{
+	if (!siw_tcp_nagle)
+		tcp_sock_set_nodelay(s->sk);
+}
+
+static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
+{
+	size_t size = laddr->sa_family == AF_INET ?
+		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	int rv;
+
+	/* Make the address available again soon */
+	sock_set_reuseaddr(s->sk);
+	if (afonly && laddr->sa_family == AF_INET6) {
+		rv = ip6_sock_set_v6only(s->sk);
+		if (rv)
+			return rv;
+	}
+	return s->ops->bind(s, laddr, size);
+}
+
+static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
+			   struct sockaddr *raddr, bool afonly)
+{
+	size_t size = raddr->sa_family == AF_INET ?
+		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	int rv;
+
+	rv = siw_tcp_bind(s, laddr, afonly);
+	if (rv < 0)
+		return rv;
+	rv = s->ops->connect(s, raddr, size, 0);
+	if (rv < 0)
+		return rv;
+	siw_tcp_setup(s);
+	return 0;
+}
+
+static bool siw_addr_is_wildcard(struct sockaddr *addr)
+{
+	if (addr->sa_family == AF_INET)
+		return ipv4_is_zeronet(((struct sockaddr_in *)addr)->sin_addr.s_addr);
+	return ipv6_addr_any(&((struct sockaddr_in6 *)addr)->sin6_addr);
+}
+
+static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
+			  int ifindex, int backlog)
+{
+	int rv;
+
+	if (siw_addr_is_wildcard(laddr))
+		s->sk->sk_bound_dev_if = ifindex;
+
+	rv = siw_tcp_bind(s, laddr, afonly);
+	return rv ?: s->ops->listen(s, backlog);
+}
+
+static int siw_tcp_accept(struct socket *s, struct socket **new_s)
+{
+	int rv = kernel_accept(s, new_s, O_NONBLOCK);
+
+	if (!rv)
+		siw_tcp_setup(*new_s);
+	return rv;
+}
+
+static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
+{
+	struct kvec iov = { .iov_base = (void *)msg, .iov_len = len };
+	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT };
+	int rv = kernel_sendmsg(s, &hdr, &iov, 1, len);
+
+	if (rv < 0)
+		return rv;
+	return rv == len ? 0 : -EIO;
+}
+
+static int siw_tcp_recv(struct socket *s, void *buf, size_t len, bool peek)
+{
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
+	struct msghdr hdr = {};
+
+	return kernel_recvmsg(s, &hdr, &iov, 1, len,
+			      MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
+}
+
+static void siw_tcp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
+{
+	struct sock *sk = cep->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	qp->attrs.sk = cep->sock;
+	sk->sk_data_ready = siw_qp_llp_data_ready;
+	sk->sk_write_space = siw_qp_llp_write_space;
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void siw_tcp_kick_rx(struct socket *s)
+{
+	lock_sock(s->sk);
+	s->sk->sk_data_ready(s->sk);
+	release_sock(s->sk);
+}
+
+const struct siw_llp_ops siw_llp_tcp = {
+	.name		= "tcp",
+	.create		= siw_tcp_create,
+	.connect	= siw_tcp_connect,
+	.listen		= siw_tcp_listen,
+	.accept		= siw_tcp_accept,
+	.send		= siw_tcp_send,
+	.recv		= siw_tcp_recv,
+	.start_rx	= siw_tcp_start_rx,
+	.kick_rx	= siw_tcp_kick_rx,
+	.close		= sock_release,
+};

@@ -1,0 +1,55 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * What siw's connection management needs of its lower layer protocol.
+ */
+#ifndef _SIW_LLP_H
+#define _SIW_LLP_H
+
+#include <linux/net.h>
+#include <linux/socket.h>
+#include <linux/types.h>
+
+struct siw_cep;
+struct siw_qp;
+
+/**
+ * struct siw_llp_ops - a lower layer protocol
+ *
+ * All but @start_rx may sleep. Those that return int return 0 or a negative
+ * errno unless they say otherwise.
+ */
+struct siw_llp_ops {
+	/** @name: for people */
+	const char *name;
+	/** @create: make a socket for an address family */
+	int (*create)(int family, struct socket **s);
+	/** @connect: bind to @laddr and connect to @raddr; blocks */
+	int (*connect)(struct socket *s, struct sockaddr *laddr,
+		       struct sockaddr *raddr, bool afonly);
+	/**
+	 * @listen: bind to @laddr and listen; on a wildcard address only on
+	 * the interface @ifindex
+	 */
+	int (*listen)(struct socket *s, struct sockaddr *laddr, bool afonly,
+		      int ifindex, int backlog);
+	/** @accept: take a new connection off a listener; does not block */
+	int (*accept)(struct socket *s, struct socket **new_s);
+	/** @send: send one whole control message; does not block */
+	int (*send)(struct socket *s, const void *msg, size_t len);
+	/**
+	 * @recv: receive up to @len bytes of control messages, leave them
+	 * where they are if @peek; does not block. Returns how many, 0 at the
+	 * end of the stream, -EAGAIN if there are none yet.
+	 */
+	int (*recv)(struct socket *s, void *buf, size_t len, bool peek);
+	/** @start_rx: from now on what comes in goes to the QP */
+	void (*start_rx)(struct siw_cep *cep, struct siw_qp *qp);
+	/** @kick_rx: let the QP look for what came in before it was ready */
+	void (*kick_rx)(struct socket *s);
+	/** @close: flush what was sent, and release */
+	void (*close)(struct socket *s);
+};
+
+extern const struct siw_llp_ops siw_llp_tcp;
+
+#endif

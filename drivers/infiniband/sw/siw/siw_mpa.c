@@ -1,0 +1,431 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * siw's side of iw_mpa: what a session asks of the driver.
+ *
+ * Everything here but siw_mpa_open_gate() runs in process context with the
+ * endpoint in use, which serialises the session.
+ */
+#include <linux/kernel.h>
+#include <linux/minmax.h>
+#include <net/netlink.h>
+
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_netlink.h>
+
+#include "siw.h"
+#include "siw_cm.h"
+#include "siw_mpa.h"
+
+static struct siw_cep *to_siw_cep(struct iw_mpa_session *s)
+{
+	return container_of(s, struct siw_cep, mpa);
+}
+
+static int siw_mpa_send(struct iw_mpa_session *s, const void *frame, size_t len)
+{
+	struct siw_cep *cep = to_siw_cep(s);
+
+	return cep->llp->send(cep->sock, frame, len);
+}
+
+static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
+			      const struct iw_mpa_rdma *rdma)
+{
+	struct siw_cep *cep = to_siw_cep(s);
+	struct siw_qp *qp = cep->qp;
+	u8 rtr = rdma->responder ? 0 : rdma->rtr;
+	struct siw_qp_attrs attrs = {
+		.state = SIW_QP_STATE_RTS,
+		.irq_size = rdma->ird,
+		.orq_size = rdma->ord,
+		.flags = rdma->crc ? SIW_MPA_CRC : 0,
+		.sk = cep->sock,
+	};
+	int rv = -EINVAL;
+
+	down_write(&qp->state_lock);
+	if (qp->attrs.state <= SIW_QP_STATE_RTR) {
+		qp->tx_fenced = rdma->responder;
+		qp->ulp_may_read = rdma->ulp_ord;
+		qp->rtr_expected = rdma->responder ? rdma->rtr : 0;
+		rv = siw_qp_modify(qp, &attrs,
+				   SIW_QP_ATTR_STATE | SIW_QP_ATTR_LLP_HANDLE |
+				   SIW_QP_ATTR_ORD | SIW_QP_ATTR_IRD |
+				   SIW_QP_ATTR_MPA);
+	}
+	if (!rv) {
+		/* Nobody can post before the lock is released */
+		if (rtr)
+			siw_qp_prepare_rtr(qp, rtr);
+		cep->state = SIW_EPSTATE_RDMA_MODE;
+		cep->llp->start_rx(cep, qp);
+	}
+	up_write(&qp->state_lock);
+
+	/* If it cannot be sent, no connection comes of it: see the deadlines */
+	if (!rv && rtr)
+		siw_sq_start(qp);
+	return rv;
+}
+
+static void siw_mpa_terminate(struct iw_mpa_session *s,
+			      const struct iw_mpa_rdma *rdma,
+			      enum iw_mpa_ecode ecode)
+{
+	struct siw_qp *qp = to_siw_cep(s)->qp;
+
+	down_write(&qp->state_lock);
+	if (qp->attrs.state <= SIW_QP_STATE_RTR &&
+	    (!rdma->crc || !siw_qp_enable_crc(qp))) {
+		siw_init_terminate(qp, TERM_ERROR_LAYER_LLP, LLP_ETYPE_MPA,
+				   ecode, 0);
+		siw_send_terminate(qp);
+	}
+	up_write(&qp->state_lock);
+}
+
+static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
+{
+	siw_cm_set_deadline(to_siw_cep(s), ms);
+}
+
+/*
+ * The event of iw_cm has 8 bit for depths and for the length of the private
+ * data. What does not fit saturates. Its ird is what we may read from the
+ * peer, its ord what the peer may read from us: that is how rdma_cm takes them
+ * for initiator_depth and responder_resources.
+ */
+static void siw_mpa_fill_event(struct siw_cep *cep,
+			       const struct iw_mpa_event *ev,
+			       struct iw_cm_event *event)
+{
+	memset(event, 0, sizeof(*event));
+	event->status = ev->status;
+	event->ird = min_t(u16, ev->ord, U8_MAX);
+	event->ord = min_t(u16, ev->ird, U8_MAX);
+	/* ULPs look at the pointer alone; iw_cm copies what has a length */
+	if (ev->pdata_len) {
+		event->private_data = (void *)ev->pdata;
+		event->private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
+	}
+	getname_local(cep->sock, &event->local_addr);
+	getname_peer(cep->sock, &event->remote_addr);
+}
+
+static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
+{
+	struct siw_cep *listen_cep = cep->listen_cep;
+	int rv = -ECONNABORTED;
+
+	event->event = IW_CM_EVENT_CONNECT_REQUEST;
+	event->provider_data = cep;
+
+	/* The answer's reference; see siw_accept() and siw_reject() */
+	siw_cep_get(cep);
+	cep->answer_due = true;
+
+	siw_cep_set_inuse(listen_cep);
+	if (listen_cep->state == SIW_EPSTATE_LISTENING)
+		rv = listen_cep->cm_id->event_handler(listen_cep->cm_id, event);
+	siw_cep_set_free(listen_cep);
+
+	siw_cep_leave_listener(cep);
+	if (rv) {
+		cep->answer_due = false;
+		siw_cep_put(cep);
+	}
+	return rv;
+}
+
+static int siw_mpa_event(struct iw_mpa_session *s,
+			 const struct iw_mpa_event *ev)
+{
+	struct siw_cep *cep = to_siw_cep(s);
+	struct iw_cm_id *id = cep->cm_id;
+	struct iw_cm_event event;
+
+	siw_mpa_fill_event(cep, ev, &event);
+	if (ev->type == IW_MPA_EVENT_REQUEST)
+		return siw_mpa_request_event(cep, &event);
+	if (!id)
+		return 0;
+	if (ev->type == IW_MPA_EVENT_REPLY) {
+		event.event = IW_CM_EVENT_CONNECT_REPLY;
+		/* No memory for a copy: the event itself must not get lost */
+		if (id->event_handler(id, &event)) {
+			event.private_data = NULL;
+			event.private_data_len = 0;
+			id->event_handler(id, &event);
+		}
+		return 0;
+	}
+	event.event = IW_CM_EVENT_ESTABLISHED;
+	id->event_handler(id, &event);
+	if (ev->status) {
+		event.event = IW_CM_EVENT_CLOSE;
+		id->event_handler(id, &event);
+	}
+	return 0;
+}
+
+static const struct iw_mpa_ops siw_mpa_ops = {
+	.send		= siw_mpa_send,
+	.enter_rdma	= siw_mpa_enter_rdma,
+	.terminate	= siw_mpa_terminate,
+	.deadline	= siw_mpa_deadline,
+	.event		= siw_mpa_event,
+};
+
+/**
+ * siw_mpa_init - prepare an endpoint's session
+ * @cep: the endpoint
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_init(struct siw_cep *cep)
+{
+	const struct iw_mpa_caps caps = {
+		.max_ird = cep->sdev->attrs.max_ird,
+		.max_ord = cep->sdev->attrs.max_ord,
+		.rtr_send = IW_MPA_RTR_ALL,
+		.rtr_recv = IW_MPA_RTR_ALL,
+		.pow2_depths = true,
+	};
+	struct iw_mpa_policy policy = iw_mpa_default_policy;
+
+	if (!siw_crypto_shash)
+		policy.crc = IW_MPA_CRC_OFF;
+	return iw_mpa_session_init(&cep->mpa, &siw_mpa_ops, &caps, &policy);
+}
+
+/* Whatever comes while it is our turn to speak ends the session */
+static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
+{
+	size_t used;
+	u8 byte;
+	int n = cep->llp->recv(cep->sock, &byte, sizeof(byte), true);
+
+	if (n == -EAGAIN)
+		return IW_MPA_NEXT_WAIT;
+	if (n <= 0)
+		return iw_mpa_peer_gone(&cep->mpa, n);
+	return iw_mpa_rx(&cep->mpa, &byte, sizeof(byte), &used);
+}
+
+/**
+ * siw_mpa_rx - read what the peer has sent
+ * @cep: the endpoint, in %SIW_EPSTATE_MPA
+ *
+ * Return: what to do next
+ */
+enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
+{
+	enum iw_mpa_next next;
+	size_t want, used;
+	u8 buf[64];
+	int n;
+
+	while ((want = iw_mpa_rx_want(&cep->mpa))) {
+		n = cep->llp->recv(cep->sock, buf, min(want, sizeof(buf)),
+				   false);
+		if (n == -EAGAIN)
+			return IW_MPA_NEXT_WAIT;
+		if (n <= 0)
+			return iw_mpa_peer_gone(&cep->mpa, n);
+
+		next = iw_mpa_rx(&cep->mpa, buf, n, &used);
+		if (next == IW_MPA_NEXT_FRAME) {
+			n = cep->llp->recv(cep->sock, buf, 1, true);
+			next = iw_mpa_process(&cep->mpa, n > 0);
+			if (next == IW_MPA_NEXT_DONE)
+				cep->llp->kick_rx(cep->sock);
+		}
+		if (next != IW_MPA_NEXT_WAIT)
+			return next;
+	}
+	return siw_mpa_rx_out_of_turn(cep);
+}
+
+/**
+ * siw_mpa_absorb_send - is the Send that has just begun the RTR?
+ * @qp: the QP, fenced
+ *
+ * It takes no receive of the ULP and makes no completion, but it counts
+ * (RTR-17, AMB-14). Called with its header complete and no FPDU before it.
+ *
+ * Return: true if it was and has been dealt with.
+ */
+bool siw_mpa_absorb_send(struct siw_qp *qp)
+{
+	struct siw_rx_stream *srx = &qp->rx_stream;
+	const struct iwarp_send *send = &srx->hdr.send;
+	u32 *msn = &srx->ddp_msn[RDMAP_UNTAGGED_QN_SEND];
+
+	if (!(qp->rtr_expected & IW_MPA_RTR_SEND) ||
+	    srx->rdmap_op != RDMAP_SEND || srx->fpdu_part_rem ||
+	    !(srx->hdr.ctrl.ddp_rdmap_ctrl & DDP_FLAG_LAST) ||
+	    be32_to_cpu(send->ddp_qn) != RDMAP_UNTAGGED_QN_SEND ||
+	    be32_to_cpu(send->ddp_msn) != *msn || send->ddp_mo)
+		return false;
+
+	(*msn)++;
+	return true;
+}
+
+static bool siw_mpa_crc_ok(struct siw_rx_stream *srx, const u8 *fpdu,
+			   size_t len)
+{
+	u8 crc[MPA_CRC_SIZE];
+
+	if (!srx->mpa_crc_hd)
+		return true;
+	return !crypto_shash_digest(srx->mpa_crc_hd, fpdu, len, crc) &&
+	       !memcmp(crc, fpdu + len, sizeof(crc));
+}
+
+/**
+ * siw_mpa_rx_null_fpdu - is the first FPDU one without a ULPDU?
+ * @qp: the QP, fenced, at the start of its first FPDU
+ * @rv: if true is returned: 0, -EAGAIN for more bytes or a negative errno
+ *
+ * The other reading of option B (AMB-01): two bytes of length, both 0, two of
+ * padding, four of CRC.
+ *
+ * Return: true if it is or may be, with what is there taken; false if the
+ * FPDU has a header, what was taken of it is in its place.
+ */
+bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
+{
+	enum { NULL_FPDU_LEN = 8 };
+	struct siw_rx_stream *srx = &qp->rx_stream;
+	u8 *fpdu = (u8 *)&srx->hdr;
+	int want, bytes;
+
+	if (!(qp->rtr_expected & IW_MPA_RTR_SEND))
+		return false;
+	/* Known already to have a header, of which more has come */
+	if (srx->fpdu_part_rcvd >= MPA_HDR_SIZE && srx->hdr.ctrl.mpa_len)
+		return false;
+
+	do {
+		want = srx->fpdu_part_rcvd < MPA_HDR_SIZE ? MPA_HDR_SIZE :
+							    NULL_FPDU_LEN;
+		bytes = min(want - srx->fpdu_part_rcvd, srx->skb_new);
+		skb_copy_bits(srx->skb, srx->skb_offset,
+			      fpdu + srx->fpdu_part_rcvd, bytes);
+		srx->fpdu_part_rcvd += bytes;
+		srx->skb_new -= bytes;
+		srx->skb_offset += bytes;
+		srx->skb_copied += bytes;
+
+		*rv = -EAGAIN;
+		if (srx->fpdu_part_rcvd < want)
+			return true;
+		if (srx->hdr.ctrl.mpa_len)
+			return false;
+	} while (want < NULL_FPDU_LEN);
+
+	srx->fpdu_part_rcvd = 0;
+	*rv = -EINVAL;
+	if (siw_mpa_crc_ok(srx, fpdu, NULL_FPDU_LEN - MPA_CRC_SIZE)) {
+		*rv = 0;
+		siw_mpa_open_gate(qp, IW_MPA_RTR_SEND);
+	}
+	return true;
+}
+
+/**
+ * siw_mpa_rtr_received - what kind of RTR is the FPDU just received?
+ * @qp: the QP
+ *
+ * Return: one of enum iw_mpa_rtr, 0 if it is none
+ */
+u8 siw_mpa_rtr_received(const struct siw_qp *qp)
+{
+	const struct siw_rx_stream *srx = &qp->rx_stream;
+	u16 ulpdu_len = be16_to_cpu(srx->hdr.ctrl.mpa_len);
+
+	switch (srx->rdmap_op) {
+	case RDMAP_RDMA_WRITE:
+		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.rwrite) ?
+		       IW_MPA_RTR_WRITE : 0;
+	case RDMAP_RDMA_READ_REQ:
+		return srx->hdr.rreq.read_size ? 0 : IW_MPA_RTR_READ;
+	case RDMAP_SEND:
+		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.send) ?
+		       IW_MPA_RTR_SEND : 0;
+	default:
+		return 0;
+	}
+}
+
+/**
+ * siw_mpa_open_gate - a responder's first whole and valid FPDU is in
+ * @qp: the QP, fenced until now
+ * @rtr: which kind of RTR it is, 0 if it is none
+ *
+ * RFC 5044 section 7.1.2: from now on it may send. What was posted early is
+ * waiting as the QP's active work. Any context; takes the SQ lock.
+ */
+void siw_mpa_open_gate(struct siw_qp *qp, u8 rtr)
+{
+	unsigned long flags;
+	bool waiting;
+
+	spin_lock_irqsave(&qp->sq_lock, flags);
+	qp->tx_fenced = false;
+	qp->first_fpdu = rtr;
+	waiting = tx_wqe(qp)->wr_status != SIW_WR_IDLE;
+	spin_unlock_irqrestore(&qp->sq_lock, flags);
+
+	if (waiting)
+		siw_sq_start(qp);
+	if (qp->cep)
+		siw_cm_queue_work(qp->cep, SIW_CM_WORK_FIRST_FPDU);
+}
+
+static int siw_mpa_fill_res_cep(struct sk_buff *msg, const struct siw_cep *cep)
+{
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	int rv;
+
+	if (!nest)
+		return -EMSGSIZE;
+	rv = iw_mpa_fill_res(msg, &cep->mpa, cep->llp->name);
+	if (rv)
+		nla_nest_cancel(msg, nest);
+	else
+		nla_nest_end(msg, nest);
+	return rv;
+}
+
+/**
+ * siw_mpa_fill_res_qp - tell resource tracking what a QP negotiated
+ * @msg: the message
+ * @base_qp: the QP
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
+{
+	struct siw_qp *qp = to_siw_qp(base_qp);
+	struct siw_cep *cep;
+	int rv;
+
+	down_read(&qp->state_lock);
+	cep = qp->cep;
+	if (cep)
+		siw_cep_get(cep);
+	up_read(&qp->state_lock);
+	if (!cep)
+		return 0;
+
+	/* It may be busy connecting for long: then there is nothing to tell */
+	rv = 0;
+	if (siw_cep_try_inuse(cep)) {
+		rv = siw_mpa_fill_res_cep(msg, cep);
+		siw_cep_set_free(cep);
+	}
+	siw_cep_put(cep);
+	return rv;
+}
