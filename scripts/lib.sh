@@ -1,0 +1,60 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+# Shared by the scripts of this directory; sourced, never run.
+
+# shellcheck disable=SC2034 # for those who source this
+REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
+CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa
+
+die() {
+	printf '%s: %s\n' "${0##*/}" "$*" >&2
+	exit 1
+}
+
+# The header comment of the calling script is its --help.
+usage() {
+	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+}
+
+# hash_of STRING…: a short key for a list of strings
+hash_of() {
+	printf '%s\0' "$@" | sha256sum | cut -c1-16
+}
+
+# hash_tree DIR: a short key for the names and contents of all files below DIR
+hash_tree() {
+	(cd "$1" && find . -type f -print0 | LC_ALL=C sort -z | xargs -0r sha256sum) |
+		sha256sum | cut -c1-16
+}
+
+# prune DIR GLOB: keep the two newest entries, and whatever was used in the last two hours
+prune() {
+	find "$1" -mindepth 1 -maxdepth 1 -name "$2" ! -name '.*' -printf '%T@ %p\n' |
+		sort -rn | tail -n +3 | cut -d' ' -f2- | while IFS= read -r old; do
+		if [[ -n $(find "$old" -maxdepth 0 -mmin +120) ]]; then
+			rm -rf "$old"
+		fi
+	done
+}
+
+# product KIND KEY BUILDER [ARG…]: sets OUT to the directory $CACHE/KIND/KEY. When it is not
+# there, `BUILDER ARG… DIR` fills a temporary directory, which is then renamed into place.
+product() {
+	local kind=$1 key=$2 lock
+	shift 2
+	OUT=$CACHE/$kind/$key
+	if [[ ! -d $OUT ]]; then
+		mkdir -p "$CACHE/$kind" "$CACHE/tmp"
+		exec {lock}>"$CACHE/$kind/.lock"
+		flock "$lock"
+		if [[ ! -d $OUT ]]; then
+			rm -rf "$CACHE/tmp/$kind".*
+			mkdir "$CACHE/tmp/$kind.$$"
+			"$@" "$CACHE/tmp/$kind.$$"
+			mv "$CACHE/tmp/$kind.$$" "$OUT"
+			prune "$CACHE/$kind" '*'
+		fi
+		exec {lock}>&-
+	fi
+	touch "$OUT"
+}

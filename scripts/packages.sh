@@ -1,0 +1,20 @@
+# shellcheck shell=bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# require_packages PACKAGE…: installs what is missing if we are root, else says
+# in one line what to install.
+
+require_packages() {
+	local -a missing
+	mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort -u) \
+		<(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+			sed -n 's/^installed //p' | sort -u))
+	[[ ${#missing[@]} -gt 0 ]] || return 0
+	if [[ $(id -u) -ne 0 ]]; then
+		echo "install these packages first: ${missing[*]}" >&2
+		return 1
+	fi
+	export DEBIAN_FRONTEND=noninteractive
+	apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
+		{ apt-get update -qq >/dev/null && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null; }
+}
