@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "player.hpp"
+#include "trace_output.hpp"
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+
+#include <exception>
+#include <iostream>
+#include <string>
+#include <vector>
+
+namespace {
+
+using namespace mpapeer;
+
+enum ExitStatus { exit_ok = 0, exit_failed = 1, exit_usage = 2 };
+
+constexpr const char *description =
+    "A peer for iWARP connection setup (MPA, RFC 5044 and RFC 6581) over plain TCP, and a decoder\n"
+    "for captures of it. The scenario language and the JSON fields are described in mpapeer(1).";
+
+struct RunArguments {
+    std::string scenario;
+    std::string connect;
+    std::string listen;
+    std::string bind_address;
+    std::string retry = "0s";
+    std::string accept_within = "30s";
+    std::vector<std::string> variables;
+    bool verbose = false;
+    bool check_only = false;
+};
+
+struct DecodeArguments {
+    std::string file;
+    std::uint16_t port = 0;
+    bool json = false;
+    bool all = false;
+};
+
+void add_run(CLI::App &app, RunArguments &arguments)
+{
+    CLI::App *run = app.add_subcommand("run", "Play a scenario as initiator or responder");
+    run->footer("Exit status: 0 all expectations met, 1 one was not (the transcript says which "
+                "line,\nwhat was expected and what came), 2 wrong usage or scenario.");
+    run->add_option("SCENARIO", arguments.scenario, "Scenario file")->required();
+    CLI::Option *connect =
+        run->add_option("--connect", arguments.connect, "Be the initiator: connect to HOST:PORT");
+    run->add_option("--listen", arguments.listen,
+                    "Be the responder: listen on [HOST:]PORT, and print \"listening on "
+                    "ADDR:PORT\"; port 0 takes a free one")
+        ->excludes(connect);
+    run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
+    run->add_option("--retry", arguments.retry,
+                    "How long --connect tries again while nobody listens there")
+        ->capture_default_str()
+        ->needs(connect);
+    run->add_option("--accept-within", arguments.accept_within,
+                    "How long --listen waits for its first connection")
+        ->capture_default_str();
+    run->add_option("--set", arguments.variables, "NAME=VALUE: what ${NAME} in the scenario means")
+        ->type_size(1)
+        ->allow_extra_args(false);
+    run->add_flag("-v,--verbose", arguments.verbose, "Show all bytes in hexadecimal");
+    run->add_flag("--check", arguments.check_only,
+                  "Only parse the scenario, and count its statements");
+}
+
+void add_decode(CLI::App &app, DecodeArguments &arguments)
+{
+    CLI::App *decode = app.add_subcommand("decode", "Show the MPA frames and FPDUs of a capture");
+    decode->footer("Exit status: 0 decoded, 1 the capture is damaged (what stands before the "
+                   "damage is shown),\n2 wrong usage, or no pcap file.");
+    decode->add_option("FILE", arguments.file, "Capture in classic pcap format")->required();
+    decode->add_flag("--json", arguments.json, "JSON: an array of connections with their events");
+    decode->add_option("--port", arguments.port, "Only connections from or to this TCP port");
+    decode->add_flag("--all", arguments.all, "Also connections that do not begin with an MPA key");
+}
+
+Variables parse_variables(const std::vector<std::string> &settings)
+{
+    Variables variables;
+    for (const std::string &setting : settings) {
+        const std::size_t at = setting.find('=');
+        if (at == std::string::npos || at == 0)
+            throw TextError(fmt::format("--set {}: it is NAME=VALUE", setting));
+        variables.insert_or_assign(setting.substr(0, at), setting.substr(at + 1));
+    }
+    return variables;
+}
+
+PlayOptions play_options(const RunArguments &arguments)
+{
+    PlayOptions options;
+    if (!arguments.connect.empty()) {
+        options.connect = parse_host_port(arguments.connect);
+        if (options.connect->host.empty())
+            throw TextError("--connect wants HOST:PORT");
+    }
+    if (!arguments.listen.empty())
+        options.listen = parse_host_port(arguments.listen);
+    options.bind_address = arguments.bind_address;
+    options.retry = parse_duration(arguments.retry);
+    options.accept_within = parse_duration(arguments.accept_within);
+    options.verbose = arguments.verbose;
+    return options;
+}
+
+int run_scenario(const RunArguments &arguments)
+{
+    const PlayOptions options = play_options(arguments);
+    const Scenario scenario =
+        load_scenario(arguments.scenario, parse_variables(arguments.variables));
+    if (options.connect || options.listen)
+        check_role(scenario, options.listen.has_value());
+    if (arguments.check_only) {
+        std::cout << fmt::format("{}: {} statements\n", scenario.name, scenario.statements.size());
+        return exit_ok;
+    }
+    if (!options.connect && !options.listen)
+        throw TextError("run wants --connect or --listen");
+
+    Player player(scenario, options, std::cout);
+    if (options.listen)
+        std::cout << "listening on " << player.listening_on() << std::endl;
+    return player.play() ? exit_ok : exit_failed;
+}
+
+int decode_capture(const DecodeArguments &arguments)
+{
+    const Bytes file = read_file(arguments.file);
+    const auto port = arguments.port == 0 ? std::nullopt : std::optional(arguments.port);
+    CaptureTrace capture = trace_capture(file, port);
+    if (!arguments.all)
+        std::erase_if(capture.connections, [](const Trace &trace) { return !trace.is_mpa; });
+    if (arguments.json)
+        std::cout << to_json(capture).dump(2) << '\n';
+    else
+        write_text(std::cout, capture);
+    if (!capture.damage)
+        return exit_ok;
+    std::cerr << fmt::format("mpapeer: {}: {}\n", arguments.file, *capture.damage);
+    return exit_failed;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+    CLI::App app{description, "mpapeer"};
+    app.require_subcommand(1);
+    RunArguments run;
+    DecodeArguments decode;
+    add_run(app, run);
+    add_decode(app, decode);
+    try {
+        app.parse(argc, argv);
+        return app.got_subcommand("run") ? run_scenario(run) : decode_capture(decode);
+    } catch (const CLI::ParseError &error) {
+        return app.exit(error) == 0 ? exit_ok : exit_usage;
+    } catch (const std::exception &error) {
+        std::cerr << "mpapeer: " << error.what() << '\n';
+        return exit_usage;
+    }
+}

@@ -1,0 +1,175 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "statement.hpp"
+
+#include <fmt/format.h>
+#include <fmt/ranges.h>
+
+#include <algorithm>
+#include <map>
+
+namespace mpapeer {
+namespace {
+
+using Words = std::span<const std::string>;
+using Action = decltype(Statement::action);
+
+void no_more(Words words, std::size_t used)
+{
+    if (words.size() > used)
+        throw TextError(fmt::format("'{}' is too much", words[used]));
+}
+
+const std::string &word_at(Words words, std::size_t index, std::string_view what)
+{
+    if (index >= words.size())
+        throw TextError(fmt::format("{} wants {}", words[0], what));
+    return words[index];
+}
+
+Duration only_duration(Words words)
+{
+    no_more(words, 2);
+    return parse_duration(word_at(words, 1, "a duration"));
+}
+
+template <class T>
+Action simple(Words words)
+{
+    no_more(words, 1);
+    return T{};
+}
+
+Action parse_split(Words words)
+{
+    const std::string &how = word_at(words, 1, "'at N,M', 'every N' or 'off'");
+    statement::Split split;
+    if (how == "off") {
+        no_more(words, 2);
+        return split;
+    }
+    const std::string &value = word_at(words, 2, "a number");
+    no_more(words, 3);
+    if (how == "every") {
+        split.every = parse_number(value);
+        if (split.every == 0)
+            throw TextError("split every 0");
+    } else if (how == "at") {
+        for (const std::string &offset : split_list(value))
+            split.at.push_back(parse_number(offset));
+        if (!std::ranges::is_sorted(split.at))
+            throw TextError("split at: the offsets must rise");
+    } else {
+        throw TextError(fmt::format("split {}: it is 'at', 'every' or 'off'", how));
+    }
+    return split;
+}
+
+Duration parse_for(Words words)
+{
+    if (words.size() < 4 || words[2] != "for")
+        throw TextError(fmt::format("it is: expect {} for DURATION", words[1]));
+    no_more(words, 4);
+    return parse_duration(words[3]);
+}
+
+Action parse_expect(Words words)
+{
+    const std::string &what = word_at(words, 1, "something to expect");
+    if (what == "nothing")
+        return statement::ExpectNothing{parse_for(words), false};
+    if (what == "no-data")
+        return statement::ExpectNothing{parse_for(words), true};
+    if (what == "no-connection")
+        return statement::ExpectNoConnection{parse_for(words)};
+
+    statement::Expect expect;
+    Words rest = words.subspan(1);
+    if (rest.size() >= 2 && rest[rest.size() - 2] == "within") {
+        expect.within = parse_duration(rest.back());
+        rest = rest.first(rest.size() - 2);
+    }
+    for (;;) {
+        const auto end = std::ranges::find(rest, "or");
+        const auto size = static_cast<std::size_t>(end - rest.begin());
+        expect.alternatives.push_back(parse_pattern(rest.first(size)));
+        if (end == rest.end())
+            return expect;
+        rest = rest.subspan(size + 1);
+    }
+}
+
+Action parse_crc(Words words)
+{
+    const std::map<std::string_view, FpduToSend::Crc> modes = {
+        {"on", FpduToSend::Crc::on},
+        {"off", FpduToSend::Crc::off},
+        {"agreed", FpduToSend::Crc::agreed},
+    };
+    const auto mode = modes.find(word_at(words, 1, "on, off or agreed"));
+    if (mode == modes.end())
+        throw TextError(fmt::format("crc {}: it is on, off or agreed", words[1]));
+    no_more(words, 2);
+    return statement::CrcMode{mode->second};
+}
+
+Action parse_new_connection(Words words)
+{
+    statement::NewConnection connection{.accept = words[0] == "accept"};
+    if (words.size() > 1) {
+        if (words[1] != "keep")
+            throw TextError(fmt::format("{} {}: only 'keep' can stand here", words[0], words[1]));
+        connection.keep = true;
+    }
+    no_more(words, 2);
+    return connection;
+}
+
+Action parse_auto(Words words)
+{
+    if (word_at(words, 1, "'read-response'") != "read-response")
+        throw TextError("auto can only do read-response");
+    statement::AutoReadResponse action;
+    if (words.size() > 2) {
+        if (words[2] != "on" && words[2] != "off")
+            throw TextError("auto read-response on or off");
+        action.on = words[2] == "on";
+    }
+    no_more(words, 3);
+    return action;
+}
+
+Action parse_note(Words words)
+{
+    return statement::Note{fmt::format("{}", fmt::join(words.subspan(1), " "))};
+}
+
+} // namespace
+
+Action parse_statement(Words words)
+{
+    using Parser = Action (*)(Words);
+    static const std::map<std::string_view, Parser> parsers = {
+        {"send", [](Words w) -> Action { return parse_send(w.subspan(1)); }},
+        {"split", parse_split},
+        {"gap", [](Words w) -> Action { return statement::Gap{only_duration(w)}; }},
+        {"glue", simple<statement::Glue>},
+        {"flush", simple<statement::Flush>},
+        {"wait", [](Words w) -> Action { return statement::Wait{only_duration(w)}; }},
+        {"expect", parse_expect},
+        {"shutdown", simple<statement::Shutdown>},
+        {"reset", simple<statement::Reset>},
+        {"close", simple<statement::Close>},
+        {"within", [](Words w) -> Action { return statement::Within{only_duration(w)}; }},
+        {"crc", parse_crc},
+        {"connect", parse_new_connection},
+        {"accept", parse_new_connection},
+        {"auto", parse_auto},
+        {"note", parse_note},
+    };
+    const auto parser = parsers.find(words[0]);
+    if (parser == parsers.end())
+        throw TextError(fmt::format("'{}' is no statement", words[0]));
+    return parser->second(words);
+}
+
+} // namespace mpapeer

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: GPL-2.0
+// The statements of a scenario, one line each.
+#pragma once
+
+#include "expectation.hpp"
+#include "fpdu.hpp"
+#include "text.hpp"
+
+#include <optional>
+#include <span>
+#include <string>
+#include <variant>
+#include <vector>
+
+namespace mpapeer {
+
+/// An FPDU to be built when its turn comes: only then are CRC use and the next MSN known.
+struct FpduToSend {
+    enum class Crc { agreed, on, off };
+
+    Ulpdu ulpdu;
+    FpduOptions options;
+    Crc crc = Crc::agreed;
+    bool msn_given = false;
+    bool answers_read = false; ///< STag and TO come from the last Read Request received
+};
+
+/// Send only a part, or a spoilt copy, of what was built.
+struct Cut {
+    std::optional<std::size_t> from;
+    std::optional<std::size_t> first;
+    std::optional<std::size_t> flip_bit; ///< counted from the first byte's highest bit
+};
+
+namespace statement {
+
+struct Send {
+    std::variant<Bytes, FpduToSend> what;
+    Cut cut;
+};
+/// How the next transmission is cut into segments.
+struct Split {
+    std::vector<std::size_t> at;
+    std::size_t every = 0;
+};
+struct Gap {
+    Duration length;
+};
+struct Glue {};
+struct Flush {};
+struct Wait {
+    Duration length;
+};
+struct Expect {
+    std::vector<Pattern> alternatives;
+    std::optional<Duration> within;
+};
+struct ExpectNothing {
+    Duration length;
+    bool close_allowed = false; ///< "no-data": only bytes break the silence
+};
+struct ExpectNoConnection {
+    Duration length;
+};
+struct Shutdown {};
+struct Reset {};
+struct Close {};
+struct Within {
+    Duration length;
+};
+struct CrcMode {
+    FpduToSend::Crc mode;
+};
+/// A further TCP connection.
+struct NewConnection {
+    bool accept = false;
+    bool keep = false; ///< the one before stays open until the end
+};
+struct AutoReadResponse {
+    bool on = true;
+};
+struct Note {
+    std::string text;
+};
+
+} // namespace statement
+
+struct Statement {
+    std::size_t line = 0;
+    std::string text;
+    std::variant<statement::Send, statement::Split, statement::Gap, statement::Glue,
+                 statement::Flush, statement::Wait, statement::Expect, statement::ExpectNothing,
+                 statement::ExpectNoConnection, statement::Shutdown, statement::Reset,
+                 statement::Close, statement::Within, statement::CrcMode, statement::NewConnection,
+                 statement::AutoReadResponse, statement::Note>
+        action;
+};
+
+/// Parses the words of one line (at least one); throws TextError.
+decltype(Statement::action) parse_statement(std::span<const std::string> words);
+
+/// Parses what stands behind "send"; throws TextError.
+statement::Send parse_send(std::span<const std::string> words);
+
+} // namespace mpapeer

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+# What the command line promises: help, exit statuses, messages. Usage: test_cli.sh MPAPEER
+set -euo pipefail
+
+mpapeer=$1
+dir=$(mktemp -d)
+trap 'rm -rf "$dir"' EXIT
+failed=0
+
+# check STATUS TEXT COMMAND…: runs it, compares its exit status, looks for TEXT in its output
+check() {
+	local want=$1 text=$2 status=0
+	shift 2
+	"$@" >"$dir/out" 2>&1 || status=$?
+	if [ "$status" -ne "$want" ] || ! grep -qF -- "$text" "$dir/out"; then
+		echo "FAIL: $* gave $status, wanted $want and '$text':"
+		cat "$dir/out"
+		failed=1
+	fi
+}
+
+# unhex FILE HEX…
+unhex() {
+	local file=$1
+	shift
+	printf '%b' "$(printf '%s' "$@" | sed 's/../\\x&/g')" >"$file"
+}
+
+for command in "" run decode; do
+	# shellcheck disable=SC2086
+	check 0 Usage: "$mpapeer" $command --help
+done
+check 2 subcommand "$mpapeer"
+check 2 subcommand "$mpapeer" dance
+
+echo 'expect nothing for 1ms' >"$dir/quiet.txt"
+echo 'send reqest' >"$dir/typo.txt"
+echo "send request \${WORDS}" >"$dir/words.txt"
+check 2 "--connect or --listen" "$mpapeer" run "$dir/quiet.txt"
+check 2 "excludes" "$mpapeer" run "$dir/quiet.txt" --connect h:1 --listen 1
+check 2 "HOST:PORT" "$mpapeer" run "$dir/quiet.txt" --connect 1
+check 2 "typo.txt:1: 'reqest'" "$mpapeer" run "$dir/typo.txt" --listen 0
+check 2 "No such file" "$mpapeer" run "$dir/none.txt" --listen 0
+check 2 "WORDS} is not set" "$mpapeer" run "$dir/words.txt" --check
+check 0 "words.txt: 1 statements" "$mpapeer" run "$dir/words.txt" --check \
+	--set WORDS="crc p2p" --set UNUSED=1
+check 2 "NAME=VALUE" "$mpapeer" run "$dir/words.txt" --check --set WORDS
+check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" --listen 127.0.0.1:0 \
+	--accept-within 10ms
+check 1 "Connection refused" "$mpapeer" run "$dir/quiet.txt" --connect 127.0.0.1:1
+
+# A run of two processes.
+printf 'expect request\nsend reply\nexpect close\n' >"$dir/responder.txt"
+printf 'send request\nexpect reply\n' >"$dir/initiator.txt"
+touch "$dir/responder.out"
+"$mpapeer" run "$dir/responder.txt" --listen 127.0.0.1:0 >"$dir/responder.out" &
+for _ in $(seq 100); do
+	address=$(sed -n 's/^listening on //p' "$dir/responder.out")
+	[ -z "$address" ] || break
+	sleep 0.1
+done
+check 0 "PASS" "$mpapeer" run "$dir/initiator.txt" --connect "$address" --bind 127.0.0.2 -v
+if ! wait $! || ! grep -q "127.0.0.2" "$dir/responder.out"; then
+	echo "FAIL: the responder"
+	cat "$dir/responder.out"
+	failed=1
+fi
+
+# One raw IPv4 packet: a Rev 1 request.
+header=d4c3b2a1020004000000000000000000ffff000065000000
+record=00000000000000003c0000003c000000
+ip=4500003c00004000400600000a4d00010a4d0002
+tcp=9c401b5800000001000000005018ffff00000000
+request=4d504120494420526571204672616d6540010000
+unhex "$dir/good.pcap" $header $record $ip $tcp $request
+check 0 "initiator request rev=1" "$mpapeer" decode "$dir/good.pcap"
+check 0 '"kind": "request"' "$mpapeer" decode --json "$dir/good.pcap"
+check 0 "[]" "$mpapeer" decode --json --port 1 "$dir/good.pcap"
+unhex "$dir/damaged.pcap" $header $record $ip $tcp $request $record
+check 1 "initiator request rev=1" "$mpapeer" decode "$dir/damaged.pcap"
+check 1 "ends inside a packet" "$mpapeer" decode "$dir/damaged.pcap"
+check 2 "not a capture" "$mpapeer" decode "$dir/quiet.txt"
+check 2 "No such file" "$mpapeer" decode "$dir/none.pcap"
+check 2 "FILE is required" "$mpapeer" decode
+
+exit $failed

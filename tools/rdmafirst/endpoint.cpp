@@ -1,0 +1,226 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "endpoint.h"
+
+#include <cerrno>
+#include <cstdio>
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <poll.h>
+#include <rdma/rdma_verbs.h>
+
+namespace rdmafirst {
+
+SystemError::SystemError(std::string_view what)
+	: std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)))
+{
+}
+
+void say(std::string_view line)
+{
+	fmt::print("{}\n", line);
+	std::fflush(stdout);
+}
+
+std::string hex(std::span<const uint8_t> bytes)
+{
+	std::string out;
+	for (uint8_t byte : bytes)
+		out += fmt::format("{:02x}", byte);
+	return out;
+}
+
+rdma_conn_param conn_param(const Options &options)
+{
+	rdma_conn_param param{};
+	param.private_data = options.pdata.data();
+	param.private_data_len = static_cast<uint8_t>(options.pdata.size());
+	param.responder_resources = static_cast<uint8_t>(options.responder_resources);
+	param.initiator_depth = static_cast<uint8_t>(options.initiator_depth);
+	return param;
+}
+
+sockaddr_storage socket_address(const Options &options)
+{
+	sockaddr_storage storage{};
+	auto *in4 = reinterpret_cast<sockaddr_in *>(&storage);
+	auto *in6 = reinterpret_cast<sockaddr_in6 *>(&storage);
+	if (inet_pton(AF_INET, options.address.c_str(), &in4->sin_addr) == 1) {
+		in4->sin_family = AF_INET;
+		in4->sin_port = htons(options.port);
+	} else if (inet_pton(AF_INET6, options.address.c_str(), &in6->sin6_addr) == 1) {
+		in6->sin6_family = AF_INET6;
+		in6->sin6_port = htons(options.port);
+	} else {
+		throw std::runtime_error(fmt::format("not an IP address: {}", options.address));
+	}
+	return storage;
+}
+
+Channel make_channel()
+{
+	Channel channel(rdma_create_event_channel());
+	if (!channel)
+		throw SystemError("rdma_create_event_channel");
+	if (fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
+		throw SystemError("fcntl");
+	return channel;
+}
+
+Id make_id(rdma_event_channel *channel)
+{
+	rdma_cm_id *id = nullptr;
+	if (rdma_create_id(channel, &id, nullptr, RDMA_PS_TCP) != 0)
+		throw SystemError("rdma_create_id");
+	return Id(id);
+}
+
+std::optional<Event> next_event(rdma_event_channel *channel)
+{
+	rdma_cm_event *event = nullptr;
+	if (rdma_get_cm_event(channel, &event) != 0) {
+		if (errno == EAGAIN || errno == EINTR)
+			return std::nullopt;
+		throw SystemError("rdma_get_cm_event");
+	}
+	Event copy;
+	copy.id = event->id;
+	copy.type = event->event;
+	copy.status = event->status;
+	switch (event->event) {
+	case RDMA_CM_EVENT_CONNECT_REQUEST:
+	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_REJECTED: {
+		const rdma_conn_param &conn = event->param.conn;
+		const auto *data = static_cast<const uint8_t *>(conn.private_data);
+		copy.has_conn = true;
+		copy.responder_resources = conn.responder_resources;
+		copy.initiator_depth = conn.initiator_depth;
+		if (data)
+			copy.pdata.assign(data, data + conn.private_data_len);
+		break;
+	}
+	default:
+		break;
+	}
+	rdma_ack_cm_event(event);
+	return copy;
+}
+
+std::string Event::describe() const
+{
+	std::string text = fmt::format("event {} status {}", rdma_event_str(type), status);
+	if (has_conn)
+		text += fmt::format(" responder_resources {} initiator_depth {} pdata {} {}", responder_resources,
+				    initiator_depth, pdata.size(), hex(pdata));
+	return text;
+}
+
+void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::string_view what)
+{
+	std::vector<pollfd> set;
+	for (int fd : fds)
+		set.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+	for (;;) {
+		const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
+		if (left.count() <= 0)
+			throw DeadlinePassed(fmt::format("deadline: {}", what));
+		const int ready = ::poll(set.data(), set.size(), static_cast<int>(left.count()));
+		if (ready > 0)
+			return;
+		if (ready < 0 && errno != EINTR)
+			throw SystemError("poll");
+	}
+}
+
+std::vector<int> descriptors(const rdma_event_channel *channel, std::span<const Endpoint *const> endpoints)
+{
+	std::vector<int> fds{channel->fd};
+	for (const Endpoint *endpoint : endpoints) {
+		if (!endpoint->has_qp())
+			continue;
+		fds.push_back(endpoint->id()->send_cq_channel->fd);
+		fds.push_back(endpoint->id()->recv_cq_channel->fd);
+	}
+	return fds;
+}
+
+Endpoint::Endpoint(Id id) : id_(std::move(id))
+{
+}
+
+void Endpoint::create_qp()
+{
+	ibv_qp_init_attr attr{};
+	attr.cap.max_send_wr = 2;
+	attr.cap.max_recv_wr = receives;
+	attr.cap.max_send_sge = 1;
+	attr.cap.max_recv_sge = 1;
+	attr.qp_type = IBV_QPT_RC;
+	attr.sq_sig_all = 1;
+	// without queues of our own, librdmacm creates them and their channels
+	if (rdma_create_qp(id_.get(), nullptr, &attr) != 0)
+		throw SystemError("rdma_create_qp");
+	mr_.reset(rdma_reg_msgs(id_.get(), buffer_.data(), buffer_.size()));
+	if (!mr_)
+		throw SystemError("rdma_reg_msgs");
+	for (ibv_cq *cq : {id_->send_cq, id_->recv_cq}) {
+		if (ibv_req_notify_cq(cq, 0) != 0)
+			throw SystemError("ibv_req_notify_cq");
+	}
+	for (const ibv_comp_channel *channel : {id_->send_cq_channel, id_->recv_cq_channel}) {
+		if (fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
+			throw SystemError("fcntl");
+	}
+	for (size_t i = 0; i < receives; i++) {
+		char *slot = &buffer_[i * slot_size];
+		if (rdma_post_recv(id_.get(), slot, slot, slot_size, mr_.get()) != 0)
+			throw SystemError("rdma_post_recv");
+	}
+}
+
+void Endpoint::post_send(std::string_view text)
+{
+	char *slot = &buffer_[receives * slot_size];
+	text = text.substr(0, slot_size);
+	text.copy(slot, text.size());
+	if (rdma_post_send(id_.get(), slot, slot, text.size(), mr_.get(), 0) != 0)
+		throw SystemError("rdma_post_send");
+}
+
+void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
+{
+	ibv_wc wc{};
+	int n;
+	while ((n = ibv_poll_cq(cq, 1, &wc)) > 0) {
+		Completion done{.receive = cq == id_->recv_cq, .status = wc.status, .data = {}};
+		if (done.receive && wc.status == IBV_WC_SUCCESS)
+			done.data.assign(reinterpret_cast<const char *>(wc.wr_id), wc.byte_len);
+		out.push_back(std::move(done));
+	}
+	if (n < 0)
+		throw SystemError("ibv_poll_cq");
+}
+
+std::vector<Completion> Endpoint::completions()
+{
+	std::vector<Completion> out;
+	if (!has_qp())
+		return out;
+	for (ibv_comp_channel *channel : {id_->send_cq_channel, id_->recv_cq_channel}) {
+		ibv_cq *cq = nullptr;
+		void *context = nullptr;
+		while (ibv_get_cq_event(channel, &cq, &context) == 0) {
+			ibv_ack_cq_events(cq, 1);
+			if (ibv_req_notify_cq(cq, 0) != 0)
+				throw SystemError("ibv_req_notify_cq");
+		}
+	}
+	poll(id_->send_cq, out);
+	poll(id_->recv_cq, out);
+	return out;
+}
+
+} // namespace rdmafirst

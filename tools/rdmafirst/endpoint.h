@@ -1,0 +1,134 @@
+// SPDX-License-Identifier: GPL-2.0
+// What client and server share: handles that close themselves, the event channel with a deadline,
+// one connection's queue pair with its buffers.
+#pragma once
+
+#include <array>
+#include <chrono>
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <stdexcept>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include <netinet/in.h>
+#include <rdma/rdma_cma.h>
+
+namespace rdmafirst {
+
+using Clock = std::chrono::steady_clock;
+
+// The exit status; tests/ rely on the numbers.
+enum class Exit : int {
+	ok = 0,
+	failed = 1,   // the connection failed, or did not do what it was to do
+	usage = 2,    // bad arguments, or a system call failed before there was a connection
+	deadline = 3, // nothing happened for too long
+	rejected = 4, // client: the server rejected
+};
+
+struct Options {
+	std::string address;
+	uint16_t port = 0;
+	std::vector<uint8_t> pdata;        // with connect or accept
+	std::optional<std::string> send;   // client: once established; server: right after accept
+	std::optional<std::string> expect; // client: what is to be received
+	std::optional<std::vector<uint8_t>> reject; // server: reject with this private data
+	std::chrono::milliseconds timeout{30000};
+	std::chrono::milliseconds delay{0}; // server: between request and answer
+	unsigned count = 1;                 // server: connections, 0 = no end
+	int backlog = 16;
+	unsigned responder_resources = 4;
+	unsigned initiator_depth = 4;
+	bool receive = true; // client: wait for a message
+	bool hold = false;   // client: stay connected until the peer or the device goes
+	std::string again;   // server: "accept" or "reject" once more after accept
+};
+
+struct SystemError : std::runtime_error {
+	explicit SystemError(std::string_view what); // adds strerror(errno)
+};
+
+struct DeadlinePassed : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
+struct ChannelDeleter {
+	void operator()(rdma_event_channel *channel) const { rdma_destroy_event_channel(channel); }
+};
+struct IdDeleter {
+	void operator()(rdma_cm_id *id) const
+	{
+		if (id->qp)
+			rdma_destroy_qp(id);
+		rdma_destroy_id(id);
+	}
+};
+struct MrDeleter {
+	void operator()(ibv_mr *mr) const { ibv_dereg_mr(mr); }
+};
+using Channel = std::unique_ptr<rdma_event_channel, ChannelDeleter>;
+using Id = std::unique_ptr<rdma_cm_id, IdDeleter>;
+using Mr = std::unique_ptr<ibv_mr, MrDeleter>;
+
+// A copy of an rdma_cm event, acknowledged already (else the id could not be destroyed).
+struct Event {
+	rdma_cm_id *id = nullptr;
+	rdma_cm_event_type type{};
+	int status = 0;
+	uint8_t responder_resources = 0;
+	uint8_t initiator_depth = 0;
+	bool has_conn = false; // the three others and pdata mean something
+	std::vector<uint8_t> pdata;
+
+	[[nodiscard]] std::string describe() const;
+};
+
+struct Completion {
+	bool receive = false;
+	ibv_wc_status status{};
+	std::string data; // received
+};
+
+// The queue pair of an id, with the buffers of a few short messages.
+class Endpoint {
+public:
+	explicit Endpoint(Id id);
+
+	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
+	void create_qp(); // with receives posted
+	void post_send(std::string_view text);
+	std::vector<Completion> completions(); // does not wait
+	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
+
+private:
+	static constexpr size_t receives = 2;
+	static constexpr size_t slot_size = 1024;
+
+	void poll(ibv_cq *cq, std::vector<Completion> &out);
+
+	std::array<char, (receives + 1) * slot_size> buffer_{};
+	Id id_;
+	Mr mr_; // is released first
+};
+
+// Prints one line; the reader may be waiting for it.
+void say(std::string_view line);
+std::string hex(std::span<const uint8_t> bytes);
+rdma_conn_param conn_param(const Options &options);
+sockaddr_storage socket_address(const Options &options);
+Channel make_channel();
+Id make_id(rdma_event_channel *channel);
+std::optional<Event> next_event(rdma_event_channel *channel);
+
+// Waits until one of the descriptors has something to read. Throws DeadlinePassed.
+void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::string_view what);
+std::vector<int> descriptors(const rdma_event_channel *channel, std::span<const Endpoint *const> endpoints);
+
+Exit run_client(const Options &options);
+Exit run_server(const Options &options);
+
+} // namespace rdmafirst

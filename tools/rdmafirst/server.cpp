@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "endpoint.h"
+
+#include <map>
+#include <thread>
+
+#include <fmt/format.h>
+
+namespace rdmafirst {
+namespace {
+
+struct Connection {
+	Connection(unsigned number, Id id) : number(number), endpoint(std::move(id)) {}
+
+	unsigned number;
+	Endpoint endpoint;
+	bool established = false;
+	bool sent = false;
+	bool good = false; // did what it was to do
+	bool over = false;
+};
+
+class Server {
+public:
+	explicit Server(const Options &options) : options_(options), channel_(make_channel()) {}
+
+	Exit run();
+
+private:
+	void listen();
+	void wait();
+	void on_event(const Event &event);
+	void on_request(const Event &event);
+	void accept(Connection &connection);
+	void reject(Connection &connection);
+	void answer_again(Connection &connection);
+	void drain(Connection &connection);
+	void judge(Connection &connection);
+	void forget_ended();
+	static void tell(const Connection &connection, std::string_view what);
+
+	const Options &options_;
+	Channel channel_;
+	Id listener_;
+	std::map<rdma_cm_id *, Connection> connections_;
+	unsigned seen_ = 0;
+	unsigned ended_ = 0;
+	bool all_good_ = true;
+	bool device_gone_ = false;
+};
+
+void Server::tell(const Connection &connection, std::string_view what)
+{
+	say(fmt::format("conn {} {}", connection.number, what));
+}
+
+void Server::listen()
+{
+	sockaddr_storage address = socket_address(options_);
+	listener_ = make_id(channel_.get());
+	if (rdma_bind_addr(listener_.get(), reinterpret_cast<sockaddr *>(&address)) != 0)
+		throw SystemError("rdma_bind_addr");
+	if (rdma_listen(listener_.get(), options_.backlog) != 0)
+		throw SystemError("rdma_listen");
+	say(fmt::format("listening {} {}", options_.address, options_.port));
+}
+
+void Server::accept(Connection &connection)
+{
+	rdma_conn_param param = conn_param(options_);
+	connection.endpoint.create_qp();
+	if (rdma_accept(connection.endpoint.id(), &param) != 0)
+		throw SystemError("rdma_accept");
+	tell(connection, "accepted");
+	// Right now: the client's program has not sent anything, nor will it before it has this.
+	if (options_.send) {
+		connection.endpoint.post_send(*options_.send);
+		tell(connection, "posted");
+	}
+}
+
+void Server::reject(Connection &connection)
+{
+	if (rdma_reject(connection.endpoint.id(), options_.reject->data(),
+			static_cast<uint8_t>(options_.reject->size())) != 0)
+		throw SystemError("rdma_reject");
+	tell(connection, "rejected");
+	connection.good = true;
+	connection.over = true;
+}
+
+// What a program must not do, and what the kernel must survive.
+void Server::answer_again(Connection &connection)
+{
+	rdma_conn_param param = conn_param(options_);
+	const int rv = options_.again == "accept" ? rdma_accept(connection.endpoint.id(), &param) :
+						    rdma_reject(connection.endpoint.id(), nullptr, 0);
+	const std::string outcome = rv == 0 ? "succeeded" : SystemError("failed").what();
+	tell(connection, fmt::format("second answer ({}) {}", options_.again, outcome));
+}
+
+void Server::on_request(const Event &event)
+{
+	Connection &connection = connections_.try_emplace(event.id, ++seen_, Id(event.id)).first->second;
+	tell(connection, event.describe());
+	std::this_thread::sleep_for(options_.delay);
+	try {
+		if (options_.reject)
+			return reject(connection);
+		accept(connection);
+	} catch (const SystemError &error) {
+		tell(connection, error.what());
+		connection.over = true;
+		return;
+	}
+	if (!options_.again.empty())
+		answer_again(connection);
+}
+
+void Server::on_event(const Event &event)
+{
+	if (event.type == RDMA_CM_EVENT_CONNECT_REQUEST)
+		return on_request(event);
+	if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		device_gone_ = true;
+	const auto found = connections_.find(event.id);
+	if (found == connections_.end()) {
+		say(event.describe());
+		return;
+	}
+	Connection &connection = found->second;
+	// Bytes that came before the event are in the completion queue already.
+	drain(connection);
+	tell(connection, event.describe());
+	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0)
+		connection.established = true;
+	else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		connection.over = true;
+}
+
+void Server::drain(Connection &connection)
+{
+	for (const Completion &done : connection.endpoint.completions()) {
+		const char *kind = done.receive ? "receive" : "send";
+		if (done.status != IBV_WC_SUCCESS) {
+			tell(connection, fmt::format("{} failed: {}", kind, ibv_wc_status_str(done.status)));
+		} else if (done.receive) {
+			tell(connection, fmt::format("received {} {}", done.data.size(), done.data));
+		} else {
+			connection.sent = true;
+			tell(connection, "sent");
+		}
+	}
+	if (!options_.reject)
+		connection.good = connection.established && (connection.sent || !options_.send);
+}
+
+void Server::forget_ended()
+{
+	for (auto at = connections_.begin(); at != connections_.end();) {
+		Connection &connection = at->second;
+		if (!connection.over) {
+			++at;
+			continue;
+		}
+		tell(connection, connection.good ? "over: good" : "over: bad");
+		all_good_ = all_good_ && connection.good;
+		ended_++;
+		at = connections_.erase(at);
+	}
+}
+
+void Server::wait()
+{
+	std::vector<const Endpoint *> endpoints;
+	for (const auto &[id, connection] : connections_)
+		endpoints.push_back(&connection.endpoint);
+	wait_readable(descriptors(channel_.get(), endpoints), Clock::now() + options_.timeout, "a peer");
+}
+
+Exit Server::run()
+{
+	listen();
+	while (!device_gone_ && (options_.count == 0 || ended_ < options_.count)) {
+		wait();
+		while (auto event = next_event(channel_.get()))
+			on_event(*event);
+		for (auto &[id, connection] : connections_)
+			drain(connection);
+		forget_ended();
+	}
+	return all_good_ ? Exit::ok : Exit::failed;
+}
+
+} // namespace
+
+Exit run_server(const Options &options)
+{
+	return Server(options).run();
+}
+
+} // namespace rdmafirst
