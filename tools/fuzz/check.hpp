@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a harness asserts. A failed check aborts, and libFuzzer keeps the input.
+#pragma once
+
+#include <cstdio>
+#include <cstdlib>
+
+#define CHECK(condition)                                                                           \
+    do {                                                                                           \
+        if (!(condition)) {                                                                        \
+            std::fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #condition);         \
+            std::abort();                                                                          \
+        }                                                                                          \
+    } while (0)
+
+/// premise implies conclusion
+#define CHECK_IF(premise, conclusion) CHECK(!(premise) || (conclusion))

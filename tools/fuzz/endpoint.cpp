@@ -1,0 +1,600 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "endpoint.hpp"
+
+#include "check.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <cstring>
+#include <numeric>
+#include <utility>
+
+using mpapeer::ByteView;
+using mpapeer::MpaFrame;
+
+namespace {
+
+struct Transition {
+    iw_mpa_state from;
+    iw_mpa_state to;
+    Call call;
+};
+
+/// The diagram of Documentation/infiniband/iw_mpa.rst; CLOSED is reached from anywhere.
+constexpr Transition initiator_transitions[] = {
+    {IW_MPA_IDLE, IW_MPA_REQ_SENT, Call::connect},
+    {IW_MPA_REQ_SENT, IW_MPA_REP_RCVD, Call::process},
+    {IW_MPA_REP_RCVD, IW_MPA_RDMA, Call::process},
+};
+constexpr Transition responder_transitions[] = {
+    {IW_MPA_IDLE, IW_MPA_REQ_WAIT, Call::respond},
+    {IW_MPA_REQ_WAIT, IW_MPA_REQ_RCVD, Call::process},
+    {IW_MPA_REQ_RCVD, IW_MPA_REP_SENT, Call::accept},
+    {IW_MPA_REP_SENT, IW_MPA_RTR_WAIT, Call::accept},
+    {IW_MPA_REP_SENT, IW_MPA_RDMA, Call::accept},
+    {IW_MPA_RTR_WAIT, IW_MPA_RDMA, Call::first_fpdu},
+};
+
+bool is_drawn(Role role, iw_mpa_state from, iw_mpa_state to, Call call)
+{
+    const auto drawn = [&](const Transition &t) {
+        return t.from == from && t.to == to && t.call == call;
+    };
+    if (to == IW_MPA_CLOSED)
+        return true;
+    return role == Role::initiator ? std::ranges::any_of(initiator_transitions, drawn)
+                                   : std::ranges::any_of(responder_transitions, drawn);
+}
+
+unsigned deadline_of(iw_mpa_state state, const iw_mpa_policy &policy)
+{
+    switch (state) {
+    case IW_MPA_REQ_SENT: return policy.reply_ms;
+    case IW_MPA_REQ_WAIT: return policy.request_ms;
+    case IW_MPA_REQ_RCVD: return policy.decide_ms;
+    case IW_MPA_RTR_WAIT: return policy.rtr_ms;
+    default: return 0;
+    }
+}
+
+bool fits(const UlpParameters &parameters, bool enhanced)
+{
+    return parameters.ulp.pdata_len <= (enhanced ? 508u : 512u);
+}
+
+} // namespace
+
+UlpParameters::UlpParameters(Input &input, const Side &side)
+{
+    const unsigned style = input.u8();
+
+    ulp.ird = style & 1 ? read_ulp_depth(input, side.caps.max_ird) : side.ird;
+    ulp.ord = style & 2 ? read_ulp_depth(input, side.caps.max_ord) : side.ord;
+    if (style & 4)
+        ulp.pdata_len = style & 8 ? 506 + input.below(9) : input.u8();
+    if (ulp.pdata_len) {
+        data = std::make_unique<u8[]>(ulp.pdata_len);
+        std::iota(data.get(), data.get() + ulp.pdata_len, style);
+    }
+    ulp.pdata = data.get();
+}
+
+const iw_mpa_ops Endpoint::ops_ = {
+    .send =
+        [](iw_mpa_session *s, const void *frame, size_t len) {
+            return of(s).on_send({static_cast<const u8 *>(frame), len});
+        },
+    .enter_rdma = [](iw_mpa_session *s,
+                     const iw_mpa_rdma *rdma) { return of(s).on_enter_rdma(*rdma); },
+    .terminate = [](iw_mpa_session *s, const iw_mpa_rdma *rdma,
+                    iw_mpa_ecode ecode) { of(s).on_terminate(*rdma, ecode); },
+    .deadline = [](iw_mpa_session *s, unsigned int ms) { of(s).on_deadline(ms); },
+    .event = [](iw_mpa_session *s, const iw_mpa_event *ev) { return of(s).on_event(*ev); },
+};
+
+Endpoint::Endpoint(Role role, const Side &side)
+    : role_(role), side_(side), driver_(std::make_unique<Driver>())
+{
+    std::memset(&driver_->session, 0xa5, sizeof(driver_->session));
+    driver_->endpoint = this;
+    CHECK(iw_mpa_session_init(session(), &ops_, &side_.caps, &side_.policy) == 0);
+    CHECK(state() == IW_MPA_IDLE);
+    if (is_initiator())
+        return;
+    begin(Call::respond);
+    iw_mpa_respond(session());
+    CHECK(state() == IW_MPA_REQ_WAIT);
+    end();
+}
+
+void Endpoint::wire_up(Endpoint &a, Endpoint &b)
+{
+    a.peer_ = &b;
+    b.peer_ = &a;
+}
+
+// ---------------------------------------------------------------- ops
+
+/// One frame in a session's life, whichever it is.
+int Endpoint::on_send(ByteView bytes)
+{
+    const ExpectedFrame expected =
+        expect_frame(is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY, bytes);
+
+    CHECK(++sends_ == 1);
+    CHECK(outcomes_ == 0);
+    CHECK(expected.result == IW_MPA_FRAME_COMPLETE && !expected.block_missing);
+    CHECK((expected.frame->flags & mpapeer::flag_reserved) == 0);
+    CHECK_IF(expected.frame->has(mpapeer::flag_enhanced), expected.frame->rev == 2);
+    if (is_initiator())
+        check_request_sent(*expected.frame);
+    else
+        check_reply_sent(*expected.frame);
+    if (failures_.send)
+        return std::exchange(failures_.send, 0);
+    sent_ = expected.frame;
+    if (peer_)
+        peer_->arrive(bytes);
+    return 0;
+}
+
+void Endpoint::check_ulp_data_sent(const MpaFrame &frame) const
+{
+    const ByteView data = frame.ulp_data();
+    CHECK(data.size() == ulp_->pdata_len);
+    CHECK(data.empty() || std::memcmp(data.data(), ulp_->pdata, data.size()) == 0);
+}
+
+void Endpoint::check_request_sent(const MpaFrame &frame) const
+{
+    CHECK(call_ == Call::connect && state() == IW_MPA_IDLE);
+    CHECK(frame.rev == side_.policy.rev);
+    CHECK(frame.has(mpapeer::flag_enhanced) == side_.sends_enhanced());
+    CHECK(!frame.has(mpapeer::flag_reject));
+    CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == IW_MPA_CRC_REQUIRED));
+    CHECK(frame.has(mpapeer::flag_markers) == side_.caps.rx_markers);
+    check_ulp_data_sent(frame);
+}
+
+void Endpoint::check_reply_sent(const MpaFrame &frame) const
+{
+    // Never before a whole valid Request (RSP-01); Rev and S as it had them
+    CHECK(peer_frame_.has_value());
+    const MpaFrame &request = *peer_frame_->frame;
+    const bool reject = frame.has(mpapeer::flag_reject);
+    const auto asked = request.enhanced_word();
+    const auto answer = frame.enhanced_word();
+
+    CHECK(request.rev != 0 && frame.rev == request.rev);
+    CHECK(answer.has_value() == asked.has_value());
+    CHECK(frame.has(mpapeer::flag_crc) ==
+          (request.has(mpapeer::flag_crc) || side_.policy.crc == IW_MPA_CRC_REQUIRED));
+    CHECK(frame.has(mpapeer::flag_markers) == (side_.caps.rx_markers && !reject));
+    if (answer && side_.policy.dialect == IW_MPA_RFC6581) {
+        CHECK(answer->p2p == asked->p2p);
+        CHECK_IF(!answer->p2p, !answer->send_rtr && !answer->write_rtr && !answer->read_rtr);
+    }
+    if (reject) {
+        CHECK(call_ == Call::process || call_ == Call::accept || call_ == Call::reject);
+        CHECK(state() == IW_MPA_REQ_WAIT || state() == IW_MPA_REQ_RCVD);
+        CHECK(!in_rdma_mode_);
+        if (call_ != Call::reject)
+            CHECK(frame.ulp_data().empty());
+        else if (ulp_->pdata_len <= (asked ? 508u : 512u))
+            check_ulp_data_sent(frame);
+        return;
+    }
+    // The QP is ready first (RFC 5044 section 7.1.2), and as the Reply says (RSP-18)
+    CHECK(call_ == Call::accept && state() == IW_MPA_REP_SENT);
+    CHECK(in_rdma_mode_);
+    CHECK(request_events_ == 1);
+    check_ulp_data_sent(frame);
+    if (!answer)
+        return;
+    const auto enh = expect_enh(answer->to_wire(), side_.policy.dialect);
+    CHECK(enh.ird == (asked->ord == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP : rdma_.ird));
+    CHECK(enh.ord == (asked->ird == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP : rdma_.ord));
+    CHECK(enh.rtr == rdma_.rtr);
+}
+
+void Endpoint::check_rdma(const iw_mpa_rdma &rdma) const
+{
+    const MpaFrame &peer = *peer_frame_->frame;
+    const bool own_crc = side_.policy.crc == IW_MPA_CRC_REQUIRED;
+
+    CHECK(rdma.responder == !is_initiator());
+    CHECK(rdma.ird <= side_.caps.max_ird && rdma.ird <= IW_MPA_DEPTH_MAX);
+    CHECK(rdma.ord <= side_.caps.max_ord && rdma.ord <= IW_MPA_DEPTH_MAX);
+    CHECK(rdma.ulp_ord == rdma.ord || (rdma.ulp_ord == 0 && rdma.ord == 1 &&
+                                       rdma.rtr == IW_MPA_RTR_READ && is_initiator()));
+    CHECK(rdma.crc == (own_crc || peer.has(mpapeer::flag_crc)));
+    CHECK(rdma.tx_markers == peer.has(mpapeer::flag_markers));
+    CHECK(rdma.rx_markers == side_.caps.rx_markers);
+    if (is_initiator())
+        CHECK(rdma.rtr == 0 ||
+              (std::has_single_bit(rdma.rtr) && rdma.rtr & side_.caps.rtr_send));
+    else
+        CHECK((rdma.rtr & ~side_.accepted()) == 0);
+}
+
+int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
+{
+    CHECK(++enters_ == 1);
+    CHECK(terms_ == 0 && outcomes_ == 0);
+    CHECK(peer_frame_.has_value());
+    CHECK(call_ == (is_initiator() ? Call::process : Call::accept));
+    CHECK(state() == (is_initiator() ? IW_MPA_REP_RCVD : IW_MPA_REQ_RCVD));
+    CHECK(sends_ == (is_initiator() ? 1 : 0));
+    // What MPA demands and we cannot do (IOP-17), and what is no accept at all
+    CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
+    CHECK_IF(side_.policy.crc == IW_MPA_CRC_OFF, !rdma.crc);
+    CHECK(peer_frame_->frame->rev != 0 && !more_behind_);
+    CHECK_IF(is_initiator(), !peer_frame_->frame->has(mpapeer::flag_reject));
+    CHECK_IF(is_initiator(), peer_frame_->enhanced == side_.sends_enhanced());
+    CHECK_IF(is_initiator() && peer_, peer_->in_rdma_mode());
+    check_rdma(rdma);
+    enter_error_ = std::exchange(failures_.enter, 0);
+    if (enter_error_)
+        return enter_error_;
+    rdma_ = rdma;
+    in_rdma_mode_ = true;
+    return 0;
+}
+
+/// Only an initiator that has a valid accept can send a TERM (ERR-12), instead of its RTR.
+void Endpoint::on_terminate(const iw_mpa_rdma &rdma, iw_mpa_ecode ecode)
+{
+    CHECK(++terms_ == 1);
+    CHECK(is_initiator() && call_ == Call::process && state() == IW_MPA_REP_RCVD);
+    CHECK(!in_rdma_mode_ && outcomes_ == 0);
+    CHECK(!peer_frame_->frame->has(mpapeer::flag_reject) && !more_behind_);
+    CHECK(ecode == IW_MPA_ECODE_LOCAL || ecode == IW_MPA_ECODE_IRD || ecode == IW_MPA_ECODE_RTR);
+    CHECK((ecode == IW_MPA_ECODE_LOCAL) == (enter_error_ != 0));
+    check_rdma(rdma);
+}
+
+/// Comes with each change of the state, so this is where changes are seen.
+void Endpoint::on_deadline(unsigned ms)
+{
+    CHECK(call_ != Call::none);
+    CHECK(is_drawn(role_, noted_state_, state(), call_));
+    CHECK_IF(noted_state_ == IW_MPA_CLOSED, state() == IW_MPA_CLOSED);
+    CHECK(ms == deadline_of(state(), side_.policy));
+    noted_state_ = state();
+    deadline_ = ms;
+}
+
+void Endpoint::check_private_data(const iw_mpa_event &event) const
+{
+    CHECK(event.pdata_len <= IW_MPA_PDATA_MAX);
+    const bool shown = event.type != IW_MPA_EVENT_ESTABLISHED;
+    const ExpectedFrame expected = expect_frame(awaited(), received_);
+    const std::size_t length = shown && expected.complete() ? expected.ulp_length : 0;
+
+    CHECK(event.pdata_len == length);
+    CHECK(length == 0 ||
+          std::memcmp(event.pdata, received_.data() + expected.ulp_offset, length) == 0);
+}
+
+/// What the peer said of depths goes up, however it ends (IRD-05, IRD-06, ERR-19).
+void Endpoint::check_peer_values(const iw_mpa_event &event) const
+{
+    const auto word = peer_frame_ ? peer_frame_->frame->enhanced_word() : std::nullopt;
+
+    CHECK(event.peer_known == word.has_value());
+    CHECK(event.peer_ird == (word ? word->ird : 0) && event.peer_ord == (word ? word->ord : 0));
+}
+
+void Endpoint::check_established(const iw_mpa_event &event) const
+{
+    CHECK(in_rdma_mode_ && terms_ == 0);
+    CHECK(state() == IW_MPA_RDMA && deadline_ == 0);
+    CHECK(event.ecode == IW_MPA_ECODE_NONE);
+    CHECK(event.ird == rdma_.ird && event.ord == rdma_.ulp_ord && event.rtr == rdma_.rtr);
+    if (is_initiator())
+        return;
+    CHECK(sent_.has_value() && !sent_->has(mpapeer::flag_reject));
+    CHECK(call_ == (rdma_.rtr ? Call::first_fpdu : Call::accept));
+}
+
+/// The status says what happened.
+void Endpoint::check_cause(const iw_mpa_event &event) const
+{
+    CHECK(event.status < 0);
+    CHECK(state() == IW_MPA_CLOSED && deadline_ == 0);
+    switch (call_) {
+    case Call::peer_gone:
+        CHECK(event.status == (call_err_ ? call_err_ : -ECONNRESET));
+        CHECK(event.ecode == IW_MPA_ECODE_CLOSED);
+        break;
+    case Call::timeout:
+        CHECK(event.status == -ETIMEDOUT && event.ecode == IW_MPA_ECODE_CLOSED);
+        break;
+    case Call::abort:
+        CHECK(event.status == call_err_ && event.ecode == IW_MPA_ECODE_LOCAL);
+        break;
+    case Call::rx:
+        CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+        break;
+    case Call::process:
+        CHECK(is_initiator());
+        if (peer_frame_->frame->rev == 0) // another protocol (AMB-07)
+            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+        else if (peer_frame_->frame->has(mpapeer::flag_reject))
+            CHECK(event.status == -ECONNREFUSED && event.ecode == IW_MPA_ECODE_NONE);
+        else if (more_behind_)
+            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+        else if (enter_error_)
+            CHECK(event.status == enter_error_ && event.ecode == IW_MPA_ECODE_LOCAL);
+        else
+            CHECK(event.status == -EPROTO || event.status == -ENOMEM);
+        CHECK_IF(event.ecode == IW_MPA_ECODE_IRD || event.ecode == IW_MPA_ECODE_RTR, terms_ == 1);
+        break;
+    default:
+        CHECK(!"an event of this entry point");
+    }
+}
+
+int Endpoint::on_event(const iw_mpa_event &event)
+{
+    CHECK(call_ != Call::none);
+    CHECK(outcomes_ == 0);
+    check_private_data(event);
+    check_peer_values(event);
+    if (event.type == IW_MPA_EVENT_REQUEST) {
+        CHECK(!is_initiator() && call_ == Call::process && state() == IW_MPA_REQ_RCVD);
+        CHECK(++request_events_ == 1);
+        CHECK(sends_ == 0 && enters_ == 0);
+        CHECK(event.status == 0 && peer_frame_->frame->rev != 0 && !more_behind_);
+        CHECK(event.ird <= side_.caps.max_ird && event.ord <= side_.caps.max_ord);
+        return std::exchange(failures_.event, 0);
+    }
+    CHECK(event.type == (is_initiator() ? IW_MPA_EVENT_REPLY : IW_MPA_EVENT_ESTABLISHED));
+    // accept() may tell before it returns
+    CHECK(ulp_waits_ || call_ == Call::accept);
+    outcomes_++;
+    outcome_status_ = event.status;
+    if (event.status == 0)
+        check_established(event);
+    else
+        check_cause(event);
+    return 0;
+}
+
+// ---------------------------------------------------------------- entry points
+
+void Endpoint::begin(Call call, int err)
+{
+    CHECK(call_ == Call::none);
+    call_ = call;
+    call_err_ = err;
+}
+
+void Endpoint::end(std::optional<iw_mpa_next> next)
+{
+    call_ = Call::none;
+    ulp_ = nullptr;
+    check_at_rest();
+    if (next)
+        CHECK((*next == IW_MPA_NEXT_CLOSE) == is_closed());
+    if (is_closed())
+        frame_pending_ = false;
+}
+
+void Endpoint::check_at_rest() const
+{
+    CHECK(state() == noted_state_);
+    CHECK(state() != IW_MPA_REP_RCVD && state() != IW_MPA_REP_SENT);
+    CHECK(deadline_ == deadline_of(state(), side_.policy));
+    CHECK(outcomes_ <= 1);
+    CHECK_IF(!ulp_waits_, outcomes_ == 0);
+    const bool over = state() == IW_MPA_CLOSED || state() == IW_MPA_RDMA;
+    CHECK_IF(ulp_waits_, (outcomes_ == 1) == over);
+    CHECK_IF(state() == IW_MPA_RDMA, outcome_status_ == 0 && in_rdma_mode_);
+
+    const bool reads = state() == IW_MPA_REQ_SENT || state() == IW_MPA_REQ_WAIT;
+    const std::size_t want = iw_mpa_rx_want(&driver_->session);
+    CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
+}
+
+void Endpoint::connect(const UlpParameters &parameters)
+{
+    const iw_mpa_state before = state();
+    if (!is_initiator())
+        return;
+    const bool possible = parameters.ulp.ird <= side_.caps.max_ird &&
+                          parameters.ulp.ord <= side_.caps.max_ord &&
+                          fits(parameters, side_.sends_enhanced());
+    if (before == IW_MPA_IDLE)
+        CHECK(iw_mpa_ulp_check(session(), &parameters.ulp) == (possible ? 0 : -EINVAL));
+    const int failure = failures_.send;
+    begin(Call::connect);
+    ulp_ = &parameters.ulp;
+    const int rv = iw_mpa_connect(session(), &parameters.ulp);
+    if (before != IW_MPA_IDLE) {
+        CHECK(rv == -EINVAL && state() == before);
+    } else {
+        CHECK(rv == (possible ? failure : -EINVAL));
+        CHECK(sends_ == (possible ? 1 : 0)); // FRM-14, SEC-11
+        CHECK(state() == (rv ? IW_MPA_CLOSED : IW_MPA_REQ_SENT));
+        ulp_waits_ = rv == 0;
+    }
+    end();
+}
+
+void Endpoint::accept(const UlpParameters &parameters)
+{
+    const iw_mpa_state before = state();
+    if (is_initiator() || call_ != Call::none)
+        return;
+    begin(Call::accept);
+    ulp_ = &parameters.ulp;
+    const int rv = iw_mpa_accept(session(), &parameters.ulp);
+    if (before != IW_MPA_REQ_RCVD) {
+        CHECK(rv == -ECONNRESET && state() == before);
+    } else {
+        CHECK(rv <= 0 && sends_ == 1);
+        CHECK_IF(parameters.ulp.ird > side_.caps.max_ird ||
+                     parameters.ulp.ord > side_.caps.max_ord ||
+                     !fits(parameters, peer_frame_->enhanced),
+                 rv == -EINVAL && enters_ == 0);
+        CHECK_IF(enter_error_, rv == enter_error_);
+        CHECK((rv != 0) == is_closed());
+        CHECK_IF(rv == 0, state() == (rdma_.rtr ? IW_MPA_RTR_WAIT : IW_MPA_RDMA));
+        ulp_waits_ = rv == 0;
+    }
+    end();
+}
+
+void Endpoint::reject(const UlpParameters &parameters)
+{
+    const iw_mpa_state before = state();
+    if (is_initiator())
+        return;
+    const int failure = failures_.send;
+    begin(Call::reject);
+    ulp_ = &parameters.ulp;
+    const int rv = iw_mpa_reject(session(), parameters.ulp.pdata, parameters.ulp.pdata_len);
+    if (before != IW_MPA_REQ_RCVD) {
+        CHECK(rv == -ECONNRESET && state() == before);
+    } else {
+        CHECK(rv == (fits(parameters, peer_frame_->enhanced) ? failure : -EINVAL));
+        CHECK(sends_ == 1 && is_closed());
+    }
+    end();
+}
+
+void Endpoint::arrive(ByteView bytes)
+{
+    incoming_.insert(incoming_.end(), bytes.begin(), bytes.end());
+}
+
+void Endpoint::read(std::size_t portion)
+{
+    const std::size_t length = std::min(portion, incoming_.size());
+    if (length == 0 || state() == IW_MPA_IDLE)
+        return;
+    const auto buf = std::make_unique<u8[]>(length);
+    std::copy_n(incoming_.begin(), length, buf.get());
+    const iw_mpa_state before = state();
+    const bool reads = before == IW_MPA_REQ_SENT || before == IW_MPA_REQ_WAIT;
+    const bool whole = iw_mpa_rx_want(session()) == 0;
+    std::size_t used = ~std::size_t{0};
+
+    begin(Call::rx);
+    const iw_mpa_next next = iw_mpa_rx(session(), buf.get(), length, &used);
+    CHECK(used <= length);
+    std::vector<u8> received = received_;
+    received.insert(received.end(), buf.get(), buf.get() + used);
+    received_ = std::move(received);
+    incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(used));
+
+    if (reads && !whole) {
+        const iw_mpa_parse result = expect_frame(awaited(), received_).result;
+        CHECK(result != IW_MPA_FRAME_TRAILING); // what follows is not the session's
+        CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, next == IW_MPA_NEXT_WAIT && used == length);
+        CHECK((next == IW_MPA_NEXT_FRAME) == (result == IW_MPA_FRAME_COMPLETE));
+        frame_pending_ = next == IW_MPA_NEXT_FRAME;
+    } else if (before == IW_MPA_RDMA || before == IW_MPA_RTR_WAIT) {
+        CHECK(next == IW_MPA_NEXT_DONE && used == 0 && state() == before);
+    } else {
+        CHECK(next == IW_MPA_NEXT_CLOSE && used == 0);
+    }
+    end(next);
+}
+
+void Endpoint::process()
+{
+    if (!frame_pending_)
+        return;
+    frame_pending_ = false;
+    peer_frame_ = expect_frame(awaited(), received_);
+    more_behind_ = !incoming_.empty();
+    begin(Call::process);
+    const iw_mpa_next next = iw_mpa_process(session(), more_behind_);
+    CHECK(next != IW_MPA_NEXT_FRAME);
+    CHECK((next == IW_MPA_NEXT_DONE) == (state() == IW_MPA_RDMA));
+    CHECK_IF(next == IW_MPA_NEXT_WAIT, state() == IW_MPA_REQ_RCVD && request_events_ == 1);
+    end(next);
+}
+
+/// An FPDU can only be received by a QP that is in RDMA mode, but it can be reported late.
+void Endpoint::first_fpdu(u8 rtr)
+{
+    if (!in_rdma_mode_)
+        return;
+    begin(Call::first_fpdu);
+    const iw_mpa_next next = iw_mpa_first_fpdu(session(), rtr);
+    CHECK(next == (is_closed() ? IW_MPA_NEXT_CLOSE : IW_MPA_NEXT_DONE));
+    end(next);
+}
+
+void Endpoint::peer_gone(int err)
+{
+    begin(Call::peer_gone, err);
+    const iw_mpa_next next = iw_mpa_peer_gone(session(), err);
+    CHECK(next == IW_MPA_NEXT_CLOSE);
+    end(next);
+}
+
+/// Also late, when nothing is awaited any more.
+void Endpoint::timeout()
+{
+    const iw_mpa_state before = state();
+    begin(Call::timeout);
+    const iw_mpa_next next = iw_mpa_timeout(session());
+    CHECK(next == (before == IW_MPA_RDMA ? IW_MPA_NEXT_DONE : IW_MPA_NEXT_CLOSE));
+    CHECK_IF(before == IW_MPA_RDMA, state() == IW_MPA_RDMA);
+    end(next);
+}
+
+void Endpoint::abort(int err)
+{
+    begin(Call::abort, err);
+    const iw_mpa_next next = iw_mpa_abort(session(), err);
+    CHECK(next == IW_MPA_NEXT_CLOSE);
+    end(next);
+}
+
+void Endpoint::finish()
+{
+    const u8 nothing = 0;
+    std::size_t used;
+
+    peer_gone(0);
+    CHECK(is_closed() && deadline_ == 0);
+    CHECK(outcomes_ == (ulp_waits_ ? 1 : 0));
+    // CLOSED is final, whatever still comes in late
+    const int sends = sends_, enters = enters_, terms = terms_;
+    timeout();
+    first_fpdu(IW_MPA_RTR_WRITE);
+    abort(-ENODEV);
+    begin(Call::rx);
+    CHECK(iw_mpa_rx(session(), &nothing, 1, &used) == IW_MPA_NEXT_CLOSE && used == 0);
+    end();
+    begin(Call::process);
+    CHECK(iw_mpa_process(session(), true) == IW_MPA_NEXT_WAIT);
+    end();
+    CHECK(is_closed() && outcomes_ == (ulp_waits_ ? 1 : 0));
+    CHECK(sends == sends_ && enters == enters_ && terms == terms_);
+}
+
+// ---------------------------------------------------------------- two of them
+
+/// When both are in RDMA mode they agree about everything (RFC 6581 section 9).
+void Endpoint::check_agreement(const Endpoint &a, const Endpoint &b)
+{
+    if (!a.in_rdma_mode_ || !b.in_rdma_mode_)
+        return;
+    CHECK(a.rdma_.crc == b.rdma_.crc);
+    CHECK(a.rdma_.tx_markers == b.rdma_.rx_markers);
+    CHECK(a.rdma_.rx_markers == b.rdma_.tx_markers);
+    CHECK((a.rdma_.rtr != 0) == (b.rdma_.rtr != 0));
+    CHECK((a.rdma_.rtr & ~b.rdma_.rtr) == 0);
+    CHECK_IF(a.rdma_.rtr == IW_MPA_RTR_READ, a.rdma_.ord >= 1 && b.rdma_.ird >= 1);
+    const auto asked = a.sent_->enhanced_word();
+    if (!asked)
+        return;
+    CHECK_IF(asked->ord != IW_MPA_DEPTH_ULP, a.rdma_.ord <= b.rdma_.ird);
+    CHECK_IF(asked->ird != IW_MPA_DEPTH_ULP, b.rdma_.ord <= a.rdma_.ird);
+}

@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: GPL-2.0
+// A driver and a ULP that only take notes, around one session, and what must hold of it.
+#pragma once
+
+#include "expected_frame.hpp"
+#include "side.hpp"
+
+#include <memory>
+#include <optional>
+#include <vector>
+
+enum class Role { initiator, responder };
+
+/// Which entry point is being run.
+enum class Call {
+    none,
+    connect,
+    respond,
+    rx,
+    process,
+    accept,
+    reject,
+    first_fpdu,
+    peer_gone,
+    timeout,
+    abort,
+};
+
+/// What a ULP passes, with private data of just its length.
+struct UlpParameters {
+    explicit UlpParameters(Input &input, const Side &side);
+
+    iw_mpa_ulp ulp{};
+    std::unique_ptr<u8[]> data;
+};
+
+class Endpoint {
+public:
+    Endpoint(Role role, const Side &side);
+    Endpoint(const Endpoint &) = delete;
+    Endpoint &operator=(const Endpoint &) = delete;
+
+    /// Two endpoints of one connection: what one sends the other receives.
+    static void wire_up(Endpoint &a, Endpoint &b);
+    static void check_agreement(const Endpoint &initiator, const Endpoint &responder);
+
+    // What happens to the driver. Each does nothing where a driver could not do it.
+    void connect(const UlpParameters &parameters);
+    void accept(const UlpParameters &parameters);
+    void reject(const UlpParameters &parameters);
+    void arrive(mpapeer::ByteView bytes); ///< in the socket's buffer, not yet read
+    void read(std::size_t portion);
+    void process();
+    void first_fpdu(u8 rtr);
+    void peer_gone(int err);
+    void timeout();
+    void abort(int err);
+
+    /// The next call of an op returns this.
+    struct Failures {
+        int send = 0;
+        int enter = 0;
+        int event = 0;
+    };
+    void fail_next(const Failures &failures) { failures_ = failures; }
+
+    /// The connection goes away; then all promises are due.
+    void finish();
+
+    Role role() const { return role_; }
+    bool in_rdma_mode() const { return in_rdma_mode_; }
+    u8 sent_rtr() const { return in_rdma_mode_ ? rdma_.rtr : u8{0}; }
+    bool is_closed() const { return state() == IW_MPA_CLOSED; }
+
+private:
+    struct Driver {
+        iw_mpa_session session; // first: the ops find their driver by it
+        Endpoint *endpoint;
+    };
+    static Endpoint &of(iw_mpa_session *s) { return *reinterpret_cast<Driver *>(s)->endpoint; }
+    static const iw_mpa_ops ops_;
+
+    int on_send(mpapeer::ByteView bytes);
+    int on_enter_rdma(const iw_mpa_rdma &rdma);
+    void on_terminate(const iw_mpa_rdma &rdma, iw_mpa_ecode ecode);
+    void on_deadline(unsigned ms);
+    int on_event(const iw_mpa_event &event);
+
+    void check_request_sent(const mpapeer::MpaFrame &frame) const;
+    void check_reply_sent(const mpapeer::MpaFrame &frame) const;
+    void check_ulp_data_sent(const mpapeer::MpaFrame &frame) const;
+    void check_rdma(const iw_mpa_rdma &rdma) const;
+    void check_private_data(const iw_mpa_event &event) const;
+    void check_peer_values(const iw_mpa_event &event) const;
+    void check_established(const iw_mpa_event &event) const;
+    void check_cause(const iw_mpa_event &event) const;
+    void check_at_rest() const;
+
+    void begin(Call call, int err = 0);
+    void end(std::optional<iw_mpa_next> next = {});
+    iw_mpa_session *session() { return &driver_->session; }
+    iw_mpa_state state() const { return driver_->session.state; }
+    bool is_initiator() const { return role_ == Role::initiator; }
+    iw_mpa_kind awaited() const { return is_initiator() ? IW_MPA_REPLY : IW_MPA_REQUEST; }
+
+    const Role role_;
+    const Side side_;
+    std::unique_ptr<Driver> driver_;
+    Endpoint *peer_ = nullptr;
+
+    Call call_ = Call::none;
+    int call_err_ = 0;
+    const iw_mpa_ulp *ulp_ = nullptr;
+    Failures failures_;
+
+    iw_mpa_state noted_state_ = IW_MPA_IDLE;
+    unsigned deadline_ = 0;
+    std::vector<u8> incoming_;
+    std::vector<u8> received_; ///< what the session took of incoming_
+    bool frame_pending_ = false;
+    bool more_behind_ = false;
+    std::optional<ExpectedFrame> peer_frame_; ///< once the session was told to process it
+
+    int sends_ = 0;
+    std::optional<mpapeer::MpaFrame> sent_;
+    int enters_ = 0;
+    int enter_error_ = 0;
+    bool in_rdma_mode_ = false;
+    iw_mpa_rdma rdma_{};
+    int terms_ = 0;
+    int request_events_ = 0;
+    int outcomes_ = 0;
+    int outcome_status_ = 0;
+    bool ulp_waits_ = false; ///< it was promised an outcome
+};

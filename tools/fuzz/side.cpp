@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "side.hpp"
+
+#include <array>
+#include <bit>
+#include <cstring>
+#include <iterator>
+
+namespace {
+
+constexpr std::array<std::uint32_t, 16> corners = {
+    0,      1,      2,      3,      0x7f,   0x80,   0x81,   0x1fff,
+    0x2000, 0x2001, 0x3ffd, 0x3ffe, 0x3fff, 0x4000, 0x8000, 0xffff,
+};
+
+constexpr u8 kind_orders[][3] = {
+    {2, 4, 1}, {1, 2, 4}, {1, 4, 2}, {2, 1, 4}, {4, 1, 2}, {4, 2, 1},
+};
+
+enum SideFlag : unsigned {
+    side_pow2 = 0x01,
+    side_tx_markers = 0x02,
+    side_rx_markers = 0x04,
+    side_ird_ulp = 0x08,
+    side_ord_ulp = 0x10,
+    side_ord_strict = 0x20,
+    side_plain = 0x40,
+    side_rev1 = 0x80,
+};
+
+/// The top bit calls for a corner case, else the bits are the depth.
+u16 read_cap(Input &input)
+{
+    const unsigned raw = input.u16();
+    return static_cast<u16>(raw & 0x8000 ? corners[raw % corners.size()] : raw);
+}
+
+/// The one thing that random bytes get wrong nearly always: RFC 6581 wants an option.
+void repair(Side &side)
+{
+    iw_mpa_policy &policy = side.policy;
+
+    if (policy.enhanced && !side.accepted())
+        policy.rtr_accept = IW_MPA_RTR_ALL;
+    if (policy.enhanced && !side.offered())
+        policy.model = IW_MPA_CLIENT_SERVER;
+    if (!policy.enhanced && policy.model == IW_MPA_PEER_TO_PEER_REQUIRED)
+        policy.model = IW_MPA_PEER_TO_PEER;
+}
+
+} // namespace
+
+std::uint32_t Side::installed_ird(std::uint32_t depth) const
+{
+    return caps.pow2_depths && depth ? std::bit_ceil(depth) : depth;
+}
+
+std::uint32_t Side::installed_ord(std::uint32_t depth) const
+{
+    return caps.pow2_depths && depth ? std::bit_ceil(depth) : depth;
+}
+
+std::uint32_t read_ulp_depth(Input &input, std::uint32_t cap)
+{
+    const std::uint32_t raw = input.u16();
+
+    switch (raw >> 14) {
+    case 0: return raw;
+    case 1: return raw % (cap + 1);
+    case 2: return corners[raw % corners.size()];
+    default: return raw & 1 ? cap + 1 + (raw >> 1 & 3) : 0x10000 | (raw & 0x3fff);
+    }
+}
+
+Side read_side(Input &input, iw_mpa_dialect dialect)
+{
+    Side side;
+    std::memset(&side, 0, sizeof(side));
+    const unsigned flags = input.u8();
+    const unsigned kinds = input.u8();
+    const unsigned wanted = input.u8();
+    const unsigned style = input.u8();
+
+    side.caps.pow2_depths = flags & side_pow2;
+    side.caps.tx_markers = flags & side_tx_markers;
+    side.caps.rx_markers = flags & side_rx_markers;
+    side.caps.rtr_send = kinds & IW_MPA_RTR_ALL;
+    side.caps.rtr_recv = kinds >> 4 & IW_MPA_RTR_ALL;
+    if (!side.caps.rtr_recv)
+        side.caps.rtr_recv = IW_MPA_RTR_ALL;
+
+    side.policy = iw_mpa_default_policy;
+    side.policy.rev = flags & side_rev1 ? 1 : 2;
+    side.policy.enhanced = !(flags & (side_rev1 | side_plain));
+    side.policy.ird_ulp = flags & side_ird_ulp;
+    side.policy.ord_ulp = flags & side_ord_ulp;
+    side.policy.ord_strict = flags & side_ord_strict;
+    side.policy.rtr_offer = wanted & IW_MPA_RTR_ALL;
+    side.policy.rtr_accept = wanted >> 4 & IW_MPA_RTR_ALL;
+    std::memcpy(side.policy.rtr_order, kind_orders[style % std::size(kind_orders)], 3);
+    side.policy.model = static_cast<iw_mpa_model>(style / 6 % 3);
+    side.policy.crc = static_cast<iw_mpa_crc>(style / 18 % 3);
+    side.policy.dialect = dialect;
+    repair(side);
+
+    side.caps.max_ird = read_cap(input);
+    side.caps.max_ord = read_cap(input);
+    side.ird = read_ulp_depth(input, side.caps.max_ird);
+    side.ord = read_ulp_depth(input, side.caps.max_ord);
+    return side;
+}
+
+iw_mpa_policy read_wild_policy(Input &input)
+{
+    iw_mpa_policy policy = iw_mpa_default_policy;
+    // Through memcpy, for these need not be values of the enumerations
+    const auto wild = [&input](auto &field) {
+        const unsigned value = input.u8();
+        const int any = value & 0x80 ? -static_cast<int>(value) : static_cast<int>(value % 8);
+        static_assert(sizeof(field) == sizeof(any));
+        std::memcpy(&field, &any, sizeof(field));
+    };
+    const auto deadline = [&input] {
+        const unsigned value = input.u8();
+        return value & 0x80 ? input.u32() : IW_MPA_DEADLINE_MAX - 2 + value % 5;
+    };
+    const auto order = [&input] {
+        const unsigned value = input.u8();
+        return static_cast<u8>(value & 0x80 ? value : 1u << value % 3);
+    };
+    const unsigned flags = input.u8();
+
+    policy.rev = flags & 0x80 ? input.u8() : static_cast<u8>(1 + (flags & 1));
+    policy.enhanced = flags & 0x02;
+    wild(policy.model);
+    wild(policy.crc);
+    wild(policy.dialect);
+    policy.rtr_offer = flags & 0x04 ? input.u8() : IW_MPA_RTR_ALL;
+    policy.rtr_accept = flags & 0x08 ? input.u8() : IW_MPA_RTR_ALL;
+    for (u8 &kind : policy.rtr_order)
+        kind = order();
+    if (flags & 0x10) {
+        policy.request_ms = deadline();
+        policy.decide_ms = deadline();
+        policy.rtr_ms = deadline();
+        policy.reply_ms = deadline();
+    }
+    return policy;
+}

@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: GPL-2.0
+// One end of a connection: a device, a policy, a ULP's wishes, all out of a fuzzer's input.
+#pragma once
+
+#include "input.hpp"
+#include "kernel.hpp"
+
+struct Side {
+    iw_mpa_caps caps;
+    iw_mpa_policy policy;
+    std::uint32_t ird;
+    std::uint32_t ord;
+
+    iw_mpa_local local() const { return {&caps, &policy, ird, ord}; }
+
+    /// What the wire can say of a count.
+    static std::uint32_t wire(std::uint32_t depth)
+    {
+        return depth < IW_MPA_DEPTH_MAX ? depth : std::uint32_t{IW_MPA_DEPTH_MAX};
+    }
+
+    bool within_caps() const { return ird <= caps.max_ird && ord <= caps.max_ord; }
+    bool sends_enhanced() const { return policy.rev == 2 && policy.enhanced; }
+    u8 offered() const { return policy.rtr_offer & caps.rtr_send; }
+    u8 accepted() const { return policy.rtr_accept & caps.rtr_recv; }
+
+    /// A depth as the device installs it, never above what it has.
+    std::uint32_t installed_ird(std::uint32_t depth) const;
+    std::uint32_t installed_ord(std::uint32_t depth) const;
+};
+
+/// A side that iw_mpa_policy_check() has no reason to refuse. 12 bytes: flags; kinds the device
+/// sends and receives; kinds offered and accepted; order, model and use of CRCs; four depths of
+/// two bytes each: the device's IRD and ORD, the ULP's IRD and ORD.
+Side read_side(Input &input, iw_mpa_dialect dialect);
+
+/// A depth of a ULP, two bytes, often close to `cap`.
+std::uint32_t read_ulp_depth(Input &input, std::uint32_t cap);
+
+/// Anything at all for a policy, the enumerations' values included.
+iw_mpa_policy read_wild_policy(Input &input);
