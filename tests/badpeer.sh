@@ -1,0 +1,155 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--stock --allow-splat] -- tests/badpeer.sh [REGEX]
+#
+# Initiators that misbehave at our responder: its program gets no connection, or one with an end;
+# it can always end itself; and the next, honest initiator is served, soon. REGEX picks the cases.
+#
+# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly SCENARIOS=$TESTS/scenarios
+# So long may an honest initiator have to wait while others misbehave: emulation is slow
+readonly PROMPT=8
+# iw_mpa waits 10 s for an RTR
+readonly RTR_DEADLINE=10
+port=7700
+
+serve() { # [OPTION…]
+	start server b 150 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 120 "$@"
+	wait_line server '^listening' 30
+}
+
+peer() { # NAME SCENARIO [NAME=VALUE…]
+	local name=$1 scenario=$2 setting
+	local -a settings=()
+	shift 2
+	for setting in "$@"; do
+		settings+=(--set "$setting")
+	done
+	start "$name" a 100 "$MPAPEER" run "$SCENARIOS/$scenario.txt" --connect "$(address b):$port" "${settings[@]}"
+}
+
+peer_was_content() { # NAME
+	ended "$1" 40
+	[[ $STATUS -eq 0 ]] || fail "the initiator: $(grep -A2 FAIL "$WORK/$1.log" | paste -sd' ' || true)"
+}
+
+# An honest initiator is served
+good() {
+	run client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first --timeout $PROMPT
+	[[ $STATUS -eq 0 ]] || fail "an honest client ended with status $STATUS"
+	wait_line server 'over: good' 20
+}
+
+# No connection for the program
+refused() { # SCENARIO [NAME=VALUE…]
+	serve
+	peer peer "$@"
+	peer_was_content peer
+	has_line server '^conn 1' && fail 'the program has heard of it'
+	good
+}
+
+# The program may hear of it, but then also of its end, and sends nothing
+no_connection() { # SCENARIO [NAME=VALUE…]
+	serve
+	peer peer "$@"
+	peer_was_content peer
+	if has_line server '^conn 1 accepted'; then
+		wait_line server '^conn 1 over: bad' $((RTR_DEADLINE + 10))
+	fi
+	has_line server '^conn 1 sent' && fail 'the program could send'
+	has_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED status 0' && fail 'the program was told ESTABLISHED'
+	good
+}
+
+# While the RTR is awaited, the program ends
+program_ends() { # SIGNAL
+	serve
+	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
+	wait_line server '^conn 1 posted' 30
+	stop server "$1"
+	serve
+	good
+}
+
+# As the API forbids (I2)
+second_answer() { # accept|reject
+	serve --again "$1"
+	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
+	wait_line server '^conn 1 second answer' 30
+	has_line server '^conn 1 second answer .* succeeded' && fail 'the second answer is taken'
+	stop server
+}
+
+# Many that hold still, at any point, do not keep an honest one waiting
+still_ones() { # COUNT WHAT [SPLIT]
+	local i
+	serve
+	for ((i = 1; i <= $1; i++)); do
+		peer "peer$i" stay "WHAT=$2" ${3:+"SPLIT=$3"}
+	done
+	for ((i = 1; i <= $1; i++)); do
+		wait_line "peer$i" sending 30
+	done
+	good
+}
+
+# S6: a port scan
+scan() { # COUNT
+	serve
+	# shellcheck disable=SC2016 # for the other shell
+	run_well scan a 60 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
+		"$1" "$(address b)" "$port"
+	has_line server '^conn 1' && fail 'the program has heard of it'
+	good
+}
+
+slow_but_honest() {
+	serve
+	peer peer slow-good
+	peer_was_content peer
+	has_line server '^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST .* pdata 4 736c6f77$' || fail 'the private data is not right'
+	wait_line server '^conn 1 over: good' 20
+}
+
+bad() { # CLAIM FUNCTION [ARG…]
+	port=$((port + 1))
+	check "$@"
+}
+
+# SEC-03, SEC-04, SEC-07, AMB-07: no Request at all
+bad 'PD_Length 2 with S=1 (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
+bad 'PD_Length 513, and no more than the header' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
+bad 'PD_Length 65535' refused request 'REQUEST=p2p rtr=write pd-length=65535'
+bad 'the key of a Reply' refused request 'REQUEST=p2p rtr=write key=reply'
+bad 'Rev 3' refused request 'REQUEST=p2p rtr=write rev=3'
+bad 'half a header, then FIN' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
+bad 'half the private data, then FIN' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
+bad 'half a header, then nothing' refused request 'REQUEST=p2p rtr=write first=8'
+bad 'an RTR right behind the Request' no_connection glued-rtr
+
+# S1, S2: accepted, but no RTR
+bad 'no RTR: silence' no_connection no-rtr THEN=flush
+bad 'no RTR: FIN' no_connection no-rtr THEN=shutdown
+bad 'no RTR: RST' no_connection no-rtr-reset
+bad 'no RTR: garbage' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
+bad 'no RTR: one whose CRC is wrong' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
+bad 'no RTR: half of one, then FIN' no_connection no-rtr-half
+bad 'no RTR: a TERM (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
+bad 'no RTR: a second Request (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
+bad 'no RTR, and the program is killed' program_ends KILL
+bad 'no RTR, and the program ends' program_ends TERM
+bad 'no RTR, and the program accepts again' second_answer accept
+bad 'no RTR, and the program rejects after all' second_answer reject
+
+# S5, S6: an honest initiator does not wait for the others
+bad '10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
+bad '10 that send nothing and hold still' still_ones 10 flush
+bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
+bad '60 that connect and close' scan 60
+bad 'one that sends byte by byte' slow_but_honest
+finish

@@ -1,0 +1,113 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--stock --allow-splat] -- tests/badreply.sh [REGEX]
+#
+# A program connects with our initiator to a responder that answers badly, or not at all: it is told
+# so by one event, soon, and the wire sees what RFC 6581 wants. REGEX picks the cases.
+#
+# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly SCENARIOS=$TESTS/scenarios
+port=7600
+
+# played SCENARIO [NAME=VALUE…]: what the client says is in its log, its status in STATUS
+played() {
+	local scenario=$1 setting
+	local -a settings=()
+	shift
+	for setting in "$@"; do
+		settings+=(--set "$setting")
+	done
+	start peer b 90 "$MPAPEER" run "$SCENARIOS/$scenario.txt" --listen "$(address b):$port" \
+		--accept-within 60s "${settings[@]}"
+	wait_line peer '^listening on' 20
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --pdata hello --timeout 45
+	ended peer 40
+	[[ $STATUS -eq 0 ]] || fail "the responder: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
+}
+
+# told EVENTS: the last thing that the client's program heard, and the only one of its kind
+told() {
+	local events
+	events=$(sed -nE 's/^event (RDMA_CM_EVENT_[A-Z_]+) status .*/\1/p' "$WORK/client.log" |
+		grep -vE 'ADDR_RESOLVED|ROUTE_RESOLVED' | paste -sd' ') || true
+	[[ $events =~ ^RDMA_CM_EVENT_($1)$ ]] || fail "the client's program was told '$events', not $1"
+	if grep -q 'status 0 ' "$WORK/client.log" && grep -qE "event RDMA_CM_EVENT_($1) status 0( |\$)" "$WORK/client.log"; then
+		fail "status 0 with $1"
+	fi
+}
+
+fails() { # SCENARIO [NAME=VALUE…]
+	played "$@"
+	told 'CONNECT_ERROR|UNREACHABLE|REJECTED'
+}
+
+fails_with() { # EVENTS SCENARIO [NAME=VALUE…]
+	played "${@:2}"
+	told "$1"
+}
+
+# Nobody listens: rdma_connect() says so itself, or an event does
+refused() {
+	run client a 30 "$RDMAFIRST" client "$(address b)" "$port" --timeout 8
+	[[ $STATUS -eq 1 || $STATUS -eq 2 ]] || fail "the client ended with status $STATUS"
+	has_line client 'Connection refused|event RDMA_CM_EVENT_(CONNECT_ERROR|UNREACHABLE|REJECTED) status -' ||
+		fail 'the program was not told'
+}
+
+# A reply that is no good, then a connection that is
+then_works() {
+	fails reply 'REPLY=enhanced no-word pd-length=0'
+	start server b 60 "$RDMAFIRST" server "$(address b)" $((port + 100))
+	wait_line server '^listening' 30
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" $((port + 100)) --expect first
+	ended_well server 20
+}
+
+# bad CLAIM FUNCTION [ARG…]
+bad() {
+	port=$((port + 1))
+	check "$@"
+}
+
+# unmodified siw asks for the client-server model
+asks=p2p
+[[ $VM_STOCK == 0 ]] || asks=enhanced
+
+# ERR-09, SEC-04: the frame is no good
+for length in 0 1 2 3; do
+	bad "S=1 and PD_Length $length" fails reply "REPLY=enhanced no-word pdata-len=$length" ASKS=$asks
+done
+bad 'PD_Length 513' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pd-length=513'
+bad 'PD_Length 65535' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pd-length=65535'
+bad 'PD_Length 65535 and as many bytes' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pdata-len=65531' 'END=close drain'
+bad 'the key of a Request' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 key=request'
+bad 'Rev 3' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 rev=3'
+bad 'an accept that is not enhanced (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
+
+bad 'nobody listens' refused
+
+# The stream ends too early, or not at all
+bad 'half a header, then FIN' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10' MORE=shutdown
+bad '19 bytes, the length not 0, then FIN' fails reply 'REPLY=pd-length=256 first=19' MORE=shutdown
+bad 'half the private data, then FIN' fails reply 'REPLY=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
+bad 'half a header, then RST' fails reply-reset 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
+bad 'half a header, then nothing' fails_with UNREACHABLE reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
+bad 'nothing at all' fails_with UNREACHABLE no-reply THEN=flush
+bad 'FIN at once' fails no-reply THEN=shutdown
+bad 'an FPDU right behind the Reply (SEC-06)' fails glued-reply
+
+# The frame is good, the terms are not
+bad 'A=0 (RTR-12): TERM 2/0/7' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
+bad 'A=1 without an RTR type (RTR-11): TERM 2/0/7' fails reply-term 'REPLY=p2p ird=8 ord=8' TERM=2/0/7
+bad 'ORD beyond our device (IRD-15): TERM 2/0/6' fails reply-term 'REPLY=p2p rtr=write ird=8 ord=1000' TERM=2/0/6
+
+# Rejects
+bad 'a reject without the enhanced data (AMB-03)' fails_with REJECTED reply 'REPLY=enhanced no-word reject'
+bad 'a reject that is not enhanced' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0 pdata="no"'
+bad 'a reject, and FIN with it' fails_with REJECTED reply 'REPLY=reject p2p rtr=write ird=8 ord=8' MORE=shutdown
+bad 'after all that a good connection' then_works
+finish

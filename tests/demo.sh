@@ -1,0 +1,53 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair -- tests/demo.sh
+#
+# One RDMA connection between two machines, and what they negotiated, as the
+# rdma tool shows it. Runs on both; exit status 0 only if both ends agree on a
+# peer-to-peer connection of MPA revision 2.
+set -euo pipefail
+
+DEADLINE=60
+pid=''
+trap '[[ -z $pid ]] || kill "$pid" 2>/dev/null || true' EXIT
+
+# Runs "$@" until it succeeds
+until_ok() {
+	local end=$((SECONDS + DEADLINE))
+	until "$@"; do
+		if ((SECONDS > end)); then
+			echo "waited ${DEADLINE} s for: $*" >&2
+			return 1
+		fi
+		sleep 0.2
+	done
+}
+
+listening() { rdma resource show cm_id | grep -q 'state LISTEN'; }
+answers() { timeout 15 rping -c -a 10.77.0.2 -C 3 >/dev/null 2>&1; }
+connected() { rdma resource show qp -dd | grep -q 'drv_mpa-state RDMA'; }
+
+# The connected QP's driver attributes, one "name value" a line
+negotiated() {
+	rdma resource show qp -dd | grep -m 1 'drv_mpa-state RDMA' |
+		grep -o 'drv_[a-z-]* [^ ]*' | sed 's/^drv_//'
+}
+
+if [[ $ROLE == b ]]; then
+	timeout $((2 * DEADLINE)) rping -s -P -a 10.77.0.2 >/dev/null 2>&1 &
+else
+	until_ok answers
+	echo 'rping -c -a 10.77.0.2 -C 3: ok'
+	timeout $((2 * DEADLINE)) rping -c -a 10.77.0.2 -C 1000000 >/dev/null 2>&1 &
+fi
+pid=$!
+if [[ $ROLE == b ]]; then
+	until_ok listening
+fi
+until_ok connected
+table=$(negotiated)
+echo "$table"
+grep -qx 'mpa-rev 2' <<<"$table"
+grep -qx 'model peer-to-peer' <<<"$table"
+grep -qx 'rtr write' <<<"$table"

@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--stock] -- tests/first.sh
+#
+# What the peer-to-peer model is for: the responder's program sends right after it has accepted,
+# before the initiator's has sent anything. With --stock a record of what unmodified siw does.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# Sets STATUS to the client's; the message and the capture are in $WORK
+responder_sends() { # NETNS PORT [6]
+	local server=$1 port=$2 to
+	to=$(address "$server" "${3:-}")
+	capture wire "$server"
+	start server "$server" 60 "$RDMAFIRST" server "$to" "$port" --send first
+	wait_listener "$to" "$port"
+	run client "$(other "$server")" 40 "$RDMAFIRST" client "$to" "$port" --expect first --timeout 30
+}
+
+responder_first() { # NETNS PORT [6]
+	responder_sends "$@"
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	has_line client '^received 5 first$' || fail 'the client received something else'
+	ended_well server 30
+	has_line server '^conn 1 over: good$' || fail 'the server did not see a good connection'
+	capture_end wire
+	on_the_wire wire "$2" peer_to_peer
+	on_the_wire wire "$2" 'order(["initiator write", "responder send"])'
+}
+
+# --stock: whatever happens is told, nothing fails
+record() { # NETNS PORT
+	responder_sends "$@"
+	note "the client's status: $STATUS"
+	stop server
+	capture_end wire
+	describe wire "$2" | sed 's/^/# wire: /'
+	note "programs: $(grep -hE 'received|failed|over:' "$WORK/client.log" "$WORK/server.log" | paste -sd';')"
+}
+
+port=7300
+for netns in b a; do
+	if [[ $VM_STOCK == 1 ]]; then
+		check "recorded: the responder sends first, server in $netns" record "$netns" $((++port))
+	else
+		check "the responder sends first, server in $netns" responder_first "$netns" $((++port))
+		check "the responder sends first over IPv6, server in $netns" responder_first "$netns" $((++port)) 6
+	fi
+done
+finish

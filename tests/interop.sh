@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair --stock=a|b -- tests/interop.sh [REGEX]
+#
+# Our siw and an unmodified one, each as initiator and as responder. The unmodified initiator asks
+# for the client-server model with enhanced data; ours asks for peer-to-peer and sends its RTR.
+# Runs on both machines; ours looks at the wire.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+peer=$(other "$ROLE")
+declare -A port=([a]=7851 [b]=7852)
+
+rping_works() {
+	until_served 90 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
+}
+
+we_connected() {
+	wait_for 90 'our connection' is_seen "${port[$peer]}" 1
+	on_the_wire wire "${port[$peer]}" peer_to_peer_interop
+	on_the_wire wire "${port[$peer]}" '(.events[0] | request_is_ours)'
+}
+
+they_connected() {
+	wait_for 90 "the peer's connection" is_seen "${port[$ROLE]}" 1
+	on_the_wire wire "${port[$ROLE]}" client_server_interop
+}
+
+keep_capture
+serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
+side=ours
+[[ $VM_STOCK == 0 ]] || side=unmodified
+check "rping from $ROLE ($side) to $peer" rping_works
+if [[ $VM_STOCK == 0 ]]; then
+	check 'our initiator, unmodified responder: peer-to-peer' we_connected
+	check 'unmodified initiator, our responder: client-server' they_connected
+fi
+finish

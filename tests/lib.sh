@@ -1,0 +1,313 @@
+# SPDX-License-Identifier: GPL-2.0
+# shellcheck shell=bash
+#
+# What the suites of this directory share; sourced, never run. Runs inside the machines of
+# scripts/vm. A suite is
+#
+#	source "${0%/*}/lib.sh"
+#	check 'what is claimed' FUNCTION [ARG…]		# as often as it likes
+#	finish
+#
+# and prints one line a case, `ok CLAIM` or `not ok CLAIM: why`, lines `# …` beside them, and last
+# `done N`, the number of cases.
+#
+# With --stock (of both machines) nothing is claimed: a case that does not hold is `ok recorded: CLAIM: does not hold: why`.
+#
+# A case runs in a shell of its own with errexit: a command that fails makes it fail, `fail WHY…`
+# says more. What it started is stopped at its end; a process that cannot be stopped fails it.
+# Every wait has a deadline, in seconds, made for emulation: nothing waits so long in a good run.
+set -euo pipefail
+
+TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
+BUILD=${TESTS%/*}/build/tools
+# shellcheck disable=SC2034 # for those who source this
+RDMAFIRST=$BUILD/rdmafirst/rdmafirst
+MPAPEER=$BUILD/mpapeer/mpapeer
+
+# The suite's argument: only cases whose claim it matches
+only=${1:-}
+WORK=$(mktemp -d)
+cases=0 failed=0
+declare -A pid_of=()
+
+note() {
+	printf '# %s\n' "$*"
+}
+
+# Ends the case. To be used in the case's own shell, not in $( ).
+fail() {
+	[[ -s $WORK/why ]] || printf '%s\n' "$*" >"$WORK/why"
+	exit 1
+}
+
+# ---- addresses
+
+# address NETNS [6]: of the namespace or machine a or b
+address() {
+	case $1${2:-} in
+	a) echo 10.77.0.1 ;;
+	b) echo 10.77.0.2 ;;
+	a6) echo fd77::1 ;;
+	b6) echo fd77::2 ;;
+	esac
+}
+
+other() {
+	case $1 in a) echo b ;; b) echo a ;; esac
+}
+
+# within NETNS [exec] COMMAND…: with --pair, this machine is the namespace
+within() {
+	local netns=$1 exec=''
+	shift
+	[[ $1 != exec ]] || { exec='exec' && shift; }
+	if [[ -n ${ROLE:-} ]]; then
+		$exec "$@"
+	else
+		$exec ip netns exec "$netns" "$@"
+	fi
+}
+
+# ---- waiting
+
+now_ms() {
+	local t=$EPOCHREALTIME
+	echo $((${t%.*} * 1000 + 10#${t#*.} / 1000))
+}
+
+# wait_for SECONDS WHAT COMMAND…: until COMMAND succeeds
+wait_for() {
+	local end=$(($(now_ms) + $1 * 1000)) what=$2
+	shift 2
+	until "$@"; do
+		(($(now_ms) < end)) || fail "waited in vain for $what"
+		sleep 0.1
+	done
+}
+
+has_line() {
+	grep -qE -- "$2" "$WORK/$1.log"
+}
+
+# wait_line NAME REGEX SECONDS: until the output of the process has such a line. Fails when it ends before.
+wait_line() {
+	local end=$(($(now_ms) + $3 * 1000))
+	until has_line "$1" "$2"; do
+		if ! kill -0 "${pid_of[$1]}" 2>/dev/null && ! has_line "$1" "$2"; then
+			fail "$1 ended without saying '$2'"
+		fi
+		(($(now_ms) < end)) || fail "waited $3 s in vain for $1 to say '$2'"
+		sleep 0.1
+	done
+}
+
+has_listener() { # ADDRESS PORT
+	rdma resource show cm_id | grep 'state LISTEN' | grep -qE "src-addr (\[?$1\]?|0\.0\.0\.0|\[?::\]?):$2 "
+}
+
+wait_listener() { # ADDRESS PORT
+	wait_for 30 "a listener on $1 port $2" has_listener "$1" "$2"
+}
+
+# ---- processes; NAME is one of the case, its output is in $WORK/NAME.log
+
+# start NAME NETNS SECONDS COMMAND…: in the background, ended after so many seconds
+start() {
+	local name=$1 netns=$2 seconds=$3
+	shift 3
+	: >"$WORK/$name.log"
+	# exec: the process that $! names must be the one that a signal is meant for
+	(within "$netns" exec timeout -k 5 "$seconds" "$@") >"$WORK/$name.log" 2>&1 </dev/null &
+	pid_of[$name]=$!
+}
+
+is_gone() {
+	! kill -0 "${pid_of[$1]}" 2>/dev/null
+}
+
+# Sets STATUS. Fails if the process does not end by itself.
+ended() { # NAME SECONDS
+	wait_for "$2" "the end of $1" is_gone "$1"
+	STATUS=0
+	wait "${pid_of[$1]}" || STATUS=$?
+	unset "pid_of[$1]"
+}
+
+ended_well() { # NAME SECONDS
+	ended "$1" "$2"
+	[[ $STATUS -eq 0 ]] || fail "$1 ended with status $STATUS"
+}
+
+# run NAME NETNS SECONDS COMMAND…: in the foreground. Sets STATUS.
+run() {
+	start "$@"
+	ended "$1" $(($3 + 10))
+}
+
+run_well() {
+	run "$@"
+	[[ $STATUS -eq 0 ]] || fail "$1 ended with status $STATUS"
+}
+
+# stop NAME [SIGNAL]: it must be gone soon
+stop() {
+	local pid=${pid_of[$1]:-} signal=${2:-TERM}
+	[[ -n $pid ]] || return 0
+	# timeout passes on what it can catch, and ends with its child
+	if [[ $signal == KILL ]]; then
+		pkill -KILL -P "$pid" || true
+	else
+		kill "-$signal" "$pid" 2>/dev/null || true
+	fi
+	wait_for 25 "$1 to die of SIG$signal" is_gone "$1"
+	wait "$pid" 2>/dev/null || true
+	unset "pid_of[$1]"
+}
+
+stop_all() {
+	local name
+	for name in "${!pid_of[@]}"; do
+		stop "$name" || true
+	done
+}
+
+# ---- captures
+
+# capture NAME NETNS: starts to record what passes the namespace's network interface
+capture() {
+	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" tcp
+	wait_line "tcpdump-$1" 'listening on' 30
+}
+
+is_settled() { # NAME
+	local size
+	size=$(stat -c %s "$WORK/$1.pcap")
+	sleep 0.3
+	[[ $size -gt 24 && $size == "$(stat -c %s "$WORK/$1.pcap")" ]]
+}
+
+capture_end() { # NAME
+	wait_for 20 'the end of the traffic' is_settled "$1"
+	stop "tcpdump-$1" INT
+}
+
+# on_the_wire NAME PORT CLAIM [COUNT [JQ-OPTION…]]: CLAIM of wire.jq holds for all the connections
+on_the_wire() {
+	local wrong
+	[[ -s $WORK/$1.$2.json ]] || "$MPAPEER" decode --json --port "$2" "$WORK/$1.pcap" >"$WORK/$1.$2.json"
+	wrong=$(jq -r -L "$TESTS" --argjson count "${4:-1}" "${@:5}" \
+		"include \"wire\"; judge($3; \$count)" "$WORK/$1.$2.json" | head -n 5 | paste -sd'|')
+	[[ -z $wrong ]] || fail "on the wire: $wrong"
+}
+
+# ---- for two machines, which do not wait for each other
+
+# Until the machine ends: so that the peer finds it, however late it comes
+serve_forever() {
+	"$@" </dev/null >/dev/null 2>&1 &
+}
+
+# until_served SECONDS COMMAND…: until the peer's server is there and COMMAND succeeds
+until_served() {
+	local end=$(($(now_ms) + $1 * 1000))
+	shift
+	until run client "$ROLE" 12 "$@" && [[ $STATUS -eq 0 ]]; do
+		(($(now_ms) < end)) || fail "the client's last status was $STATUS"
+		note "not yet (status $STATUS): $(tail -n 2 "$WORK/client.log" | paste -sd' ')"
+		sleep 0.3
+	done
+}
+
+# Records into the capture "wire" of all cases
+keep_capture() {
+	tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/wire.keep" tcp >"$WORK/tcpdump.keep" 2>&1 &
+	wait_for 30 'tcpdump' grep -q 'listening on' "$WORK/tcpdump.keep"
+}
+
+# is_seen PORT COUNT: so many connections to the port are in the kept capture, and their end
+is_seen() {
+	cp "$WORK/wire.keep" "$WORK/wire.pcap"
+	local seen
+	seen=$("$MPAPEER" decode --json --port "$1" "$WORK/wire.pcap" |
+		jq '[.[] | select(any(.events[]; .type == "fin" or .type == "rst"))] | length') || return 1
+	[[ $seen -ge $2 ]]
+}
+
+# describe NAME PORT: what passed, to read
+describe() {
+	"$MPAPEER" decode --port "$2" "$WORK/$1.pcap"
+}
+
+# ---- cases
+
+show_logs() {
+	local file
+	for file in "$WORK"/*.log; do
+		[[ -s $file ]] || continue
+		note "${file##*/}:"
+		tail -n 12 "$file" | cut -c1-300 | sed 's/^/#     /'
+	done
+}
+
+show_captures() {
+	local file
+	for file in "$WORK"/*.pcap; do
+		[[ -s $file ]] || continue
+		note "${file##*/}:"
+		"$MPAPEER" decode "$file" 2>&1 | head -n 30 | cut -c1-300 | sed 's/^/#     /'
+	done
+}
+
+check() {
+	local claim=$1 status start why
+	shift
+	[[ $claim =~ $only ]] || return 0
+	start=$(now_ms)
+	rm -f "$WORK"/*.log "$WORK"/*.pcap "$WORK"/*.json "$WORK/why"
+	cases=$((cases + 1))
+	set +e
+	(
+		set -eE
+		trap 'status=$?; set +eE; trap - ERR; (stop_all) || exit 1; exit $status' EXIT
+		trap '[[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $?" >"$WORK/why"' ERR
+		"$@"
+	)
+	status=$?
+	set -e
+	start=$(($(now_ms) - start))
+	if [[ $status -eq 0 ]]; then
+		printf 'ok %s (%d.%d s)\n' "$claim" $((start / 1000)) $((start % 1000 / 100))
+		return
+	fi
+	why=$(cat "$WORK/why" 2>/dev/null || echo "status $status")
+	if [[ $VM_STOCK == 1 && -z ${ROLE:-} ]]; then
+		printf 'ok recorded: %s: does not hold: %s\n' "$claim" "$why"
+		return
+	fi
+	failed=$((failed + 1))
+	printf 'not ok %s: %s\n' "$claim" "$why"
+	show_logs
+	show_captures
+}
+
+finish() {
+	rm -rf "$WORK"
+	if [[ $VM_STOCK == 1 && -z ${ROLE:-} ]]; then
+		{ dmesg | grep -E 'BUG|Oops:|RIP: 0010|INFO: task' || echo 'nothing of note'; } |
+			head -n 6 | sed 's/^/# kernel log: /'
+	fi
+	printf 'done %d\n' "$cases"
+	[[ $failed -eq 0 ]]
+}
+
+# The first packets between two namespaces cost an ARP exchange, which ib_core takes badly if it is
+# quick (see tools/rdmafirst/client.cpp).
+warm_up() {
+	local netns
+	for netns in a b; do
+		[[ ${ROLE:-$netns} == "$netns" ]] || continue
+		within "$netns" ping -q -c 1 -W 5 "$(address "$(other "$netns")")" >/dev/null || true
+		within "$netns" ping -q -c 1 -W 5 "$(address "$(other "$netns")" 6)" >/dev/null || true
+	done
+}
+warm_up

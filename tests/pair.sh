@@ -1,0 +1,39 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair -- tests/pair.sh [REGEX]
+#
+# Two machines, each with a server for the other: rping, and perftest, whose servers listen on the
+# wildcard address (which the two namespaces of one machine cannot both do). Runs on both.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+peer=$(other "$ROLE")
+declare -A port=([a]=7801 [b]=7802)
+
+rping_works() {
+	until_served 90 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
+}
+
+perftest_works() { # PROGRAM PORT SIZE
+	until_served 90 "$1" -R -p "$2" -n 50 -s "$3" "$(address "$peer")"
+}
+
+seen_on_the_wire() {
+	wait_for 90 'both connections' is_seen "${port[a]}" 1
+	wait_for 90 'both connections' is_seen "${port[b]}" 1
+	on_the_wire wire "${port[a]}" peer_to_peer
+	rm -f "$WORK"/wire.*.json
+	on_the_wire wire "${port[b]}" peer_to_peer
+}
+
+keep_capture
+serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
+serve_forever ib_send_lat -R -p $((port[$ROLE] + 10)) -n 50 -s 64
+serve_forever ib_read_bw -R -p $((port[$ROLE] + 20)) -n 50 -s 4096
+
+check "rping to $peer" rping_works
+check 'both connections on the wire' seen_on_the_wire
+check "ib_send_lat -R to $peer" perftest_works ib_send_lat $((port[$peer] + 10)) 64
+check "ib_read_bw -R to $peer" perftest_works ib_read_bw $((port[$peer] + 20)) 4096
+finish

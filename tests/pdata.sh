@@ -1,0 +1,62 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/pdata.sh
+#
+# Private data with connect, accept and reject arrives whole and free of the enhanced data, up to
+# the 255 bytes that rdma_cm can say (MPA itself has room for 508).
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# hex_of LENGTH: byte i is i, as rdmafirst sends it
+hex_of() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		printf '%02x' "$i"
+	done
+}
+
+expect_pdata() { # PROCESS EVENT LENGTH
+	has_line "$1" "event $2 .* pdata $3 $(hex_of "$3")\$" || fail "$1's $2 is not with $3 bytes of private data"
+}
+
+accepted() { # REQUEST-LENGTH REPLY-LENGTH PORT
+	local to
+	to=$(address b)
+	capture wire b
+	start server b 60 "$RDMAFIRST" server "$to" "$3" --pdata-len "$2"
+	wait_listener "$to" "$3"
+	run_well client a 40 "$RDMAFIRST" client "$to" "$3" --pdata-len "$1" --expect first
+	ended_well server 30
+	capture_end wire
+	expect_pdata server RDMA_CM_EVENT_CONNECT_REQUEST "$1"
+	expect_pdata client RDMA_CM_EVENT_ESTABLISHED "$2"
+	on_the_wire wire "$3" peer_to_peer
+	on_the_wire wire "$3" "pd_length($((4 + $1)); $((4 + $2)))"
+}
+
+rejected() { # REQUEST-LENGTH REPLY-LENGTH PORT
+	local to
+	to=$(address b)
+	capture wire b
+	start server b 60 "$RDMAFIRST" server "$to" "$3" --reject-len "$2"
+	wait_listener "$to" "$3"
+	run client a 40 "$RDMAFIRST" client "$to" "$3" --pdata-len "$1"
+	[[ $STATUS -eq 4 ]] || fail "the client ended with status $STATUS, not 4 (rejected)"
+	ended_well server 30
+	capture_end wire
+	expect_pdata server RDMA_CM_EVENT_CONNECT_REQUEST "$1"
+	expect_pdata client RDMA_CM_EVENT_REJECTED "$2"
+	on_the_wire wire "$3" rejected
+	on_the_wire wire "$3" "pd_length($((4 + $1)); $((4 + $2)))"
+}
+
+port=7400
+for length in 0 56 196 252 255; do
+	check "$length bytes with connect and accept" accepted $length $length $((++port))
+	check "$length bytes with connect and reject" rejected $length $length $((++port))
+done
+check '255 bytes with connect, none with accept' accepted 255 0 $((++port))
+check 'none with connect, 255 bytes with accept' accepted 0 255 $((++port))
+check 'none with connect, 255 bytes with reject' rejected 0 255 $((++port))
+finish

@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/programs.sh
+#
+# Programs that know nothing of iw_mpa, over siw between two namespaces, the server in b and in a:
+# they work, and what passes between them is as RFC 6581 wants it.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# One connection of PROGRAM with the server in NETNS, seen on the wire
+talk() { # PROGRAM NETNS PORT [6]
+	local server=$2 port=$3 to connections=1
+	to=$(address "$server" "${4:-}")
+	local -a say hear
+	case $1 in
+	rping)
+		hear=(rping -s -a "$to" -p "$port" -C 10 -V)
+		say=(rping -c -a "$to" -p "$port" -C 10 -V)
+		;;
+	ucmatose)
+		connections=3
+		hear=(ucmatose -b "$to" -p "$port" -c 3 -C 4)
+		say=(ucmatose -s "$to" -p "$port" -c 3 -C 4)
+		;;
+	rdma_client)
+		hear=(rdma_server -s "$to" -p "$port")
+		say=(rdma_client -s "$to" -p "$port")
+		;;
+	rstream)
+		hear=(rstream -b "$to" -p "$port" -S 2048 -C 4 -I 1 -T v)
+		say=(rstream -s "$to" -p "$port" -S 2048 -C 4 -I 1 -T v)
+		;;
+	esac
+	capture wire "$server"
+	start server "$server" 90 "${hear[@]}"
+	wait_listener "$to" "$port"
+	run_well client "$(other "$server")" 60 "${say[@]}"
+	ended_well server 30
+	capture_end wire
+	on_the_wire wire "$port" peer_to_peer "$connections"
+}
+
+# rping listens with a backlog of 3, and the kernel rejects what is beyond
+many_rping() { # CLIENTS AT-A-TIME
+	local i j to
+	to=$(address b)
+	capture wire b
+	start server b 200 rping -s -P -a "$to" -p 7100
+	wait_listener "$to" 7100
+	for ((i = 0; i < $1; i += $2)); do
+		for ((j = i; j < i + $2 && j < $1; j++)); do
+			start "client$j" a 60 rping -c -a "$to" -p 7100 -C 2 -V
+		done
+		for ((j = i; j < i + $2 && j < $1; j++)); do
+			ended_well "client$j" 60
+		done
+	done
+	stop server
+	capture_end wire
+	on_the_wire wire 7100 peer_to_peer "$1"
+}
+
+many_at_once() { # CLIENTS
+	local i to
+	to=$(address b)
+	capture wire b
+	start server b 150 "$RDMAFIRST" server "$to" 7110 --count "$1" --backlog "$1" --timeout 90
+	wait_listener "$to" 7110
+	for ((i = 1; i <= $1; i++)); do
+		start "client$i" a 100 "$RDMAFIRST" client "$to" 7110 --expect first --timeout 90
+	done
+	for ((i = 1; i <= $1; i++)); do
+		ended_well "client$i" 100
+	done
+	ended_well server 30
+	capture_end wire
+	on_the_wire wire 7110 peer_to_peer "$1"
+}
+
+# The driver's attributes of the connected QPs: one "ROLE NAME VALUE" a line
+attributes() {
+	rdma resource show qp -dd | awk '
+		/drv_mpa-state RDMA/ {
+			role = $0
+			sub(/.*drv_mpa-role /, "", role)
+			sub(/ .*/, "", role)
+			for (i = 1; i < NF; i++)
+				if ($i ~ /^drv_/)
+					print role, substr($i, 5), $(i + 1)
+		}'
+}
+
+has_both_ends() {
+	local found
+	found=$(attributes)
+	[[ $found == *initiator\ ird* && $found == *responder\ ird* ]]
+}
+
+attribute() { # ROLE NAME
+	sed -n "s/^$1 $2 //p" "$WORK/attributes"
+}
+
+expect_attribute() { # ROLE NAME VALUE
+	local found
+	found=$(attribute "$1" "$2")
+	[[ $found == "$3" ]] || fail "$1's $2 is '$found', should be '$3'"
+}
+
+# What the rdma tool shows of both ends of a connection
+shown() {
+	local role to
+	to=$(address b)
+	start server b 90 "$RDMAFIRST" server "$to" 7200 --ird 2 --ord 8
+	wait_listener "$to" 7200
+	start client a 90 "$RDMAFIRST" client "$to" 7200 --ird 4 --ord 16 --hold
+	wait_line client '^received' 60
+	wait_for 30 'both QPs in the rdma tool' has_both_ends
+	attributes >"$WORK/attributes"
+	for role in initiator responder; do
+		expect_attribute $role mpa-rev 2
+		expect_attribute $role model peer-to-peer
+		expect_attribute $role rtr write
+		expect_attribute $role llp tcp
+	done
+	# IRD-01: nobody reads more than the other side serves
+	(($(attribute initiator ord) <= $(attribute responder ird))) || fail "IRD-01: initiator's ORD: $(<"$WORK/attributes")"
+	(($(attribute responder ord) <= $(attribute initiator ird))) || fail "IRD-01: responder's ORD: $(<"$WORK/attributes")"
+	stop client
+	ended server 30
+}
+
+port=7000
+for netns in b a; do
+	for program in rping ucmatose rdma_client rstream; do
+		check "$program, server in $netns" talk "$program" "$netns" $((++port))
+	done
+	check "rping over IPv6, server in $netns" talk rping "$netns" $((++port)) 6
+done
+check 'rping, 16 clients, 3 at a time' many_rping 16 3
+check '16 clients at once' many_at_once 16
+check 'the rdma tool shows both ends of a connection' shown
+finish

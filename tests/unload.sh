@@ -1,0 +1,205 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/unload.sh
+#
+# Devices, interfaces and namespaces go away under listeners, connections and peers that are half
+# way, and none of these keeps whoever takes them away waiting.
+#
+# siw cannot take a device away from a program that has it open (it has no disassociate_ucontext,
+# so ib_uverbs waits for the program to end); so the programs are killed while somebody waits. A
+# listener on the wildcard address does not have the device open. (That at the end all modules can
+# be unloaded without a leak is looked at by scripts/vm.)
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# Far less than any of the deadlines of iw_mpa that could hold something up
+readonly SOON=5
+
+readonly HALF='MPA ID R'
+# vector V08 of spec/REQUIREMENTS.md, as printf writes it: peer-to-peer, RTR by Write
+readonly V08='MPA ID Req Frame\x50\x02\x00\x04\x80\x08\x80\x08'
+
+serve() { # PORT [OPTION…]
+	start server b 120 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 100 "${@:2}"
+	wait_line server '^listening' 30
+}
+
+connect() { # NAME PORT
+	start "$1" a 100 "$RDMAFIRST" client "$(address b)" "$2" --hold --timeout 90
+	wait_line "$1" '^received' 60
+}
+
+# peer NAME PORT BYTES: a TCP client that sends BYTES (as printf writes them) and then holds still
+peer() {
+	# shellcheck disable=SC2016 # for the other shell
+	start "$1" a 100 bash -c 'exec 3<>"/dev/tcp/$0/$1" && printf "$2" >&3 && echo sent && exec sleep 90' \
+		"$(address b)" "$2" "$3"
+	wait_line "$1" '^sent' 20
+}
+
+# A listener with everything that can hang on it
+everything() { # PORT
+	serve "$1"
+	connect client "$1"
+	peer nothing "$1" ''
+	peer half "$1" "$HALF"
+	peer silent "$1" "$V08"
+	wait_line server '^conn 2 accepted' 30
+}
+
+has_no_device() {
+	! rdma link show "$1/1" >/dev/null 2>&1
+}
+
+works() { # PORT
+	start works-server b 60 "$RDMAFIRST" server "$(address b)" "$1"
+	wait_line works-server '^listening' 30
+	run_well works-client a 60 "$RDMAFIRST" client "$(address b)" "$1" --expect first
+	ended_well works-server 30
+}
+
+add_device() { # NETNS DEVICE
+	ip netns exec "$1" rdma link add "$2" type siw netdev eth0
+}
+
+# Starts to remove b's device, whose programs then die
+remove_device_of_dying() { # PROCESS…
+	local name
+	start remove b 60 rdma link del siw1
+	sleep 1
+	for name in "$@"; do
+		stop "$name" KILL
+	done
+	ended_well remove "$SOON"
+	add_device b siw1
+}
+
+listener_dies() {
+	serve 7500
+	remove_device_of_dying server
+	works 7501
+}
+
+connections_die() {
+	local i
+	serve 7510
+	for i in 1 2 3; do
+		connect "client$i" 7510
+	done
+	remove_device_of_dying server
+	for i in 1 2 3; do
+		wait_line "client$i" 'event RDMA_CM_EVENT_DISCONNECTED' 20
+		ended "client$i" 20
+	done
+	works 7511
+}
+
+half_way_dies() {
+	serve 7520
+	peer nothing 7520 ''
+	peer half 7520 "$HALF"
+	peer silent 7520 "$V08"
+	wait_line server '^conn 1 accepted' 30
+	remove_device_of_dying server
+	works 7521
+}
+
+# The program has a request and has not answered
+undecided_dies() {
+	serve 7530 --delay 60000
+	peer silent 7530 "$V08"
+	wait_line server '^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 30
+	remove_device_of_dying server
+	works 7531
+}
+
+initiator_dies() {
+	everything 7540
+	start remove a 60 rdma link del siw0
+	sleep 1
+	stop client KILL
+	ended_well remove "$SOON"
+	add_device a siw0
+	stop server
+	works 7541
+}
+
+wildcard_dies() {
+	# both devices would be listened on, in one namespace, by the same interface number
+	rdma link del siw0
+	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout 100
+	wait_line server '^listening' 30
+	peer nothing 7550 ''
+	peer half 7550 "$HALF"
+	run_well remove b "$SOON" rdma link del siw1
+	add_device b siw1
+	add_device a siw0
+	stop server
+	works 7551
+}
+
+killed() {
+	everything 7560
+	stop server KILL
+	wait_line client 'event RDMA_CM_EVENT_DISCONNECTED' 20
+	ended client 20
+	works 7561
+}
+
+interface_dies() {
+	everything 7570
+	start remove b 60 ip link del eth0
+	wait_line client 'event RDMA_CM_EVENT_DISCONNECTED' 20
+	ended client 20
+	stop server KILL
+	ended_well remove "$SOON"
+	wait_for 10 "the end of b's device" has_no_device siw1
+	wait_for 10 "the end of a's device" has_no_device siw0
+}
+
+rebuild() {
+	local netns
+	ip -batch - <<-END
+		netns del a
+		netns del b
+		netns add a
+		netns add b
+		link add eth0 netns a mtu 1500 type veth peer name eth0 netns b mtu 1500
+	END
+	for netns in a b; do
+		ip -n $netns link set lo up
+		ip -n $netns addr add "$(address $netns)/24" dev eth0
+		ip -n $netns link set eth0 up
+	done
+	add_device a siw0
+	add_device b siw1
+	ip netns exec a ping -q -c 1 -W 5 "$(address b)" >/dev/null
+}
+
+is_without_interface() { # NETNS
+	! ip -n "$1" link show eth0 >/dev/null 2>&1
+}
+
+# b's name is taken away, then its processes are killed: the namespace ends when nothing in the
+# kernel refers to it any more, and takes its side of the veth pair with it.
+namespace_dies() {
+	rebuild
+	everything 7580
+	ip netns del b
+	stop server KILL
+	stop client KILL
+	wait_for "$SOON" "the end of b's network interface" is_without_interface a
+	wait_for 10 "the end of b's device" has_no_device siw1
+}
+
+check 'a device with a listener can be removed' listener_dies
+check 'a device with connections can be removed' connections_die
+check 'a device with peers that are half way can be removed' half_way_dies
+check 'a device with a request that is not answered can be removed' undecided_dies
+check "an initiator's device can be removed" initiator_dies
+check 'a device with a wildcard listener and peers that are half way can be removed' wildcard_dies
+check 'a program with all of that can be killed' killed
+check 'a network interface with all of that can be removed' interface_dies
+check 'a namespace with all of that can be removed' namespace_dies
+finish
