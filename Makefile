@@ -1,0 +1,38 @@
+# SPDX-License-Identifier: GPL-2.0-only
+#
+# make demo     two virtual machines connect peer-to-peer
+# make check    every test; the last line is "N passed, N failed"
+# make check-all  the same, with every whole-system suite on both kernels
+# make fuzz     each fuzzer for SECONDS=20
+# make modules  our modules for Debian's kernel, in the cache
+# make tools    user-space tools, in build/tools
+#
+# What is built from others' source, and the kernels, live in the cache
+# (${XDG_CACHE_HOME:-~/.cache}/iw_mpa); see scripts/kernel --help.
+
+all: modules tools
+
+modules:
+	scripts/kernel prepare debian
+	@scripts/kernel path debian modules
+
+tools:
+	scripts/tools
+
+demo:
+	@scripts/demo
+
+check:
+	@scripts/check
+
+SECONDS ?= 20
+check-all:
+	@scripts/check all
+
+fuzz:
+	@scripts/fuzz --seconds $(SECONDS)
+
+clean:
+	rm -rf build
+
+.PHONY: all modules tools demo check check-all fuzz clean
