@@ -127,6 +127,7 @@ static struct iw_mpa_policy usual_policy(void)
 		.decide_ms = 1000,
 		.rtr_ms = 1000,
 		.reply_ms = 1000,
+		.connect_ms = 1000,
 	};
 }
 
@@ -1188,6 +1189,7 @@ static void policy_has_a_deadline_for_every_wait(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(decide_ms, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_ms, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(reply_ms, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(connect_ms, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(request_ms, max + 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(decide_ms, max + 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_ms, max + 1));

@@ -6,9 +6,11 @@
  * Frames are those of the conformance matrix ("V" numbers).
  */
 #include <kunit/test.h>
+#include <linux/in.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>
+#include <net/net_namespace.h>
 
 #include <rdma/iw_mpa.h>
 
@@ -170,11 +172,22 @@ static void expect_over(struct fake *f, enum iw_mpa_next next, int events)
 	KUNIT_EXPECT_EQ(f->test, events, f->events);
 }
 
-static struct fake *initiator(struct kunit *test)
+static struct fake *connecting(struct kunit *test,
+			       const struct iw_mpa_policy *policy)
 {
-	struct fake *f = new_fake(test, &iw_mpa_default_policy);
+	struct fake *f = new_fake(test, policy);
 
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	KUNIT_ASSERT_EQ(test, IW_MPA_CONNECTING, f->s.state);
+	return f;
+}
+
+static struct fake *initiator(struct kunit *test)
+{
+	struct fake *f = connecting(test, &iw_mpa_default_policy);
+
+	KUNIT_ASSERT_EQ(test, 0, f->sends);
+	KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_connected(&f->s));
 	return f;
 }
 
@@ -355,6 +368,7 @@ static void oversized_input_is_refused_locally(struct kunit *test)
 	f = new_fake(test, &iw_mpa_default_policy);
 	ulp.pdata_len = 508;
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_connected(&f->s));
 	KUNIT_EXPECT_EQ(test, 532, (int)f->tx_len);
 
 	f = new_fake(test, &iw_mpa_default_policy);
@@ -655,7 +669,143 @@ static void a_used_session_cannot_connect_again(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_connect(&f->s, &ulp_8_8));
 	KUNIT_EXPECT_EQ(test, 1, f->sends);
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_connected(&f->s));
+	KUNIT_EXPECT_EQ(test, 1, f->sends);
 	KUNIT_EXPECT_EQ(test, IW_MPA_REQ_SENT, f->s.state);
+}
+
+/* INI-15 */
+static void tcp_that_cannot_connect_ends_in_one_event(struct kunit *test)
+{
+	struct fake *f = connecting(test, &iw_mpa_default_policy);
+
+	KUNIT_EXPECT_EQ(test, 150000u, f->deadline);
+	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNREFUSED), 1);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, f->ev.status);
+	expect_over(f, iw_mpa_connected(&f->s), 1);
+
+	f = connecting(test, &iw_mpa_default_policy);
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, f->ev.status);
+	KUNIT_EXPECT_EQ(test, 0, f->sends);
+
+	f = connecting(test, &iw_mpa_default_policy);
+	f->send_rv = -EPIPE;
+	expect_over(f, iw_mpa_connected(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, -EPIPE, f->ev.status);
+}
+
+static const struct iw_mpa_policy *fallback_policy(enum iw_mpa_model model)
+{
+	static struct iw_mpa_policy policy;
+
+	policy = iw_mpa_default_policy;
+	policy.fallback = true;
+	policy.model = model;
+	return &policy;
+}
+
+/* IOP-03 AMB-23: once, with the private data, and one outcome (INI-15) */
+static void close_on_request_falls_back_to_rev1(struct kunit *test)
+{
+	static const int errs[] = { 0, -ECONNRESET, -EPIPE };
+	struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8, .pdata = "ping",
+				  .pdata_len = 4 };
+	struct fake *f;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(errs); i++) {
+		f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+		KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
+		iw_mpa_connected(&f->s);
+		expect_sent(f, REQ "100200088008c00870696e67");
+
+		KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_RECONNECT,
+				iw_mpa_peer_gone(&f->s, errs[i]));
+		KUNIT_EXPECT_EQ(test, 150000u, f->deadline);
+		KUNIT_EXPECT_EQ(test, 0, f->events);
+		KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT,
+				iw_mpa_connected(&f->s));
+		expect_sent(f, REQ "0001000470696e67");
+
+		expect_over(f, iw_mpa_peer_gone(&f->s, errs[i]), 1);
+		KUNIT_EXPECT_EQ(test, 2, f->sends);
+	}
+}
+
+/* AMB-23: a timeout, a word of the peer, or a ULP that needs Rev 2 */
+static void no_fallback_without_reason(struct kunit *test)
+{
+	struct fake *f = initiator(test);
+
+	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
+
+	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER_REQUIRED));
+	iw_mpa_connected(&f->s);
+	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
+
+	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNRESET), 1);
+
+	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	iw_mpa_connected(&f->s);
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+
+	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	iw_mpa_connected(&f->s);
+	expect_over(f, iw_mpa_peer_gone(&f->s, -ETIMEDOUT), 1);
+
+	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	iw_mpa_connected(&f->s);
+	feed(f, "4d", 1, false);
+	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
+}
+
+static void set_peer(struct fake *f, u32 ip, u16 port)
+{
+	struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = htonl(ip),
+		.sin_port = htons(port),
+	};
+
+	iw_mpa_set_peer(&f->s, &init_net, (struct sockaddr *)&sin);
+}
+
+static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
+			     enum iw_mpa_model model, u8 rev)
+{
+	struct fake *f = new_fake(test, fallback_policy(model));
+
+	set_peer(f, ip, port);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, rev, f->tx[17]);
+}
+
+static void rev1_peer_is_remembered(struct kunit *test)
+{
+	const u32 ip = 0xc0000201; /* 192.0.2.1 */
+	struct fake *f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+
+	set_peer(f, ip, 7174);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	iw_mpa_peer_gone(&f->s, 0);
+	iw_mpa_connected(&f->s);
+	/* It has not answered Rev 1 either, yet */
+	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 2);
+
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
+			feed(f, REP "00010000", 64, false));
+	KUNIT_EXPECT_EQ(test, 1, f->events);
+	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
+	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
+
+	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 1);
+	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER_REQUIRED, 2);
+	expect_first_rev(test, ip, 7175, IW_MPA_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip + 1, 7174, IW_MPA_PEER_TO_PEER, 2);
 }
 
 static struct kunit_case session_cases[] = {
@@ -683,6 +833,10 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(fin_anywhere_in_a_request_is_silent),
 	KUNIT_CASE(no_more_than_the_frame_is_used),
 	KUNIT_CASE(a_used_session_cannot_connect_again),
+	KUNIT_CASE(tcp_that_cannot_connect_ends_in_one_event),
+	KUNIT_CASE(close_on_request_falls_back_to_rev1),
+	KUNIT_CASE(no_fallback_without_reason),
+	KUNIT_CASE(rev1_peer_is_remembered),
 	{}
 };
 

@@ -16,6 +16,7 @@
 #define _RDMA_IW_MPA_H
 
 #include <linux/bits.h>
+#include <linux/in6.h>
 #include <linux/types.h>
 
 /* RFC 5044 section 7.1.1, RFC 6581 sections 6 and 9: sizes in bytes */
@@ -244,6 +245,9 @@ enum iw_mpa_crc {
  *	(RFC 6581 section 9.1: MAY) instead of lowering our ORD
  * @crc: when CRCs are used
  * @dialect: bit map of the enhanced word
+ * @fallback: initiator: answer a close or reset before the first byte of a
+ *	Reply by one more attempt with Rev 1, unless @model forbids
+ * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request
  * @decide_ms: responder: how long the ULP may take to accept or reject
  * @rtr_ms: responder: how long a peer may take to send its RTR
@@ -263,6 +267,8 @@ struct iw_mpa_policy {
 	bool ord_strict;
 	enum iw_mpa_crc crc;
 	enum iw_mpa_dialect dialect;
+	bool fallback;
+	unsigned int connect_ms;
 	unsigned int request_ms;
 	unsigned int decide_ms;
 	unsigned int rtr_ms;
@@ -352,6 +358,7 @@ void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
 /**
  * enum iw_mpa_state - states of a session
  * @IW_MPA_IDLE: nothing happened yet
+ * @IW_MPA_CONNECTING: initiator: waits for TCP
  * @IW_MPA_REQ_SENT: initiator: waits for the Reply
  * @IW_MPA_REP_RCVD: initiator: is acting on the Reply
  * @IW_MPA_REQ_WAIT: responder: waits for the Request
@@ -367,6 +374,7 @@ void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
  */
 enum iw_mpa_state {
 	IW_MPA_IDLE,
+	IW_MPA_CONNECTING,
 	IW_MPA_REQ_SENT,
 	IW_MPA_REP_RCVD,
 	IW_MPA_REQ_WAIT,
@@ -386,12 +394,17 @@ enum iw_mpa_state {
  * @IW_MPA_NEXT_DONE: nothing; the connection is established
  * @IW_MPA_NEXT_CLOSE: flush what was sent, close the connection, free the
  *	endpoint. The ULP has been told what it had to be told.
+ * @IW_MPA_NEXT_RECONNECT: drop the TCP connection and make a new one between
+ *	the same addresses, then call iw_mpa_connected(). Only
+ *	iw_mpa_peer_gone() asks for this, at most once a session, and only if
+ *	the policy's fallback is set.
  */
 enum iw_mpa_next {
 	IW_MPA_NEXT_WAIT,
 	IW_MPA_NEXT_FRAME,
 	IW_MPA_NEXT_DONE,
 	IW_MPA_NEXT_CLOSE,
+	IW_MPA_NEXT_RECONNECT,
 };
 
 enum iw_mpa_event_type {
@@ -456,7 +469,9 @@ struct iw_mpa_rdma {
 };
 
 struct iw_mpa_session;
+struct net;
 struct sk_buff;
+struct sockaddr;
 
 /**
  * struct iw_mpa_ops - what a driver does for its sessions
@@ -500,6 +515,18 @@ struct iw_mpa_ops {
 };
 
 /**
+ * struct iw_mpa_addr - a peer to remember
+ * @net: cookie of the network namespace, 0 = nobody
+ * @ip: its address, IPv4 mapped
+ * @port: its port
+ */
+struct iw_mpa_addr {
+	u64 net;
+	struct in6_addr ip;
+	__be16 port;
+};
+
+/**
  * struct iw_mpa_session - one connection's setup; embedded in the endpoint
  * @ops: the driver
  * @caps: the device
@@ -512,9 +539,12 @@ struct iw_mpa_ops {
  * @rtr_seen: responder: kind of the first FPDU, 0 if it was no RTR
  * @ulp_ird: inbound depth the ULP asked for
  * @ulp_ord: outbound depth the ULP asked for
+ * @fell_back: initiator: this is the second attempt, with Rev 1
+ * @peer_addr: initiator: whom to remember as one that knows Rev 1 only
  * @peer: the peer's frame, once complete
- * @rx_len: bytes in @rx
- * @rx: the peer's frame as received
+ * @rx_len: bytes of the peer's frame in @rx
+ * @pdata_len: initiator: bytes of private data in @rx while @rx_len is 0
+ * @rx: the peer's frame as received; an initiator's private data before that
  */
 struct iw_mpa_session {
 	const struct iw_mpa_ops *ops;
@@ -528,8 +558,11 @@ struct iw_mpa_session {
 	u8 rtr_seen;
 	u32 ulp_ird;
 	u32 ulp_ord;
+	bool fell_back;
+	struct iw_mpa_addr peer_addr;
 	struct iw_mpa_frame peer;
 	u16 rx_len;
+	u16 pdata_len;
 	u8 rx[IW_MPA_FRAME_MAX];
 };
 
@@ -552,7 +585,10 @@ int iw_mpa_session_init(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,
 			const struct iw_mpa_policy *policy);
 int iw_mpa_ulp_check(const struct iw_mpa_session *s,
 		     const struct iw_mpa_ulp *ulp);
+void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
+		     const struct sockaddr *addr);
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp);
+enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s);
 void iw_mpa_respond(struct iw_mpa_session *s);
 size_t iw_mpa_rx_want(const struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,

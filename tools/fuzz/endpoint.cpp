@@ -22,7 +22,9 @@ struct Transition {
 
 /// The diagram of Documentation/infiniband/iw_mpa.rst; CLOSED is reached from anywhere.
 constexpr Transition initiator_transitions[] = {
-    {IW_MPA_IDLE, IW_MPA_REQ_SENT, Call::connect},
+    {IW_MPA_IDLE, IW_MPA_CONNECTING, Call::connect},
+    {IW_MPA_CONNECTING, IW_MPA_REQ_SENT, Call::connected},
+    {IW_MPA_REQ_SENT, IW_MPA_CONNECTING, Call::peer_gone},
     {IW_MPA_REQ_SENT, IW_MPA_REP_RCVD, Call::process},
     {IW_MPA_REP_RCVD, IW_MPA_RDMA, Call::process},
 };
@@ -49,6 +51,7 @@ bool is_drawn(Role role, iw_mpa_state from, iw_mpa_state to, Call call)
 unsigned deadline_of(iw_mpa_state state, const iw_mpa_policy &policy)
 {
     switch (state) {
+    case IW_MPA_CONNECTING: return policy.connect_ms;
     case IW_MPA_REQ_SENT: return policy.reply_ms;
     case IW_MPA_REQ_WAIT: return policy.request_ms;
     case IW_MPA_REQ_RCVD: return policy.decide_ms;
@@ -68,6 +71,7 @@ UlpParameters::UlpParameters(Input &input, const Side &side)
 {
     const unsigned style = input.u8();
 
+    slow = style & 16;
     ulp.ird = style & 1 ? read_ulp_depth(input, side.caps.max_ird) : side.ird;
     ulp.ord = style & 2 ? read_ulp_depth(input, side.caps.max_ord) : side.ord;
     if (style & 4)
@@ -121,7 +125,7 @@ int Endpoint::on_send(ByteView bytes)
     const ExpectedFrame expected =
         expect_frame(is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY, bytes);
 
-    CHECK(++sends_ == 1);
+    CHECK(++sends_ == (fell_back_ ? 2 : 1));
     CHECK(outcomes_ == 0);
     CHECK(expected.result == IW_MPA_FRAME_COMPLETE && !expected.block_missing);
     CHECK((expected.frame->flags & mpapeer::flag_reserved) == 0);
@@ -147,9 +151,9 @@ void Endpoint::check_ulp_data_sent(const MpaFrame &frame) const
 
 void Endpoint::check_request_sent(const MpaFrame &frame) const
 {
-    CHECK(call_ == Call::connect && state() == IW_MPA_IDLE);
-    CHECK(frame.rev == side_.policy.rev);
-    CHECK(frame.has(mpapeer::flag_enhanced) == side_.sends_enhanced());
+    CHECK(call_ == Call::connected && state() == IW_MPA_CONNECTING);
+    CHECK(frame.rev == (fell_back_ ? 1 : side_.policy.rev));
+    CHECK(frame.has(mpapeer::flag_enhanced) == asks_enhanced());
     CHECK(!frame.has(mpapeer::flag_reject));
     CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == IW_MPA_CRC_REQUIRED));
     CHECK(frame.has(mpapeer::flag_markers) == side_.caps.rx_markers);
@@ -224,13 +228,13 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     CHECK(peer_frame_.has_value());
     CHECK(call_ == (is_initiator() ? Call::process : Call::accept));
     CHECK(state() == (is_initiator() ? IW_MPA_REP_RCVD : IW_MPA_REQ_RCVD));
-    CHECK(sends_ == (is_initiator() ? 1 : 0));
+    CHECK(sends_ == (is_initiator() ? 1 + fell_back_ : 0));
     // What MPA demands and we cannot do (IOP-17), and what is no accept at all
     CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
     CHECK_IF(side_.policy.crc == IW_MPA_CRC_OFF, !rdma.crc);
     CHECK(peer_frame_->frame->rev != 0 && !more_behind_);
     CHECK_IF(is_initiator(), !peer_frame_->frame->has(mpapeer::flag_reject));
-    CHECK_IF(is_initiator(), peer_frame_->enhanced == side_.sends_enhanced());
+    CHECK_IF(is_initiator(), peer_frame_->enhanced == asks_enhanced());
     CHECK_IF(is_initiator() && peer_, peer_->in_rdma_mode());
     check_rdma(rdma);
     enter_error_ = std::exchange(failures_.enter, 0);
@@ -306,6 +310,9 @@ void Endpoint::check_cause(const iw_mpa_event &event) const
     case Call::peer_gone:
         CHECK(event.status == (call_err_ ? call_err_ : -ECONNRESET));
         CHECK(event.ecode == IW_MPA_ECODE_CLOSED);
+        break;
+    case Call::connected:
+        CHECK(failures_.send == 0 && event.ecode == IW_MPA_ECODE_LOCAL);
         break;
     case Call::timeout:
         CHECK(event.status == -ETIMEDOUT && event.ecode == IW_MPA_ECODE_CLOSED);
@@ -397,29 +404,53 @@ void Endpoint::check_at_rest() const
     CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
 }
 
-void Endpoint::connect(const UlpParameters &parameters)
+/// What @parameters point to is gone when it returns.
+void Endpoint::connect(UlpParameters &&parameters)
 {
+    const UlpParameters given = std::move(parameters);
     const iw_mpa_state before = state();
     if (!is_initiator())
         return;
-    const bool possible = parameters.ulp.ird <= side_.caps.max_ird &&
-                          parameters.ulp.ord <= side_.caps.max_ord &&
-                          fits(parameters, side_.sends_enhanced());
+    const bool possible = given.ulp.ird <= side_.caps.max_ird &&
+                          given.ulp.ord <= side_.caps.max_ord &&
+                          fits(given, side_.sends_enhanced());
     if (before == IW_MPA_IDLE)
-        CHECK(iw_mpa_ulp_check(session(), &parameters.ulp) == (possible ? 0 : -EINVAL));
-    const int failure = failures_.send;
+        CHECK(iw_mpa_ulp_check(session(), &given.ulp) == (possible ? 0 : -EINVAL));
     begin(Call::connect);
-    ulp_ = &parameters.ulp;
-    const int rv = iw_mpa_connect(session(), &parameters.ulp);
+    const int rv = iw_mpa_connect(session(), &given.ulp);
     if (before != IW_MPA_IDLE) {
         CHECK(rv == -EINVAL && state() == before);
     } else {
-        CHECK(rv == (possible ? failure : -EINVAL));
-        CHECK(sends_ == (possible ? 1 : 0)); // FRM-14, SEC-11
-        CHECK(state() == (rv ? IW_MPA_CLOSED : IW_MPA_REQ_SENT));
+        CHECK(rv == (possible ? 0 : -EINVAL)); // FRM-14, SEC-11
+        CHECK(state() == (rv ? IW_MPA_CLOSED : IW_MPA_CONNECTING));
         ulp_waits_ = rv == 0;
+        data_length_ = given.ulp.pdata_len;
+        data_ = std::make_unique<u8[]>(data_length_);
+        std::copy_n(given.data.get(), data_length_, data_.get());
     }
+    CHECK(sends_ == (before == IW_MPA_IDLE ? 0 : sends_));
     end();
+}
+
+void Endpoint::connected()
+{
+    const iw_mpa_ulp given = {.pdata = data_.get(), .pdata_len = data_length_};
+    const iw_mpa_state before = state();
+    const int failure = failures_.send, sends = sends_;
+    if (!is_initiator())
+        return;
+    begin(Call::connected);
+    ulp_ = &given;
+    const iw_mpa_next next = iw_mpa_connected(session());
+    if (before == IW_MPA_CONNECTING) {
+        CHECK(sends_ == sends + 1);
+        CHECK(state() == (failure ? IW_MPA_CLOSED : IW_MPA_REQ_SENT));
+        CHECK_IF(failure, outcome_status_ == failure);
+    } else {
+        CHECK(state() == before && sends_ == sends);
+        CHECK(next == (is_closed() ? IW_MPA_NEXT_CLOSE : IW_MPA_NEXT_WAIT));
+    }
+    end(next);
 }
 
 void Endpoint::accept(const UlpParameters &parameters)
@@ -531,9 +562,19 @@ void Endpoint::first_fpdu(u8 rtr)
 
 void Endpoint::peer_gone(int err)
 {
+    // AMB-23: once, before the first byte of a Reply, and not if the ULP needs more
+    const bool again = state() == IW_MPA_REQ_SENT && received_.empty() && !fell_back_ &&
+                       side_.policy.fallback && side_.policy.rev == 2 &&
+                       side_.policy.model != IW_MPA_PEER_TO_PEER_REQUIRED &&
+                       (err == 0 || err == -ECONNRESET || err == -EPIPE);
     begin(Call::peer_gone, err);
     const iw_mpa_next next = iw_mpa_peer_gone(session(), err);
-    CHECK(next == IW_MPA_NEXT_CLOSE);
+    CHECK(next == (again ? IW_MPA_NEXT_RECONNECT : IW_MPA_NEXT_CLOSE));
+    if (again) {
+        CHECK(state() == IW_MPA_CONNECTING && outcomes_ == 0);
+        fell_back_ = true;
+        incoming_.clear();
+    }
     end(next);
 }
 
@@ -562,6 +603,8 @@ void Endpoint::finish()
     std::size_t used;
 
     peer_gone(0);
+    if (!is_closed())
+        peer_gone(-ECONNREFUSED);
     CHECK(is_closed() && deadline_ == 0);
     CHECK(outcomes_ == (ulp_waits_ ? 1 : 0));
     // CLOSED is final, whatever still comes in late

@@ -15,6 +15,7 @@ enum class Role { initiator, responder };
 enum class Call {
     none,
     connect,
+    connected,
     respond,
     rx,
     process,
@@ -32,6 +33,7 @@ struct UlpParameters {
 
     iw_mpa_ulp ulp{};
     std::unique_ptr<u8[]> data;
+    bool slow = false; ///< TCP takes its time to connect
 };
 
 class Endpoint {
@@ -45,7 +47,8 @@ public:
     static void check_agreement(const Endpoint &initiator, const Endpoint &responder);
 
     // What happens to the driver. Each does nothing where a driver could not do it.
-    void connect(const UlpParameters &parameters);
+    void connect(UlpParameters &&parameters);
+    void connected();
     void accept(const UlpParameters &parameters);
     void reject(const UlpParameters &parameters);
     void arrive(mpapeer::ByteView bytes); ///< in the socket's buffer, not yet read
@@ -100,6 +103,7 @@ private:
     void end(std::optional<iw_mpa_next> next = {});
     iw_mpa_session *session() { return &driver_->session; }
     iw_mpa_state state() const { return driver_->session.state; }
+    bool asks_enhanced() const { return side_.sends_enhanced() && !fell_back_; }
     bool is_initiator() const { return role_ == Role::initiator; }
     iw_mpa_kind awaited() const { return is_initiator() ? IW_MPA_REPLY : IW_MPA_REQUEST; }
 
@@ -111,6 +115,9 @@ private:
     Call call_ = Call::none;
     int call_err_ = 0;
     const iw_mpa_ulp *ulp_ = nullptr;
+    std::unique_ptr<u8[]> data_; ///< what an initiator's ULP passed, in a place of its own
+    std::size_t data_length_ = 0;
+    bool fell_back_ = false;
     Failures failures_;
 
     iw_mpa_state noted_state_ = IW_MPA_IDLE;

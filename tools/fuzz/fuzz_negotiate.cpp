@@ -449,7 +449,7 @@ bool between(const Enumeration &value, int last)
 
 bool is_possible(const iw_mpa_policy &p, const Side &side)
 {
-    for (const unsigned ms : {p.request_ms, p.decide_ms, p.rtr_ms, p.reply_ms})
+    for (const unsigned ms : {p.connect_ms, p.request_ms, p.decide_ms, p.rtr_ms, p.reply_ms})
         if (ms == 0 || ms > 3600000)
             return false;
     if ((p.rev != 1 && p.rev != 2) || (p.enhanced && p.rev == 1))

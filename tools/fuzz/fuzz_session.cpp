@@ -75,9 +75,12 @@ void take_step(Step step, Input &input, Endpoint &endpoint, const Side &side, bo
     }
     case Step::process: endpoint.process(); break;
     case Step::open: {
-        const UlpParameters parameters(input, side);
-        endpoint.connect(parameters);
+        UlpParameters parameters(input, side);
+        const bool slow = parameters.slow;
         endpoint.accept(parameters);
+        endpoint.connect(std::move(parameters));
+        if (!slow)
+            endpoint.connected();
         break;
     }
     case Step::reject: endpoint.reject(UlpParameters(input, side)); break;
@@ -117,8 +120,9 @@ void run_one(Role role, Input &input, iw_mpa_dialect dialect)
 
 void run_two(Input &input, iw_mpa_dialect dialect)
 {
-    const Side a_side = read_side(input, dialect);
+    Side a_side = read_side(input, dialect);
     const Side b_side = read_side(input, dialect);
+    a_side.policy.fallback = false; // there is but one connection
     Endpoint a(Role::initiator, a_side), b(Role::responder, b_side);
     Endpoint::wire_up(a, b);
 

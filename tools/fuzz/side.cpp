@@ -101,6 +101,7 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     side.policy.model = static_cast<iw_mpa_model>(style / 6 % 3);
     side.policy.crc = static_cast<iw_mpa_crc>(style / 18 % 3);
     side.policy.dialect = dialect;
+    side.policy.fallback = style & 0x80;
     repair(side);
 
     side.caps.max_ird = read_cap(input);
@@ -145,5 +146,7 @@ iw_mpa_policy read_wild_policy(Input &input)
         policy.rtr_ms = deadline();
         policy.reply_ms = deadline();
     }
+    if (flags & 0x20)
+        policy.connect_ms = deadline();
     return policy;
 }

@@ -31,6 +31,8 @@ const struct iw_mpa_policy iw_mpa_default_policy = {
 			    IW_MPA_RTR_SEND },
 	.crc		= IW_MPA_CRC_IF_ASKED,
 	.dialect	= IW_MPA_RFC6581,
+	/* Longer than TCP itself tries by default */
+	.connect_ms	= 150 * 1000,
 	.request_ms	= 5 * 1000,
 	.decide_ms	= 60 * 1000,
 	.rtr_ms		= 10 * 1000,
@@ -81,7 +83,8 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
 	      is_power_of_2(order[2]) &&
 	      (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
-	ok &= deadline_valid(policy->request_ms) &&
+	ok &= deadline_valid(policy->connect_ms) &&
+	      deadline_valid(policy->request_ms) &&
 	      deadline_valid(policy->decide_ms) &&
 	      deadline_valid(policy->rtr_ms) &&
 	      deadline_valid(policy->reply_ms);

@@ -24,6 +24,8 @@
 
 #include <rdma/iw_mpa.h>
 
+#include "rev1_peers.h"
+
 /**
  * iw_mpa_state_str - name a state
  * @state: the state
@@ -34,6 +36,7 @@ const char *iw_mpa_state_str(enum iw_mpa_state state)
 {
 	static const char * const name[IW_MPA_STATES] = {
 		[IW_MPA_IDLE]		= "IDLE",
+		[IW_MPA_CONNECTING]	= "CONNECTING",
 		[IW_MPA_REQ_SENT]	= "REQ_SENT",
 		[IW_MPA_REP_RCVD]	= "REP_RCVD",
 		[IW_MPA_REQ_WAIT]	= "REQ_WAIT",
@@ -54,6 +57,9 @@ static void enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 	unsigned int ms = 0;
 
 	switch (state) {
+	case IW_MPA_CONNECTING:
+		ms = s->policy.connect_ms;
+		break;
 	case IW_MPA_REQ_SENT:
 		ms = s->policy.reply_ms;
 		break;
@@ -129,6 +135,7 @@ static enum iw_mpa_next end(struct iw_mpa_session *s, int status,
 
 	enter_state(s, IW_MPA_CLOSED);
 	switch (was) {
+	case IW_MPA_CONNECTING:
 	case IW_MPA_REQ_SENT:
 	case IW_MPA_REP_RCVD:
 		tell_ulp(s, IW_MPA_EVENT_REPLY, status, ecode);
@@ -230,6 +237,26 @@ static bool pdata_fits(size_t len, bool enhanced)
 	return len <= IW_MPA_PDATA_MAX - (enhanced ? IW_MPA_ENH_LEN : 0);
 }
 
+/* Doing without RFC 6581 is worse than no connection for some */
+static bool may_fall_back(const struct iw_mpa_session *s)
+{
+	return s->policy.fallback && s->policy.rev > 1 &&
+	       s->policy.model != IW_MPA_PEER_TO_PEER_REQUIRED;
+}
+
+static void fall_back(struct iw_mpa_session *s)
+{
+	s->policy.rev = 1;
+	s->policy.enhanced = false;
+}
+
+/* Is this how a peer looks that does not know Rev 2? (AMB-23) */
+static bool closed_on_request(const struct iw_mpa_session *s, int err)
+{
+	return s->state == IW_MPA_REQ_SENT && !s->rx_len &&
+	       (!err || err == -ECONNRESET || err == -EPIPE);
+}
+
 /**
  * iw_mpa_session_init - prepare a session
  * @s: the session
@@ -283,43 +310,70 @@ int iw_mpa_ulp_check(const struct iw_mpa_session *s,
 EXPORT_SYMBOL_GPL(iw_mpa_ulp_check);
 
 /**
- * iw_mpa_connect - TCP is up: send the Request
+ * iw_mpa_connect - TCP is about to connect
  * @s: a fresh session
- * @ulp: what the ULP asks for
+ * @ulp: what the ULP asks for; copied
  *
- * RFC 5044 section 7.1.2, RFC 6581 section 9.3.
+ * RFC 5044 section 7.1.2, RFC 6581 section 9.3. iw_mpa_connected() follows, or
+ * iw_mpa_peer_gone() if TCP cannot connect.
  *
  * Return: 0, then one %IW_MPA_EVENT_REPLY will come. -EINVAL as from
- * iw_mpa_ulp_check(), or what the send op returned; then there will be no
- * event, and the driver closes.
+ * iw_mpa_ulp_check(); then there will be no event, and the driver closes.
  */
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
+{
+	int rv;
+
+	if (s->state != IW_MPA_IDLE)
+		return -EINVAL;
+
+	if (may_fall_back(s) && iw_mpa_peer_is_rev1(&s->peer_addr))
+		fall_back(s);
+	rv = iw_mpa_ulp_check(s, ulp);
+	if (rv) {
+		enter_state(s, IW_MPA_CLOSED);
+		return rv;
+	}
+	s->ulp_ird = ulp->ird;
+	s->ulp_ord = ulp->ord;
+	s->pdata_len = ulp->pdata_len;
+	if (ulp->pdata_len)
+		memcpy(s->rx, ulp->pdata, ulp->pdata_len);
+	enter_state(s, IW_MPA_CONNECTING);
+	return 0;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_connect);
+
+/**
+ * iw_mpa_connected - TCP is up: send the Request
+ * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
+ *
+ * Return: what to do next.
+ */
+enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s)
 {
 	struct iw_mpa_frame frame = {
 		.kind = IW_MPA_REQUEST,
 		.rev = s->policy.rev,
 		.crc = s->policy.crc == IW_MPA_CRC_REQUIRED,
 	};
-	struct iw_mpa_local local;
+	struct iw_mpa_local local = local_side(s);
 	struct iw_mpa_msg request;
 	int rv;
 
-	if (s->state != IW_MPA_IDLE)
-		return -EINVAL;
+	if (s->state != IW_MPA_CONNECTING)
+		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
+						   IW_MPA_NEXT_WAIT;
 
-	s->ulp_ird = ulp->ird;
-	s->ulp_ord = ulp->ord;
-	local = local_side(s);
-	rv = iw_mpa_ulp_check(s, ulp);
-	if (!rv) {
-		iw_mpa_make_request(&local, &request);
-		rv = send_frame(s, &frame, &request, ulp->pdata,
-				ulp->pdata_len);
-	}
-	enter_state(s, rv ? IW_MPA_CLOSED : IW_MPA_REQ_SENT);
-	return rv;
+	rv = iw_mpa_make_request(&local, &request);
+	if (!rv)
+		rv = send_frame(s, &frame, &request, s->rx, s->pdata_len);
+	if (rv)
+		return end(s, rv, IW_MPA_ECODE_LOCAL);
+	enter_state(s, IW_MPA_REQ_SENT);
+	return IW_MPA_NEXT_WAIT;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_connect);
+EXPORT_SYMBOL_GPL(iw_mpa_connected);
 
 /**
  * iw_mpa_respond - TCP is up: wait for the Request
@@ -406,6 +460,10 @@ static enum iw_mpa_next got_reply(struct iw_mpa_session *s, bool trailing)
 	/* Rev 0 is another protocol (AMB-07) */
 	if (!s->peer.rev)
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
+
+	/* It answers Rev 1, after it did not answer Rev 2 */
+	if (s->fell_back)
+		iw_mpa_peer_set_rev1(&s->peer_addr);
 
 	iw_mpa_negotiate_initiator(&local, &s->sent, &reply, d);
 	if (d->verdict == IW_MPA_REJECTED)
@@ -626,10 +684,16 @@ EXPORT_SYMBOL_GPL(iw_mpa_first_fpdu);
  *
  * In RDMA mode only the state changes; the driver tells the ULP.
  *
- * Return: %IW_MPA_NEXT_CLOSE.
+ * Return: %IW_MPA_NEXT_CLOSE, or %IW_MPA_NEXT_RECONNECT to try Rev 1.
  */
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err)
 {
+	if (may_fall_back(s) && closed_on_request(s, err)) {
+		fall_back(s);
+		s->fell_back = true;
+		enter_state(s, IW_MPA_CONNECTING);
+		return IW_MPA_NEXT_RECONNECT;
+	}
 	return end(s, err ?: -ECONNRESET, IW_MPA_ECODE_CLOSED);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_peer_gone);

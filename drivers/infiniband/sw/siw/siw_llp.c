@@ -14,9 +14,10 @@
 #include "siw_cm.h"
 #include "siw_llp.h"
 
-static int siw_tcp_create(int family, struct socket **s)
+/* Like a program's, it keeps its namespace */
+static int siw_tcp_create(struct net *net, int family, struct socket **s)
 {
-	return sock_create(family, SOCK_STREAM, IPPROTO_TCP, s);
+	return __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, s, 0);
 }
 
 static void siw_tcp_setup(struct socket *s)
@@ -51,11 +52,22 @@ static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
 	rv = siw_tcp_bind(s, laddr, afonly);
 	if (rv < 0)
 		return rv;
-	rv = s->ops->connect(s, raddr, size, 0);
-	if (rv < 0)
-		return rv;
 	siw_tcp_setup(s);
-	return 0;
+	rv = s->ops->connect(s, raddr, size, O_NONBLOCK);
+	return rv == -EINPROGRESS ? 0 : rv;
+}
+
+static int siw_tcp_status(struct socket *s)
+{
+	switch (READ_ONCE(s->sk->sk_state)) {
+	case TCP_ESTABLISHED:
+		return 0;
+	case TCP_SYN_SENT:
+	case TCP_SYN_RECV:
+		return -EINPROGRESS;
+	default:
+		return -READ_ONCE(s->sk->sk_err) ?: -ECONNRESET;
+	}
 }
 
 static bool siw_addr_is_wildcard(struct sockaddr *addr)
@@ -124,10 +136,18 @@ static void siw_tcp_kick_rx(struct socket *s)
 	release_sock(s->sk);
 }
 
+/* A RST instead of a FIN leaves no trace that the next connection finds */
+static void siw_tcp_abort(struct socket *s)
+{
+	sock_no_linger(s->sk);
+	sock_release(s);
+}
+
 const struct siw_llp_ops siw_llp_tcp = {
 	.name		= "tcp",
 	.create		= siw_tcp_create,
 	.connect	= siw_tcp_connect,
+	.status		= siw_tcp_status,
 	.listen		= siw_tcp_listen,
 	.accept		= siw_tcp_accept,
 	.send		= siw_tcp_send,
@@ -135,4 +155,5 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.start_rx	= siw_tcp_start_rx,
 	.kick_rx	= siw_tcp_kick_rx,
 	.close		= sock_release,
+	.abort		= siw_tcp_abort,
 };

@@ -22,10 +22,18 @@ struct siw_llp_ops {
 	/** @name: for people */
 	const char *name;
 	/** @create: make a socket for an address family */
-	int (*create)(int family, struct socket **s);
-	/** @connect: bind to @laddr and connect to @raddr; blocks */
+	int (*create)(struct net *net, int family, struct socket **s);
+	/**
+	 * @connect: bind to @laddr and set out to connect to @raddr; does not
+	 * block. The socket's state change tells how it went.
+	 */
 	int (*connect)(struct socket *s, struct sockaddr *laddr,
 		       struct sockaddr *raddr, bool afonly);
+	/**
+	 * @status: 0 if the connection is up, -EINPROGRESS if it is about to
+	 * be, else why it is not
+	 */
+	int (*status)(struct socket *s);
 	/**
 	 * @listen: bind to @laddr and listen; on a wildcard address only on
 	 * the interface @ifindex
@@ -48,6 +56,8 @@ struct siw_llp_ops {
 	void (*kick_rx)(struct socket *s);
 	/** @close: flush what was sent, and release */
 	void (*close)(struct socket *s);
+	/** @abort: release at once; the addresses are free to connect again */
+	void (*abort)(struct socket *s);
 };
 
 extern const struct siw_llp_ops siw_llp_tcp;

@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Peers that closed on a Rev 2 Request and answered one of Rev 1: the next
+ * connection to them need not be refused first (AMB-23).
+ *
+ * Bounded and forgetful: one entry for each hash value, the later one wins, and
+ * each is believed for ten minutes. An entry that is lost costs one refused
+ * attempt.
+ *
+ * Locking: rev1_lock, taken for a few instructions in any context.
+ */
+#include <linux/export.h>
+#include <linux/in.h>
+#include <linux/in6.h>
+#include <linux/jhash.h>
+#include <linux/jiffies.h>
+#include <linux/socket.h>
+#include <linux/spinlock.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+
+#include "rev1_peers.h"
+
+#define REV1_PEERS		256
+#define REV1_BELIEVED		(600 * HZ)
+
+static struct rev1_peer {
+	struct iw_mpa_addr addr;
+	unsigned long until;	/* jiffies */
+} rev1_peers[REV1_PEERS];
+static DEFINE_SPINLOCK(rev1_lock);
+
+static struct rev1_peer *rev1_slot(const struct iw_mpa_addr *addr)
+{
+	u32 hash = jhash2(addr->ip.s6_addr32, 4, (__force u16)addr->port);
+
+	return &rev1_peers[jhash_2words(hash, addr->net, 0) % REV1_PEERS];
+}
+
+static bool same_addr(const struct iw_mpa_addr *a, const struct iw_mpa_addr *b)
+{
+	return a->net == b->net && a->port == b->port &&
+	       ipv6_addr_equal(&a->ip, &b->ip);
+}
+
+/* Was it seen lately to know Rev 1 only? Any context. */
+bool iw_mpa_peer_is_rev1(const struct iw_mpa_addr *addr)
+{
+	struct rev1_peer *peer;
+	unsigned long flags;
+	bool found;
+
+	if (!addr->net)
+		return false;
+	peer = rev1_slot(addr);
+	spin_lock_irqsave(&rev1_lock, flags);
+	found = same_addr(&peer->addr, addr) &&
+		time_before(jiffies, peer->until);
+	spin_unlock_irqrestore(&rev1_lock, flags);
+	return found;
+}
+
+/* Any context. */
+void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
+{
+	struct rev1_peer *peer;
+	unsigned long flags;
+
+	if (!addr->net)
+		return;
+	peer = rev1_slot(addr);
+	spin_lock_irqsave(&rev1_lock, flags);
+	peer->addr = *addr;
+	peer->until = jiffies + REV1_BELIEVED;
+	spin_unlock_irqrestore(&rev1_lock, flags);
+}
+
+/**
+ * iw_mpa_set_peer - name the peer of an initiator's session
+ * @s: a fresh session
+ * @net: the network namespace
+ * @addr: the peer's address and port, IPv4 or IPv6
+ *
+ * For the policy's fallback: so that a peer that knows Rev 1 only is remembered
+ * for a while. Without it each connection finds out anew. Any context.
+ */
+void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
+		     const struct sockaddr *addr)
+{
+	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
+	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+
+	switch (addr->sa_family) {
+	case AF_INET:
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &s->peer_addr.ip);
+		s->peer_addr.port = v4->sin_port;
+		break;
+	case AF_INET6:
+		s->peer_addr.ip = v6->sin6_addr;
+		s->peer_addr.port = v6->sin6_port;
+		break;
+	default:
+		return;
+	}
+	s->peer_addr.net = net->net_cookie;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_set_peer);

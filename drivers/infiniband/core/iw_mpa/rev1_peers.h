@@ -1,0 +1,13 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Peers that were seen to know MPA Rev 1 only.
+ */
+#ifndef _IW_MPA_REV1_PEERS_H
+#define _IW_MPA_REV1_PEERS_H
+
+#include <rdma/iw_mpa.h>
+
+bool iw_mpa_peer_is_rev1(const struct iw_mpa_addr *addr);
+void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr);
+
+#endif
