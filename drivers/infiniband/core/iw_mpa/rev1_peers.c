@@ -32,7 +32,8 @@ static DEFINE_SPINLOCK(rev1_lock);
 
 static struct rev1_peer *rev1_slot(const struct iw_mpa_addr *addr)
 {
-	u32 hash = jhash2(addr->ip.s6_addr32, 4, (__force u16)addr->port);
+	u32 hash = jhash2((__force const u32 *)addr->ip.s6_addr32, 4,
+			  (__force u16)addr->port);
 
 	return &rev1_peers[jhash_2words(hash, addr->net, 0) % REV1_PEERS];
 }
