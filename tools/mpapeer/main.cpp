@@ -5,10 +5,16 @@
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <exception>
 #include <iostream>
 #include <string>
+#include <system_error>
 #include <vector>
+
+#include <fcntl.h>
+#include <sched.h>
 
 namespace {
 
@@ -21,10 +27,11 @@ constexpr const char *description =
     "for captures of it. The scenario language and the JSON fields are described in mpapeer(1).";
 
 struct RunArguments {
-    std::string scenario;
+    std::vector<std::string> scenarios;
     std::string connect;
     std::string listen;
     std::string bind_address;
+    std::string netns;
     std::string retry = "0s";
     std::string accept_within = "30s";
     std::vector<std::string> variables;
@@ -44,7 +51,9 @@ void add_run(CLI::App &app, RunArguments &arguments)
     CLI::App *run = app.add_subcommand("run", "Play a scenario as initiator or responder");
     run->footer("Exit status: 0 all expectations met, 1 one was not (the transcript says which "
                 "line,\nwhat was expected and what came), 2 wrong usage or scenario.");
-    run->add_option("SCENARIO", arguments.scenario, "Scenario file")->required();
+    run->add_option("SCENARIO", arguments.scenarios,
+                    "Scenario file; several are played one after the other, until one fails")
+        ->required();
     CLI::Option *connect =
         run->add_option("--connect", arguments.connect, "Be the initiator: connect to HOST:PORT");
     run->add_option("--listen", arguments.listen,
@@ -52,6 +61,7 @@ void add_run(CLI::App &app, RunArguments &arguments)
                     "ADDR:PORT\"; port 0 takes a free one")
         ->excludes(connect);
     run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
+    run->add_option("--netns", arguments.netns, "Be in this network namespace, one of ip-netns(8)");
     run->add_option("--retry", arguments.retry,
                     "How long --connect tries again while nobody listens there")
         ->capture_default_str()
@@ -107,24 +117,43 @@ PlayOptions play_options(const RunArguments &arguments)
     return options;
 }
 
-int run_scenario(const RunArguments &arguments)
+void enter_netns(const std::string &name)
+{
+    const std::string path = "/run/netns/" + name;
+    const FileDescriptor netns(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+    if (!netns.is_open() || ::setns(netns.get(), CLONE_NEWNET) != 0)
+        throw std::system_error(errno, std::generic_category(), path);
+}
+
+bool play(const Scenario &scenario, const PlayOptions &options)
+{
+    Player player(scenario, options, std::cout);
+    if (options.listen)
+        std::cout << "listening on " << player.listening_on() << std::endl;
+    return player.play();
+}
+
+int run_scenarios(const RunArguments &arguments)
 {
     const PlayOptions options = play_options(arguments);
-    const Scenario scenario =
-        load_scenario(arguments.scenario, parse_variables(arguments.variables));
-    if (options.connect || options.listen)
-        check_role(scenario, options.listen.has_value());
+    std::vector<Scenario> scenarios;
+    for (const std::string &file : arguments.scenarios) {
+        scenarios.push_back(load_scenario(file, parse_variables(arguments.variables)));
+        if (options.connect || options.listen)
+            check_role(scenarios.back(), options.listen.has_value());
+    }
     if (arguments.check_only) {
-        std::cout << fmt::format("{}: {} statements\n", scenario.name, scenario.statements.size());
+        for (const Scenario &scenario : scenarios)
+            std::cout << fmt::format("{}: {} statements\n", scenario.name, scenario.statements.size());
         return exit_ok;
     }
     if (!options.connect && !options.listen)
         throw TextError("run wants --connect or --listen");
 
-    Player player(scenario, options, std::cout);
-    if (options.listen)
-        std::cout << "listening on " << player.listening_on() << std::endl;
-    return player.play() ? exit_ok : exit_failed;
+    if (!arguments.netns.empty())
+        enter_netns(arguments.netns);
+    const auto plays = [&](const Scenario &scenario) { return play(scenario, options); };
+    return std::ranges::all_of(scenarios, plays) ? exit_ok : exit_failed;
 }
 
 int decode_capture(const DecodeArguments &arguments)
@@ -156,7 +185,7 @@ int main(int argc, char **argv)
     add_decode(app, decode);
     try {
         app.parse(argc, argv);
-        return app.got_subcommand("run") ? run_scenario(run) : decode_capture(decode);
+        return app.got_subcommand("run") ? run_scenarios(run) : decode_capture(decode);
     } catch (const CLI::ParseError &error) {
         return app.exit(error) == 0 ? exit_ok : exit_usage;
     } catch (const std::exception &error) {

@@ -4,6 +4,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <filesystem>
 #include <stdexcept>
 #include <system_error>
 #include <thread>
@@ -96,6 +97,8 @@ Player::Player(const Scenario &scenario, const PlayOptions &options, std::ostrea
 
 Session &Player::session()
 {
+    if (!session_)
+        throw Failure("there has been no connection yet");
     if (!session_->is_open())
         throw Failure("this scenario has already closed the connection");
     return *session_;
@@ -144,11 +147,19 @@ bool Player::play()
     return passed;
 }
 
+/// Nobody is to come: there is nothing to wait for before that.
+bool Player::begins_without_connection() const
+{
+    return !scenario_.statements.empty() &&
+           is<statement::ExpectNoConnection>(scenario_.statements.front());
+}
+
 bool Player::play_statements()
 {
     const Statement *current = nullptr;
     try {
-        open_connection(false, listener_ ? options_.accept_within : settings_.within);
+        if (!begins_without_connection())
+            open_connection(false, listener_ ? options_.accept_within : settings_.within);
         for (const Statement &statement : scenario_.statements) {
             current = &statement;
             execute(statement);
@@ -176,7 +187,7 @@ void Player::execute(const Statement &statement)
 void Player::flush(bool fin_follows)
 {
     glued_ = false;
-    if (session_->has_queued())
+    if (session_ && session_->has_queued())
         session().flush(std::exchange(split_, {}), fin_follows);
 }
 
@@ -191,7 +202,25 @@ void Player::run(const statement::Send &action)
 
 void Player::run(const statement::Wait &action)
 {
-    session_->pump_until(Clock::now() + action.length);
+    if (session_)
+        session_->pump_until(Clock::now() + action.length);
+    else
+        std::this_thread::sleep_for(action.length);
+}
+
+void Player::run(const statement::WaitFor &action)
+{
+    constexpr std::chrono::milliseconds glance(20);
+    const Duration within = action.within.value_or(settings_.within);
+    const Deadline until = Clock::now() + within;
+    std::error_code no_matter;
+    transcript_.note("waiting for " + action.file);
+    while (!std::filesystem::exists(action.file, no_matter)) {
+        if (Clock::now() >= until)
+            throw Failure(fmt::format("{} has not come within {}", action.file,
+                                      duration_text(within)));
+        session().pump_until(std::min(until, Clock::now() + glance));
+    }
 }
 
 void Player::run(const statement::NewConnection &action)

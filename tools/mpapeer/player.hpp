@@ -40,6 +40,7 @@ public:
 
 private:
     bool play_statements();
+    bool begins_without_connection() const;
     void open_connection(bool keep, Duration within);
     Connection next_connection(Duration within);
     Connection connect_patiently(Duration within) const;
@@ -54,6 +55,7 @@ private:
     void run(const statement::Glue &) { glued_ = true; }
     void run(const statement::Flush &) {}
     void run(const statement::Wait &action);
+    void run(const statement::WaitFor &action);
     void run(const statement::Expect &action);
     void run(const statement::ExpectNothing &action);
     void run(const statement::ExpectNoConnection &action);

@@ -72,6 +72,20 @@ Duration parse_for(Words words)
     return parse_duration(words[3]);
 }
 
+Action parse_wait(Words words)
+{
+    if (word_at(words, 1, "a duration, or 'for FILE'") != "for")
+        return statement::Wait{only_duration(words)};
+    statement::WaitFor wait{word_at(words, 2, "a file"), std::nullopt};
+    if (words.size() > 3) {
+        if (words[3] != "within" || words.size() < 5)
+            throw TextError("it is: wait for FILE within DURATION");
+        wait.within = parse_duration(words[4]);
+    }
+    no_more(words, 5);
+    return wait;
+}
+
 Action parse_expect(Words words)
 {
     const std::string &what = word_at(words, 1, "something to expect");
@@ -154,7 +168,7 @@ Action parse_statement(Words words)
         {"gap", [](Words w) -> Action { return statement::Gap{only_duration(w)}; }},
         {"glue", simple<statement::Glue>},
         {"flush", simple<statement::Flush>},
-        {"wait", [](Words w) -> Action { return statement::Wait{only_duration(w)}; }},
+        {"wait", parse_wait},
         {"expect", parse_expect},
         {"shutdown", simple<statement::Shutdown>},
         {"reset", simple<statement::Reset>},

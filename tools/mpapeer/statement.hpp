@@ -51,6 +51,11 @@ struct Flush {};
 struct Wait {
     Duration length;
 };
+/// Goes on when somebody else has made a file.
+struct WaitFor {
+    std::string file;
+    std::optional<Duration> within;
+};
 struct Expect {
     std::vector<Pattern> alternatives;
     std::optional<Duration> within;
@@ -89,8 +94,8 @@ struct Statement {
     std::size_t line = 0;
     std::string text;
     std::variant<statement::Send, statement::Split, statement::Gap, statement::Glue,
-                 statement::Flush, statement::Wait, statement::Expect, statement::ExpectNothing,
-                 statement::ExpectNoConnection, statement::Shutdown, statement::Reset,
+                 statement::Flush, statement::Wait, statement::WaitFor, statement::Expect,
+                 statement::ExpectNothing, statement::ExpectNoConnection, statement::Shutdown, statement::Reset,
                  statement::Close, statement::Within, statement::CrcMode, statement::NewConnection,
                  statement::AutoReadResponse, statement::Note>
         action;

@@ -35,6 +35,8 @@ check 2 subcommand "$mpapeer"
 check 2 subcommand "$mpapeer" dance
 
 echo 'expect nothing for 1ms' >"$dir/quiet.txt"
+printf 'expect no-connection for 1ms\nexpect no-connection for 1ms\n' >"$dir/nobody.txt"
+echo 'send request' >"$dir/typing.txt"
 echo 'send reqest' >"$dir/typo.txt"
 echo "send request \${WORDS}" >"$dir/words.txt"
 check 2 "--connect or --listen" "$mpapeer" run "$dir/quiet.txt"
@@ -48,6 +50,11 @@ check 0 "words.txt: 1 statements" "$mpapeer" run "$dir/words.txt" --check \
 check 2 "NAME=VALUE" "$mpapeer" run "$dir/words.txt" --check --set WORDS
 check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" --listen 127.0.0.1:0 \
 	--accept-within 10ms
+check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" "$dir/typing.txt" --listen 127.0.0.1:0 \
+	--accept-within 10ms
+check 0 "nobody.txt: 2 expectations met" "$mpapeer" run "$dir/nobody.txt" "$dir/nobody.txt" --listen 127.0.0.1:0
+check 2 "typo.txt:1: 'reqest'" "$mpapeer" run "$dir/nobody.txt" "$dir/typo.txt" --listen 0
+check 2 "/run/netns/no-such: No such file" "$mpapeer" run "$dir/nobody.txt" --listen 0 --netns no-such
 check 1 "Connection refused" "$mpapeer" run "$dir/quiet.txt" --connect 127.0.0.1:1
 
 # A run of two processes.
@@ -64,6 +71,11 @@ check 0 "PASS" "$mpapeer" run "$dir/initiator.txt" --connect "$address" --bind 1
 if ! wait $! || ! grep -q "127.0.0.2" "$dir/responder.out"; then
 	echo "FAIL: the responder"
 	cat "$dir/responder.out"
+	failed=1
+fi
+
+if [ "$("$mpapeer" run "$dir/nobody.txt" "$dir/nobody.txt" --listen 127.0.0.1:0 | grep -c PASS)" -ne 2 ]; then
+	echo "FAIL: two scenarios"
 	failed=1
 fi
 

@@ -4,9 +4,12 @@
 
 #include <gtest/gtest.h>
 
+#include <filesystem>
+#include <fstream>
 #include <future>
 #include <sstream>
 #include <string>
+#include <thread>
 
 namespace mpapeer {
 namespace {
@@ -243,6 +246,55 @@ TEST(Loopback, BothEndsOfAStreamAreRemembered)
     const std::string_view responder = "glue\nsend reply\nclose\n"; // with the FIN behind it
     expect_both_pass("expect reply\nsend request\nwait 30ms\nexpect fin\nexpect rst\n", responder);
     expect_both_pass("expect reply\nwait 1ms\nsend request\nexpect fin\nexpect rst\n", responder);
+}
+
+TEST(Loopback, WaitsForAFile)
+{
+    const std::string file = testing::TempDir() + "/mpapeer-wait-for";
+    std::filesystem::remove(file);
+    const std::string responder = "expect request\nwait for " + file + "\nsend reply\n";
+    auto both = std::async(std::launch::async, [&] {
+        return play_both("send request\nexpect nothing for 100ms\nexpect reply\n", responder);
+    });
+    std::this_thread::sleep_for(std::chrono::milliseconds(300));
+    EXPECT_EQ(both.wait_for(std::chrono::seconds(0)), std::future_status::timeout);
+    std::ofstream{file};
+    const Outcomes outcomes = both.get();
+    std::filesystem::remove(file);
+    EXPECT_TRUE(outcomes.initiator.passed) << outcomes.initiator.transcript;
+    EXPECT_TRUE(outcomes.responder.passed) << outcomes.responder.transcript;
+}
+
+TEST(Loopback, NobodyNeedsToComeFirst)
+{
+    const Scenario scenario =
+        parse_scenario("s", "expect no-connection for 50ms\nwait 10ms\nexpect no-connection for 10ms\n");
+    std::ostringstream out;
+    Player player(scenario, {.listen = HostPort{"127.0.0.1", "0"}}, out);
+    EXPECT_TRUE(player.play()) << out.str();
+}
+
+TEST(Failure, OfAFileThatDoesNotCome)
+{
+    const std::string transcript =
+        failure_of("send request\nwait for /nowhere/at/all within 60ms\n", "expect request\nexpect close\n");
+    expect_contains(transcript, "/nowhere/at/all has not come within 60ms");
+}
+
+TEST(Failure, OfAConnectionThatIsNotWanted)
+{
+    const Outcomes outcomes = play_both("wait 200ms\n", "expect no-connection for 2s\n");
+    EXPECT_FALSE(outcomes.responder.passed);
+    expect_contains(outcomes.responder.transcript, "a connection has come");
+}
+
+TEST(Failure, OfSendingWithoutAConnection)
+{
+    const Scenario scenario = parse_scenario("s", "expect no-connection for 10ms\nsend reply\n");
+    std::ostringstream out;
+    Player player(scenario, {.listen = HostPort{"127.0.0.1", "0"}}, out);
+    EXPECT_FALSE(player.play());
+    expect_contains(out.str(), "there has been no connection yet");
 }
 
 TEST(Failure, OfADrainWithoutEnd)

@@ -24,7 +24,7 @@ TEST(Scenario, AcceptsEveryStatement)
         "# a comment\n"
         "\n"
         "  within 250ms   # another\n"
-        "default PORT=1 2\n"
+        "default PORT=1 2\ndefault FILE=/tmp/y\n"
         "send hex 00ff \"text # no comment\" 11\n"
         "send request rev=2 enhanced p2p rtr=write,read ird=8 ord=8 crc markers pdata=0102\n"
         "send reply reject res=15 word=0xffffffff flags=0x5f pd-length=65535 key=request\n"
@@ -44,6 +44,7 @@ TEST(Scenario, AcceptsEveryStatement)
         "send term 2/0/6\n"
         "send read-response stag=1\n"
         "split at 4,20\nsplit every 1\nsplit off\ngap 5ms\nglue\nflush\nwait 10us\n"
+        "wait for /tmp/x\nwait for ${FILE} within 3s\n"
         "expect request rev=2 enhanced=1 p2p rtr~write,read ird>=8 ord<=8 within 3s\n"
         "expect reply accept pdata=\"pong\" pdata-len!=0 flags=0x50 res=0 word=0x80088008\n"
         "expect reply reject or close\n"
@@ -72,6 +73,11 @@ TEST(Scenario, RefusesNonsenseAndNamesTheLine)
     const BadLine lines[] = {
         {"sned request", "'sned' is no statement"},
         {"send", "send what?"},
+        {"wait", "wait wants a duration, or 'for FILE'"},
+        {"wait for", "wait wants a file"},
+        {"wait for a within", "it is: wait for FILE within DURATION"},
+        {"wait for a 3s", "it is: wait for FILE within DURATION"},
+        {"wait for a within 3s b", "'b' is too much"},
         {"send nonsense", "'nonsense' is nothing that can be sent"},
         {"send hex", "send hex wants bytes"},
         {"send hex 0", "neither pairs of hexadecimal digits"},

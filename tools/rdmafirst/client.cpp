@@ -23,12 +23,16 @@ private:
 	Exit resolve();
 	Exit connected();
 	Exit exchange();
+	bool good(const Completion &done);
+	void linger();
 	void disconnect();
 
 	const Options &options_;
 	Clock::time_point deadline_;
 	Channel channel_;
 	Endpoint endpoint_;
+	size_t due_ = 0; // sends and reads that have not completed
+	bool received_ = false;
 };
 
 Event Client::await(std::string_view what)
@@ -57,44 +61,73 @@ Exit Client::resolve()
 	return await("route resolution").type == RDMA_CM_EVENT_ROUTE_RESOLVED ? Exit::ok : Exit::failed;
 }
 
-// Established: sends if asked to, waits for what is to be received.
+// Prints a completion; false if it is not as it should be.
+bool Client::good(const Completion &done)
+{
+	if (done.status != IBV_WC_SUCCESS) {
+		const char *kind = done.receive ? "receive" : done.read ? "read" : "send";
+		say(fmt::format("{} failed: {}", kind, ibv_wc_status_str(done.status)));
+		return false;
+	}
+	if (!done.receive) {
+		say(done.read ? "read" : "sent");
+		due_--;
+		return true;
+	}
+	received_ = true;
+	say(fmt::format("received {} {}", done.data.size(), done.data));
+	return !options_.expect || *options_.expect == done.data;
+}
+
+// Established: sends and reads if asked to, waits for what is to be received.
 Exit Client::exchange()
 {
-	bool sent = !options_.send;
-	bool received = !options_.receive;
-	if (options_.send)
-		endpoint_.post_send(*options_.send);
-	while (!sent || !received || options_.hold) {
+	for (const std::string &text : options_.send)
+		endpoint_.post_send(text);
+	due_ = options_.send.size();
+	received_ = !options_.receive;
+	if (options_.read) {
+		if (!endpoint_.post_read()) {
+			say("read refused");
+			return Exit::failed;
+		}
+		due_++;
+	}
+	for (;;) {
+		const bool done_before = due_ == 0 && received_;
 		for (const Completion &done : endpoint_.completions()) {
-			if (done.status != IBV_WC_SUCCESS) {
-				say(fmt::format("{} failed: {}", done.receive ? "receive" : "send",
-						ibv_wc_status_str(done.status)));
-				// the event that tells of the end may come behind the flushed receives
-				if (options_.hold && sent && received)
-					continue;
-				return Exit::failed;
-			}
-			if (!done.receive) {
-				sent = true;
-				say("sent");
-				continue;
-			}
-			received = true;
-			say(fmt::format("received {} {}", done.data.size(), done.data));
-			if (options_.expect && *options_.expect != done.data)
+			// the event that tells of the end may come behind the flushed receives
+			if (!good(done) && !(options_.hold && done_before))
 				return Exit::failed;
 		}
+		const bool all_done = due_ == 0 && received_;
 		if (auto event = next_event(channel_.get())) {
 			say(event->describe());
-			return options_.hold && sent && received ? Exit::ok : Exit::failed;
+			for (const Completion &done : endpoint_.completions())
+				good(done);
+			return options_.hold && all_done ? Exit::ok : Exit::failed;
 		}
-		if (sent && received && !options_.hold)
-			break;
+		if (all_done && !options_.hold)
+			return Exit::ok;
 		const std::array endpoints{static_cast<const Endpoint *>(&endpoint_)};
 		wait_readable(descriptors(channel_.get(), endpoints), deadline_,
-			      sent ? "a message" : "the send to complete");
+			      due_ != 0 ? "the work to complete" : "a message");
 	}
-	return Exit::ok;
+}
+
+// One outcome is all there is to be told (of a connection that failed).
+void Client::linger()
+{
+	const Clock::time_point until = Clock::now() + options_.linger;
+	try {
+		while (options_.linger.count() != 0) {
+			wait_readable(descriptors(channel_.get(), {}), until, "nothing more");
+			while (auto event = next_event(channel_.get()))
+				say("further " + event->describe());
+		}
+	} catch (const DeadlinePassed &) {
+		say("nothing further");
+	}
 }
 
 void Client::disconnect()
@@ -121,10 +154,12 @@ Exit Client::run()
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
 	const Event event = await("the outcome of connect");
-	if (event.type == RDMA_CM_EVENT_REJECTED)
-		return Exit::rejected;
-	if (event.type != RDMA_CM_EVENT_ESTABLISHED || event.status != 0)
-		return Exit::failed;
+	const bool established = event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0;
+	if (!established) {
+		linger();
+		return event.type == RDMA_CM_EVENT_REJECTED ? Exit::rejected : Exit::failed;
+	}
+	say(endpoint_.describe_qp());
 	return connected();
 }
 

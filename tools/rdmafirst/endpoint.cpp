@@ -92,6 +92,7 @@ std::optional<Event> next_event(rdma_event_channel *channel)
 	switch (event->event) {
 	case RDMA_CM_EVENT_CONNECT_REQUEST:
 	case RDMA_CM_EVENT_ESTABLISHED:
+	case RDMA_CM_EVENT_CONNECT_ERROR:
 	case RDMA_CM_EVENT_REJECTED: {
 		const rdma_conn_param &conn = event->param.conn;
 		const auto *data = static_cast<const uint8_t *>(conn.private_data);
@@ -154,7 +155,7 @@ Endpoint::Endpoint(Id id) : id_(std::move(id))
 void Endpoint::create_qp()
 {
 	ibv_qp_init_attr attr{};
-	attr.cap.max_send_wr = 2;
+	attr.cap.max_send_wr = sends;
 	attr.cap.max_recv_wr = receives;
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_recv_sge = 1;
@@ -183,11 +184,29 @@ void Endpoint::create_qp()
 
 void Endpoint::post_send(std::string_view text)
 {
-	char *slot = &buffer_[receives * slot_size];
+	char *slot = &buffer_[(receives + posted_++ % sends) * slot_size];
 	text = text.substr(0, slot_size);
 	text.copy(slot, text.size());
 	if (rdma_post_send(id_.get(), slot, slot, text.size(), mr_.get(), 0) != 0)
 		throw SystemError("rdma_post_send");
+}
+
+bool Endpoint::post_read()
+{
+	constexpr size_t size = 8;
+	constexpr uint64_t remote_address = 0;
+	constexpr uint32_t remote_key = 0x100;
+	char *slot = &buffer_[(receives + posted_++ % sends) * slot_size];
+	return rdma_post_read(id_.get(), slot, slot, size, mr_.get(), 0, remote_address, remote_key) == 0;
+}
+
+std::string Endpoint::describe_qp() const
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	if (ibv_query_qp(id_->qp, &attr, IBV_QP_MAX_QP_RD_ATOMIC | IBV_QP_MAX_DEST_RD_ATOMIC, &init) != 0)
+		throw SystemError("ibv_query_qp");
+	return fmt::format("qp {} ird {} ord {}", id_->qp->qp_num, attr.max_dest_rd_atomic, attr.max_rd_atomic);
 }
 
 void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
@@ -195,7 +214,10 @@ void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
 	ibv_wc wc{};
 	int n;
 	while ((n = ibv_poll_cq(cq, 1, &wc)) > 0) {
-		Completion done{.receive = cq == id_->recv_cq, .status = wc.status, .data = {}};
+		Completion done{.receive = cq == id_->recv_cq,
+				.read = wc.opcode == IBV_WC_RDMA_READ,
+				.status = wc.status,
+				.data = {}};
 		if (done.receive && wc.status == IBV_WC_SUCCESS)
 			done.data.assign(reinterpret_cast<const char *>(wc.wr_id), wc.byte_len);
 		out.push_back(std::move(done));

@@ -34,7 +34,7 @@ struct Options {
 	std::string address;
 	uint16_t port = 0;
 	std::vector<uint8_t> pdata;        // with connect or accept
-	std::optional<std::string> send;   // client: once established; server: right after accept
+	std::vector<std::string> send; // client: once established; server: right after accept
 	std::optional<std::string> expect; // client: what is to be received
 	std::optional<std::vector<uint8_t>> reject; // server: reject with this private data
 	std::chrono::milliseconds timeout{30000};
@@ -45,6 +45,8 @@ struct Options {
 	unsigned initiator_depth = 4;
 	bool receive = true; // client: wait for a message
 	bool hold = false;   // client: stay connected until the peer or the device goes
+	bool read = false;   // client: post an RDMA Read once established
+	std::chrono::milliseconds linger{0}; // client: look for further events after the outcome
 	std::string again;   // server: "accept" or "reject" once more after accept
 };
 
@@ -89,6 +91,7 @@ struct Event {
 
 struct Completion {
 	bool receive = false;
+	bool read = false;
 	ibv_wc_status status{};
 	std::string data; // received
 };
@@ -101,16 +104,20 @@ public:
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(); // with receives posted
 	void post_send(std::string_view text);
+	bool post_read(); // from nowhere in particular; false if it is refused
+	[[nodiscard]] std::string describe_qp() const; // the depths installed
 	std::vector<Completion> completions(); // does not wait
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
 
 private:
 	static constexpr size_t receives = 2;
+	static constexpr size_t sends = 3;
 	static constexpr size_t slot_size = 1024;
 
 	void poll(ibv_cq *cq, std::vector<Completion> &out);
 
-	std::array<char, (receives + 1) * slot_size> buffer_{};
+	std::array<char, (receives + sends) * slot_size> buffer_{};
+	size_t posted_ = 0; // sends and reads
 	Id id_;
 	Mr mr_; // is released first
 };

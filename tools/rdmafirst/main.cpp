@@ -74,7 +74,8 @@ Exit run(int argc, char **argv)
 		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
 	add_pdata(*server, "reject", "reject with this private data",
 		  [&](std::vector<uint8_t> bytes) { options.reject = std::move(bytes); });
-	server->add_option("--send", options.send, "what is sent right after accept (default: first)");
+	server->add_option("--send", options.send, "what is sent right after accept (default: first)")
+		->expected(1)->take_all();
 	bool silent = false;
 	server->add_flag("--silent", silent, "send nothing");
 	server->add_option("--count", options.count, "end after so many connections; 0: never")
@@ -90,7 +91,10 @@ Exit run(int argc, char **argv)
 	add_common(*client, options);
 	add_pdata(*client, "pdata", "private data of the connect",
 		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
-	client->add_option("--send", options.send, "send this once established");
+	client->add_option("--send", options.send, "send this once established")->expected(1)->take_all();
+	client->add_flag("--read", options.read, "post an RDMA Read once established");
+	unsigned linger_ms = 0;
+	client->add_option("--linger", linger_ms, "milliseconds to look for more events after a failure");
 	client->add_option("--expect", options.expect, "fail unless this is what is received");
 	bool no_receive = false;
 	client->add_flag("--hold", options.hold, "stay connected until the server or the device goes");
@@ -104,9 +108,10 @@ Exit run(int argc, char **argv)
 	}
 	options.timeout = std::chrono::milliseconds(static_cast<long>(timeout * 1000));
 	options.delay = std::chrono::milliseconds(delay_ms);
+	options.linger = std::chrono::milliseconds(linger_ms);
 	options.receive = !no_receive;
-	if (server->parsed() && !options.send && !silent)
-		options.send = "first";
+	if (server->parsed() && options.send.empty() && !silent)
+		options.send = {"first"};
 	return server->parsed() ? rdmafirst::run_server(options) : rdmafirst::run_client(options);
 }
 

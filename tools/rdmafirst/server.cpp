@@ -15,7 +15,7 @@ struct Connection {
 	unsigned number;
 	Endpoint endpoint;
 	bool established = false;
-	bool sent = false;
+	size_t sent = 0;
 	bool good = false; // did what it was to do
 	bool over = false;
 };
@@ -73,8 +73,8 @@ void Server::accept(Connection &connection)
 		throw SystemError("rdma_accept");
 	tell(connection, "accepted");
 	// Right now: the client's program has not sent anything, nor will it before it has this.
-	if (options_.send) {
-		connection.endpoint.post_send(*options_.send);
+	for (const std::string &text : options_.send) {
+		connection.endpoint.post_send(text);
 		tell(connection, "posted");
 	}
 }
@@ -132,10 +132,12 @@ void Server::on_event(const Event &event)
 	// Bytes that came before the event are in the completion queue already.
 	drain(connection);
 	tell(connection, event.describe());
-	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0)
+	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0) {
 		connection.established = true;
-	else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT)
+		tell(connection, connection.endpoint.describe_qp());
+	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 		connection.over = true;
+	}
 }
 
 void Server::drain(Connection &connection)
@@ -147,12 +149,12 @@ void Server::drain(Connection &connection)
 		} else if (done.receive) {
 			tell(connection, fmt::format("received {} {}", done.data.size(), done.data));
 		} else {
-			connection.sent = true;
+			connection.sent++;
 			tell(connection, "sent");
 		}
 	}
 	if (!options_.reject)
-		connection.good = connection.established && (connection.sent || !options_.send);
+		connection.good = connection.established && connection.sent == options_.send.size();
 }
 
 void Server::forget_ended()
