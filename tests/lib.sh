@@ -68,7 +68,13 @@ within() {
 	fi
 }
 
-# ---- waiting
+# ---- waiting; often, so without a process of its own where bash can do it
+
+exec {never}<> <(:)
+
+pause() { # SECONDS
+	read -rt "$1" -u "$never" || true
+}
 
 now_ms() {
 	local t=$EPOCHREALTIME
@@ -81,12 +87,20 @@ wait_for() {
 	shift 2
 	until "$@"; do
 		(($(now_ms) < end)) || fail "waited in vain for $what"
-		sleep 0.1
+		pause 0.1
 	done
 }
 
-has_line() {
-	grep -qE -- "$2" "$WORK/$1.log"
+has_line() { # NAME REGEX
+	local line
+	local -a lines
+	mapfile -t lines <"$WORK/$1.log"
+	for line in "${lines[@]}"; do
+		if [[ $line =~ $2 ]]; then
+			return 0
+		fi
+	done
+	return 1
 }
 
 # wait_line NAME REGEX SECONDS: until the output of the process has such a line. Fails when it ends before.
@@ -97,7 +111,7 @@ wait_line() {
 			fail "$1 ended without saying '$2'"
 		fi
 		(($(now_ms) < end)) || fail "waited $3 s in vain for $1 to say '$2'"
-		sleep 0.1
+		pause 0.1
 	done
 }
 
@@ -258,12 +272,21 @@ show_captures() {
 	done
 }
 
+remove_if_there() { # FILE…
+	local file
+	local -a there=()
+	for file in "$@"; do
+		[[ ! -e $file ]] || there+=("$file")
+	done
+	[[ ${#there[@]} -eq 0 ]] || rm "${there[@]}"
+}
+
 check() {
 	local claim=$1 status start why
 	shift
 	[[ $claim =~ $only ]] || return 0
 	start=$(now_ms)
-	rm -f "$WORK"/*.log "$WORK"/*.pcap "$WORK"/*.json "$WORK/why"
+	remove_if_there "$WORK"/*.log "$WORK"/*.pcap "$WORK"/*.json "$WORK/why"
 	cases=$((cases + 1))
 	set +e
 	(
