@@ -1,62 +1,228 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run -- tests/wire.sh
+# Usage: scripts/vm run [--stock --allow-splat] -- tests/wire.sh [REGEX [ROLE/NAME…]]
 #
-# What a peer sees on the wire: mpapeer plays each scenario of tests/wire against our responder
-# (an rping server) or our initiator (an rping client). A scenario's first line names the
-# requirements and what is claimed. After each the other side must still be in order: the server
-# takes a good client, the client has ended by itself.
+# What a peer sees on the wire, and what the program is told meanwhile: mpapeer plays each scenario
+# of tests/wire against our responder or our initiator, a program of its own (rdmafirst) for each.
+# tests/wire/README.md says what stands in a scenario's first lines. Several run at a time.
+#
+# With --stock one runs after the other, and the first that the kernel does not survive is the last:
+# `crash ROLE/NAME: …` or `hang ROLE/NAME: …` says so.
+
+# The program is in b, and so is everything here but mpapeer. A process costs 50 ms in emulation, so
+# there are few of them below.
+[[ -n ${IN_B:-} ]] || IN_B=1 exec ip netns exec b "$0" "$@"
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-port=7174
+readonly SCENARIOS=$TESTS/scenarios
+readonly FIRST_PORT=20000
+readonly AT_ONCE=4
+shift || true
 
-claim() { # FILE
-	local name
-	name=$(basename "$1" .txt)
-	printf '%s %s: %s' "$2" "$name" "$(sed -n '1s/^# *//p' "$1")"
+# Sets claim, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
+read_scenario() { # FILE
+	local line keyword
+	says=([program]='' [rdma]='' [exit]='')
+	told=()
+	never=()
+	{
+		read -r claim
+		while read -r line && [[ $line == '#'* ]]; do
+			[[ $line == '#: '* ]] || continue
+			read -r _ keyword line <<<"$line"
+			case $keyword in
+			told) told+=("$line") ;;
+			then) told+=("then $line") ;;
+			never) never+=("$line") ;;
+			# the first that the program hears of is the honest one
+			unheard) told+=('^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST .* pdata 4 6e657874$') ;;
+			*) says[$keyword]=$line ;;
+			esac
+		done
+	} <"$1"
+	claim=${claim#\# }
 }
 
-play() { # NETNS FILE [ARG…]
-	local netns=$1 file=$2
-	shift 2
-	run peer "$netns" 60 "$MPAPEER" run "$file" "$@"
-	if [[ $STATUS -ne 0 ]]; then
-		sed 's/^/# /' "$WORK/peer.log"
-		fail "$(grep -m 1 -iE 'expected|wanted|mpapeer:' "$WORK/peer.log" || echo "mpapeer ended with status $STATUS")"
+# As start of lib.sh, but the process is the program itself, which has deadlines of its own
+spawn() { # NAME COMMAND…
+	local name=$1
+	shift
+	: >"$WORK/$name.log"
+	"$@" >"$WORK/$name.log" 2>&1 </dev/null &
+	pid_of[$name]=$!
+}
+
+peer_is_content() {
+	ended peer 60
+	[[ $STATUS -eq 0 ]] || fail "$(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || echo "mpapeer: status $STATUS")"
+}
+
+# Sets FOUND to the number of the first line like this behind the first SKIP
+tells() { # REGEX SKIP
+	local -a lines
+	mapfile -t lines <"$WORK/program.log"
+	for ((FOUND = $2 + 1; FOUND <= ${#lines[@]}; FOUND++)); do
+		if [[ ${lines[FOUND - 1]} =~ $1 ]]; then
+			return 0
+		fi
+	done
+	return 1
+}
+
+# Each line that is to come comes; "then …": behind the one before
+program_is_told() {
+	local regex at=0 until=$(($(now_ms) + 10000))
+	for regex in "${told[@]}"; do
+		[[ $regex == then\ * ]] || at=0
+		regex=${regex#then }
+		until tells "$regex" "$at"; do
+			(($(now_ms) < until)) || fail "the program was not told '$regex'"
+			pause 0.05
+		done
+		at=$FOUND
+	done
+	for regex in "${never[@]}"; do
+		if tells "$regex" 0; then
+			fail "the program was told '$regex'"
+		fi
+	done
+}
+
+# What the rdma tool shows of the program's QP while the scenario waits for LOOKED
+look() {
+	[[ -n ${says[rdma]} ]] || return 0
+	wait_line peer 'waiting for' 40
+	wait_for 10 "the rdma tool to show '${says[rdma]}'" shows
+	: >"$WORK/looked"
+}
+
+shows() {
+	local line
+	local -a words
+	read -ra words <<<"${says[rdma]}"
+	while read -r line; do
+		[[ $line == *" pid ${pid_of[program]} "* ]] && has_attributes "$line " "${words[@]}" && return 0
+	done < <(rdma resource show qp -dd)
+	return 1
+}
+
+has_attributes() { # LINE NAME VALUE [NAME VALUE]…
+	local line=$1
+	shift
+	while [[ $# -ge 2 ]]; do
+		[[ $line == *" drv_$1 $2 "* ]] || return 1
+		shift 2
+	done
+}
+
+# Behind the scenario comes an honest initiator (next.txt), which must be served
+against_responder() { # FILE PORT
+	local -a options
+	read -ra options <<<"${says[program]}" || true
+	spawn program "$RDMAFIRST" server "$(address b)" "$2" --count 0 --timeout 100 "${options[@]}"
+	spawn peer "$MPAPEER" run "$1" "$SCENARIOS/next.txt" --netns a --connect "$(address b):$2" --retry 40s \
+		--set "LOOKED=$WORK/looked"
+	look
+	peer_is_content
+	program_is_told
+	if is_gone program; then
+		fail 'the program has ended'
 	fi
+	stop program
 }
 
-against_responder() { # FILE
-	wait_listener "$(address b)" "$port"
-	play a "$1" --connect "$(address b):$port"
-	run_well client a 30 rping -c -a "$(address b)" -p "$port" -C 1
-	kill -0 "$server" 2>/dev/null || fail 'the server has ended'
+against_initiator() { # FILE PORT
+	local -a options
+	read -ra options <<<"${says[program]}" || true
+	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --set "LOOKED=$WORK/looked"
+	wait_line peer '^listening on' 40
+	spawn program "$RDMAFIRST" client "$(address a)" "$2" --timeout 45 "${options[@]}"
+	look
+	peer_is_content
+	program_is_told
+	ended program 20
+	[[ -z ${says[exit]} || $STATUS -eq ${says[exit]} ]] || fail "the program ended with status $STATUS"
 }
 
-against_initiator() { # FILE
-	start peer b 60 "$MPAPEER" run "$1" --listen "$(address b):$port"
-	wait_line peer '^listening on' 20
-	run client a 40 rping -c -a "$(address b)" -p "$port" -C 1
-	ended peer 20
-	if [[ $STATUS -ne 0 ]]; then
-		sed 's/^/# /' "$WORK/peer.log"
-		fail "mpapeer ended with status $STATUS"
+declare -A says
+declare -a told never
+
+# play ROLE/NAME PORT: one case, in a directory of its own
+play() {
+	local file=$TESTS/wire/$1.txt
+	WORK=$all/$1
+	read_scenario "$file"
+	check "$1: $claim" "against_${1%%/*}" "$file" "$2" >"$WORK.out" 2>&1
+	printf '%s\n' "$(<"$WORK.out")"
+}
+
+# ---- unmodified modules
+
+kernel_complains() {
+	dmesg | grep -m 1 -E 'BUG:|Oops|general protection|kernel BUG at|KASAN|WARNING:|blocked for more than'
+}
+
+a_connection_works() { # PORT
+	spawn program "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 40
+	spawn peer "$MPAPEER" run "$SCENARIOS/next.txt" --netns a --connect "$(address b):$1" --retry 15s
+	peer_is_content
+}
+
+# Ends the suite if the kernel is not well after ROLE/NAME
+is_the_kernel_well() { # ROLE/NAME PORT
+	local why
+	if why=$(kernel_complains); then
+		echo "crash $1: $why"
+	elif grep -q 'to die of SIG' "$all/$1.out"; then
+		echo "hang $1: a program cannot be killed"
+	elif ! grep -q '^ok [ir]' "$all/$1.out" && ! (
+		# shellcheck disable=SC2030 # for this attempt
+		WORK=$all/well
+		trap 'stop_all || true' EXIT
+		a_connection_works "$2"
+	) >/dev/null 2>&1; then
+		echo "hang $1: no connection can be made any more"
+	else
+		return 0
 	fi
+	exit 3
 }
 
-# One server for all: what one peer does must not matter to the next
-within b exec timeout 500 rping -s -a "$(address b)" -p "$port" -P >/dev/null 2>&1 &
-server=$!
-for file in "$TESTS"/wire/responder/${1:-*}.txt; do
-	[[ ! -e $file ]] || check "$(claim "$file" responder)" against_responder "$file"
-done
-kill "$server"
-wait "$server" || true
+# ---- all of them
 
-port=7175
-for file in "$TESTS"/wire/initiator/${1:-*}.txt; do
-	[[ ! -e $file ]] || check "$(claim "$file" initiator)" against_initiator "$file"
+# Those that wait for a deadline of ours first: the others run meanwhile
+scenarios() {
+	(
+		cd "$TESTS/wire"
+		grep -l 'within [12][0-9]s' ./*/*.txt
+		grep -L 'within [12][0-9]s' ./*/*.txt | sort -r
+	) | sed 's|^\./||; s|\.txt$||'
+}
+
+mapfile -t names < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else scenarios; fi)
+# shellcheck disable=SC2031 # of lib.sh
+all=$WORK
+mkdir -p "$all/well" "${names[@]/#/$all/}"
+port=$FIRST_PORT running=0
+for name in "${names[@]}"; do
+	port=$((port + 2))
+	if [[ $VM_STOCK == 1 ]]; then
+		echo "# begin $name"
+		(play "$name" $port)
+		is_the_kernel_well "$name" $((port + 1))
+		continue
+	fi
+	if ((running == AT_ONCE)); then
+		wait -n || true
+		running=$((running - 1))
+	fi
+	(play "$name" $port) &
+	running=$((running + 1))
 done
+wait
+WORK=$all
+cases=$(cat "$all"/*/*.out | grep -cE '^(not )?ok ' || true)
+failed=$(cat "$all"/*/*.out | grep -c '^not ok ' || true)
 finish
