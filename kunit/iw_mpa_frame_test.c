@@ -434,6 +434,7 @@ static void each_rfc6581_flag_has_its_bit(struct kunit *test)
 	}
 }
 
+/* OLD-01 OLD-02: A, B, C are Send, Write, Read; D is reserved */
 static void each_early_flag_has_its_bit(struct kunit *test)
 {
 	struct iw_mpa_enh enh = {};

@@ -329,7 +329,7 @@ static void reject_tells_the_peers_values(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(f->pdata, "busy", 4));
 }
 
-/* INI-14: a QP that does not move is a local catastrophic error */
+/* INI-14 ERR-02: a QP that does not move is a local catastrophic error */
 static void initiator_whose_qp_fails_terminates(struct kunit *test)
 {
 	struct fake *f = initiator(test);
