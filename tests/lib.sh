@@ -216,18 +216,23 @@ on_the_wire() {
 
 # ---- for two machines, which do not wait for each other
 
-# Until the machine ends: so that the peer finds it, however late it comes
+# Until the machine ends, as often as it ends: so that the peer finds it, however late it comes
 serve_forever() {
-	"$@" </dev/null >/dev/null 2>&1 &
+	while :; do
+		"$@" || sleep 0.5
+	done </dev/null >/dev/null 2>&1 &
 }
 
 # until_served SECONDS COMMAND…: until the peer's server is there and COMMAND succeeds
 until_served() {
 	local end=$(($(now_ms) + $1 * 1000))
 	shift
-	until run client "$ROLE" 12 "$@" && [[ $STATUS -eq 0 ]]; do
+	local said='' says
+	until run client "$ROLE" 30 "$@" && [[ $STATUS -eq 0 ]]; do
 		(($(now_ms) < end)) || fail "the client's last status was $STATUS"
-		note "not yet (status $STATUS): $(tail -n 2 "$WORK/client.log" | paste -sd' ')"
+		says="not yet (status $STATUS): $(tail -n 4 "$WORK/client.log" | cut -c1-100 | paste -sd' ')"
+		[[ $says == "$said" ]] || note "$says"
+		said=$says
 		sleep 0.3
 	done
 }

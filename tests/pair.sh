@@ -29,6 +29,7 @@ seen_on_the_wire() {
 
 keep_capture
 serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
+# perftest's servers serve once, whatever becomes of it
 serve_forever ib_send_lat -R -p $((port[$ROLE] + 10)) -n 50 -s 64
 serve_forever ib_read_bw -R -p $((port[$ROLE] + 20)) -n 50 -s 4096
 
