@@ -26,7 +26,7 @@ read_scenario() { # FILE
 	local line keyword
 	says=([program]='' [rdma]='' [exit]='')
 	told=()
-	never=()
+	unwanted=()
 	{
 		read -r claim
 		while read -r line && [[ $line == '#'* ]]; do
@@ -35,7 +35,7 @@ read_scenario() { # FILE
 			case $keyword in
 			told) told+=("$line") ;;
 			then) told+=("then $line") ;;
-			never) never+=("$line") ;;
+			never) unwanted+=("$line") ;;
 			# the first that the program hears of is the honest one
 			unheard) told+=('^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST .* pdata 4 6e657874$') ;;
 			*) says[$keyword]=$line ;;
@@ -83,7 +83,7 @@ program_is_told() {
 		done
 		at=$FOUND
 	done
-	for regex in "${never[@]}"; do
+	for regex in "${unwanted[@]}"; do
 		if tells "$regex" 0; then
 			fail "the program was told '$regex'"
 		fi
@@ -147,7 +147,7 @@ against_initiator() { # FILE PORT
 }
 
 declare -A says
-declare -a told never
+declare -a told unwanted
 
 # play ROLE/NAME PORT: one case, in a directory of its own
 play() {
