@@ -3,6 +3,8 @@
 # make demo     two virtual machines connect peer-to-peer
 # make check    every test; the last line is "N passed, N failed"
 # make check-all  the same, with every whole-system suite on both kernels
+# make conformance  which test shows which requirement, and the results; STOCK=1 also against
+#               unmodified siw
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
@@ -29,10 +31,13 @@ SECONDS ?= 20
 check-all:
 	@scripts/check all
 
+conformance:
+	@scripts/conformance $(if $(STOCK),--stock)
+
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
 
 clean:
 	rm -rf build
 
-.PHONY: all modules tools demo check check-all fuzz clean
+.PHONY: all modules tools demo check check-all conformance fuzz clean
