@@ -705,7 +705,7 @@ static const struct iw_mpa_policy *fallback_policy(enum iw_mpa_model model)
 	return &policy;
 }
 
-/* IOP-03 AMB-23: once, with the private data, and one outcome (INI-15) */
+/* IOP-06 IOP-07 AMB-23: once, the same private data, one outcome (INI-15) */
 static void close_on_request_falls_back_to_rev1(struct kunit *test)
 {
 	static const int errs[] = { 0, -ECONNRESET, -EPIPE };
@@ -733,7 +733,7 @@ static void close_on_request_falls_back_to_rev1(struct kunit *test)
 	}
 }
 
-/* AMB-23: a timeout, a word of the peer, or a ULP that needs Rev 2 */
+/* IOP-08 AMB-23: a timeout, a word of the peer, a ULP that needs Rev 2 */
 static void no_fallback_without_reason(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -783,6 +783,7 @@ static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
 	KUNIT_EXPECT_EQ(test, rev, f->tx[17]);
 }
 
+/* IOP-09: no RTR then */
 static void rev1_peer_is_remembered(struct kunit *test)
 {
 	const u32 ip = 0xc0000201; /* 192.0.2.1 */

@@ -122,7 +122,7 @@ against_responder() { # FILE PORT
 	local -a options
 	read -ra options <<<"${says[program]}" || true
 	spawn program "$RDMAFIRST" server "$(address b)" "$2" --count 0 --timeout 100 "${options[@]}"
-	spawn peer "$MPAPEER" run "$1" "$SCENARIOS/next.txt" --netns a --connect "$(address b):$2" --retry 40s \
+	spawn peer "$MPAPEER" run "$1" "$SCENARIOS/next.txt" --netns a --connect "$(address b):$2" --retry 40s --within 15s \
 		--set "LOOKED=$WORK/looked"
 	look
 	peer_is_content
@@ -136,7 +136,7 @@ against_responder() { # FILE PORT
 against_initiator() { # FILE PORT
 	local -a options
 	read -ra options <<<"${says[program]}" || true
-	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --set "LOOKED=$WORK/looked"
+	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --within 15s --set "LOOKED=$WORK/looked"
 	wait_line peer '^listening on' 40
 	spawn program "$RDMAFIRST" client "$(address a)" "$2" --timeout 45 "${options[@]}"
 	look

@@ -33,6 +33,7 @@ struct RunArguments {
     std::string bind_address;
     std::string netns;
     std::string retry = "0s";
+    std::string within = "5s";
     std::string accept_within = "30s";
     std::vector<std::string> variables;
     bool verbose = false;
@@ -66,6 +67,9 @@ void add_run(CLI::App &app, RunArguments &arguments)
                     "How long --connect tries again while nobody listens there")
         ->capture_default_str()
         ->needs(connect);
+    run->add_option("--within", arguments.within,
+                    "The deadline of expectations, where the scenario says none")
+        ->capture_default_str();
     run->add_option("--accept-within", arguments.accept_within,
                     "How long --listen waits for its first connection")
         ->capture_default_str();
@@ -112,6 +116,7 @@ PlayOptions play_options(const RunArguments &arguments)
         options.listen = parse_host_port(arguments.listen);
     options.bind_address = arguments.bind_address;
     options.retry = parse_duration(arguments.retry);
+    options.within = parse_duration(arguments.within);
     options.accept_within = parse_duration(arguments.accept_within);
     options.verbose = arguments.verbose;
     return options;

@@ -91,6 +91,7 @@ void check_role(const Scenario &scenario, bool listening)
 Player::Player(const Scenario &scenario, const PlayOptions &options, std::ostream &out)
     : scenario_(scenario), options_(options), transcript_(out, options.verbose)
 {
+    settings_.within = options_.within;
     if (options_.listen)
         listener_.emplace(*options_.listen);
 }

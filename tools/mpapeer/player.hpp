@@ -18,6 +18,7 @@ struct PlayOptions {
     std::optional<HostPort> listen = {};  ///< responder
     std::string bind_address = {};        ///< initiator's own address, empty for any
     Duration retry = Duration::zero();    ///< how long to try again when connecting is refused
+    Duration within = std::chrono::seconds(5);         ///< what "within" says first
     Duration accept_within = std::chrono::seconds(30); ///< for the first connection
     bool verbose = false;
 };

@@ -37,6 +37,8 @@ check 2 subcommand "$mpapeer" dance
 echo 'expect nothing for 1ms' >"$dir/quiet.txt"
 printf 'expect no-connection for 1ms\nexpect no-connection for 1ms\n' >"$dir/nobody.txt"
 echo 'send request' >"$dir/typing.txt"
+echo 'wait 300ms' >"$dir/hold.txt"
+echo 'expect request' >"$dir/await.txt"
 echo 'send reqest' >"$dir/typo.txt"
 echo "send request \${WORDS}" >"$dir/words.txt"
 check 2 "--connect or --listen" "$mpapeer" run "$dir/quiet.txt"
@@ -55,6 +57,10 @@ check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" "$dir/typing.txt
 check 0 "nobody.txt: 2 expectations met" "$mpapeer" run "$dir/nobody.txt" "$dir/nobody.txt" --listen 127.0.0.1:0
 check 2 "typo.txt:1: 'reqest'" "$mpapeer" run "$dir/nobody.txt" "$dir/typo.txt" --listen 0
 check 2 "/run/netns/no-such: No such file" "$mpapeer" run "$dir/nobody.txt" --listen 0 --netns no-such
+check 1 "nothing came within 30ms" bash -c '"$0" run "$2" --listen 127.0.0.1:0 --within 30ms > "$3" &
+	for ((i = 0; i < 100; i++)); do read -r _ _ to <"$3" && break; sleep 0.05; done
+	"$0" run "$1" --connect "$to" >/dev/null; cat "$3"; wait $!' \
+	"$mpapeer" "$dir/hold.txt" "$dir/await.txt" "$dir/await.out"
 check 1 "Connection refused" "$mpapeer" run "$dir/quiet.txt" --connect 127.0.0.1:1
 
 # A run of two processes.
