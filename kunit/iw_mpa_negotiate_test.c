@@ -78,6 +78,7 @@
  * @recv: kinds of RTR the responder takes, all
  * @offer: kinds of RTR the initiator offers, all
  * @pow2: the device rounds depths up to a power of two
+ * @recv_one: the device can wait for one kind of RTR only
  * @read_first: prefer Read, then Send, then Write
  * @plain: not enhanced
  * @rev1: Rev 1, not enhanced
@@ -94,6 +95,7 @@ struct setup {
 	u8 recv;
 	u8 offer;
 	bool pow2;
+	bool recv_one;
 	bool read_first;
 	bool plain;
 	bool rev1;
@@ -155,6 +157,7 @@ static void set_up(struct side *side, const struct setup *s)
 	if (s->recv)
 		caps->rtr_recv = s->recv;
 	caps->pow2_depths = s->pow2;
+	caps->rtr_recv_one = s->recv_one;
 
 	*policy = usual_policy();
 	policy->rev = s->rev1 ? 1 : 2;
@@ -760,6 +763,25 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE },
 		.request = V13, SAY_YES(8, 8), .reply = V35,
 	}, {
+		.desc = "RSP-09: V13 gives V35 where one kind at a time is taken",
+		.local = { .ird = 8, .ord = 8, .recv_one = true },
+		.request = V13, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-09: V12 gives V45 where that is the preferred one",
+		.local = { .ird = 8, .ord = 8, .recv_one = true,
+			   .read_first = true },
+		.request = V12, SAY_YES(8, 8), .reply = V45,
+	}, {
+		.desc = "RSP-10: V08 gives V35 though another is preferred",
+		.local = { .ird = 8, .ord = 8, .recv_one = true,
+			   .read_first = true },
+		.request = V08, SAY_YES(8, 8), .reply = V35,
+	}, {
+		.desc = "RSP-12: none in common, one of ours: V07 gives V45",
+		.local = { .ird = 8, .ord = 8, .recv_one = true,
+			   .recv = BY_WRITE | BY_READ, .read_first = true },
+		.request = V07, SAY_YES(8, 8), .reply = V45,
+	}, {
 		.desc = "RSP-10 AMB-12: V10 has one in common, V35",
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
 		.request = V10, SAY_YES(8, 8), .reply = V35,
@@ -1158,6 +1180,19 @@ static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, -1));
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(crc, IW_MPA_CRC_REQUIRED));
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, IW_MPA_EARLY_DRAFT));
+}
+
+static void policy_needs_markers_that_the_device_takes(struct kunit *test)
+{
+	struct iw_mpa_policy p = usual_policy();
+	struct iw_mpa_caps caps = usual_caps();
+
+	p.markers = true;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	caps.tx_markers = true;
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
+	caps.rx_markers = true;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
 static void rtr_order_has_every_kind_once(struct kunit *test)
@@ -1797,6 +1832,7 @@ static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(policy_needs_a_revision_that_carries_it),
 	KUNIT_CASE(policy_needs_an_rtr_that_the_device_has),
 	KUNIT_CASE(policy_has_no_unknown_kinds_or_modes),
+	KUNIT_CASE(policy_needs_markers_that_the_device_takes),
 	KUNIT_CASE(rtr_order_has_every_kind_once),
 	KUNIT_CASE(policy_has_a_deadline_for_every_wait),
 	{}

@@ -115,16 +115,23 @@ static const struct iw_mpa_caps fake_caps = {
 
 static const struct iw_mpa_ulp ulp_8_8 = { .ird = 8, .ord = 8 };
 
-static struct fake *new_fake(struct kunit *test,
-			     const struct iw_mpa_policy *policy)
+static struct fake *new_device(struct kunit *test,
+			       const struct iw_mpa_caps *caps,
+			       const struct iw_mpa_policy *policy)
 {
 	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->test = test;
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_init(&f->s, &fake_ops,
-						     &fake_caps, policy));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_init(&f->s, &fake_ops, caps,
+						     policy));
 	return f;
+}
+
+static struct fake *new_fake(struct kunit *test,
+			     const struct iw_mpa_policy *policy)
+{
+	return new_device(test, &fake_caps, policy);
 }
 
 static size_t unhex(struct fake *f, const char *hex, u8 *bin)
@@ -484,6 +491,63 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 2, f->events);
 }
 
+/* RTR-25: a device that keeps the gate itself tells nobody when it opens */
+static void offloaded_rtr_is_not_waited_for(struct kunit *test)
+{
+	struct iw_mpa_caps caps = fake_caps;
+	struct fake *f;
+
+	caps.rtr_offload = true;
+	caps.rtr_recv_one = true;
+	f = new_device(test, &caps, &iw_mpa_default_policy);
+	iw_mpa_respond(&f->s);
+	feed(f, REQ "500200048008c008", 532, false);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_TRUE(test, f->rdma.responder);
+	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, 0, f->enter_after_sends);
+	expect_sent(f, REP "5002000480088008");
+	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
+	KUNIT_EXPECT_EQ(test, 0u, f->deadline);
+	KUNIT_EXPECT_EQ(test, 2, f->events);
+	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
+	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
+}
+
+/* FRM-05: each direction has its own markers; M only where they are wanted */
+static void markers_are_asked_for_by_policy(struct kunit *test)
+{
+	struct iw_mpa_policy policy = iw_mpa_default_policy;
+	struct iw_mpa_caps caps = fake_caps;
+	struct fake *f;
+
+	caps.rx_markers = true;
+	caps.tx_markers = true;
+	f = new_device(test, &caps, &policy);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	expect_sent(f, REQ "100200048008c008");
+	feed(f, REP "d00200048008c008", 532, false);
+	KUNIT_EXPECT_TRUE(test, f->rdma.tx_markers);
+	KUNIT_EXPECT_FALSE(test, f->rdma.rx_markers);
+
+	policy.markers = true;
+	f = new_device(test, &caps, &policy);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	expect_sent(f, REQ "900200048008c008");
+	feed(f, REP "500200048008c008", 532, false);
+	KUNIT_EXPECT_FALSE(test, f->rdma.tx_markers);
+	KUNIT_EXPECT_TRUE(test, f->rdma.rx_markers);
+
+	f = new_device(test, &caps, &policy);
+	iw_mpa_respond(&f->s);
+	feed(f, REQ "40010000", 532, false);
+	iw_mpa_accept(&f->s, &ulp_8_8);
+	expect_sent(f, REP "c0010000");
+	KUNIT_EXPECT_TRUE(test, f->rdma.rx_markers);
+}
+
 /* RTR-30 V05 V33: established by the reply; still fenced */
 static void client_server_accept_is_established_at_once(struct kunit *test)
 {
@@ -822,6 +886,8 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(plain_request_offers_the_devices_depths),
 	KUNIT_CASE_PARAM(bad_request_is_not_shown, bad_request_gen_params),
 	KUNIT_CASE(peer_to_peer_accept_waits_for_the_rtr),
+	KUNIT_CASE(offloaded_rtr_is_not_waited_for),
+	KUNIT_CASE(markers_are_asked_for_by_policy),
 	KUNIT_CASE(client_server_accept_is_established_at_once),
 	KUNIT_CASE(plain_requests_get_plain_replies),
 	KUNIT_CASE(crc_is_used_if_either_side_asks),

@@ -194,7 +194,12 @@ struct iw_mpa_msg {
  *	negotiation then settles on values that survive this. @max_ird and
  *	@max_ord are powers of two then.
  * @tx_markers: it can put markers into what it sends
- * @rx_markers: it wants markers in what it receives
+ * @rx_markers: it can take markers in what it receives
+ * @rtr_recv_one: it has to be told the one kind of RTR to expect; a
+ *	responder's answer then lists only that one
+ * @rtr_offload: it sees the peer's RTR itself, keeps transmit fenced until
+ *	then, and tells nobody; for the ULP a responder is then connected when
+ *	its Reply is sent
  */
 struct iw_mpa_caps {
 	u16 max_ird;
@@ -204,6 +209,8 @@ struct iw_mpa_caps {
 	bool pow2_depths;
 	bool tx_markers;
 	bool rx_markers;
+	bool rtr_recv_one;
+	bool rtr_offload;
 };
 
 /**
@@ -244,6 +251,7 @@ enum iw_mpa_crc {
  * @ord_strict: as responder reject a peer whose IRD is below our ORD
  *	(RFC 6581 section 9.1: MAY) instead of lowering our ORD
  * @crc: when CRCs are used
+ * @markers: ask for markers in what we receive
  * @dialect: bit map of the enhanced word
  * @fallback: initiator: answer a close or reset before the first byte of a
  *	Reply by one more attempt with Rev 1, unless @model forbids
@@ -266,6 +274,7 @@ struct iw_mpa_policy {
 	bool ord_ulp;
 	bool ord_strict;
 	enum iw_mpa_crc crc;
+	bool markers;
 	enum iw_mpa_dialect dialect;
 	bool fallback;
 	unsigned int connect_ms;

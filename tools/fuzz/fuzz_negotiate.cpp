@@ -162,7 +162,11 @@ void check_answered_options(const Responding &r)
     if (!r.asked().p2p)
         return;
     const u8 common = r.asked().rtr & r.own();
-    CHECK(r.d.rtr == (common ? common : r.own())); // RSP-08, RSP-10, RSP-12
+    const u8 options = common ? common : r.own();
+    if (r.side.caps.rtr_recv_one) // RSP-09
+        CHECK(std::has_single_bit(r.d.rtr) && r.d.rtr & options);
+    else
+        CHECK(r.d.rtr == options); // RSP-08, RSP-10, RSP-12
     CHECK_IF(r.d.rtr & IW_MPA_RTR_READ, r.d.ird > 0);
 }
 
@@ -402,6 +406,9 @@ void check_agreement(const Side &a, const iw_mpa_msg &request, const iw_mpa_deci
 bool have_common_kind(const Side &a, const iw_mpa_msg &request, const Responding &at_b)
 {
     unsigned common = request.enh.rtr & at_b.own();
+    // The one that B lists may be a Read, if A offers it; that it has no read slot B cannot know
+    if (at_b.side.caps.rtr_recv_one)
+        common = at_b.d.rtr & request.enh.rtr;
     if (a.caps.max_ord == 0)
         common &= ~static_cast<unsigned>(IW_MPA_RTR_READ);
     return common != 0;

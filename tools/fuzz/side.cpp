@@ -84,6 +84,7 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     side.caps.pow2_depths = flags & side_pow2;
     side.caps.tx_markers = flags & side_tx_markers;
     side.caps.rx_markers = flags & side_rx_markers;
+    side.caps.rtr_recv_one = style / 54 % 2;
     side.caps.rtr_send = kinds & IW_MPA_RTR_ALL;
     side.caps.rtr_recv = kinds >> 4 & IW_MPA_RTR_ALL;
     if (!side.caps.rtr_recv)
@@ -100,6 +101,7 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     std::memcpy(side.policy.rtr_order, kind_orders[style % std::size(kind_orders)], 3);
     side.policy.model = static_cast<iw_mpa_model>(style / 6 % 3);
     side.policy.crc = static_cast<iw_mpa_crc>(style / 18 % 3);
+    side.policy.markers = side.caps.rx_markers;
     side.policy.dialect = dialect;
     side.policy.fallback = style & 0x80;
     repair(side);

@@ -77,6 +77,7 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 	ok &= !policy->enhanced || policy->rev == 2;
 	ok &= policy->model <= IW_MPA_PEER_TO_PEER_REQUIRED;
 	ok &= policy->crc <= IW_MPA_CRC_REQUIRED;
+	ok &= !policy->markers || caps->rx_markers;
 	ok &= policy->dialect <= IW_MPA_EARLY_DRAFT;
 	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
 	/* Every kind once */
@@ -204,22 +205,29 @@ static bool settle_initiator_depths(const struct iw_mpa_local *local,
 	return true;
 }
 
+/* The first in the policy's order of a mask of kinds, 0 if that is empty */
+static u8 preferred_kind(const struct iw_mpa_policy *policy, u8 kinds)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(policy->rtr_order); i++)
+		if (kinds & policy->rtr_order[i])
+			return policy->rtr_order[i];
+	return 0;
+}
+
 /* The kind of RTR to send, 0 if there is none that both sides can do */
 static u8 pick_rtr(const struct iw_mpa_local *local,
 		   const struct iw_mpa_enh *got)
 {
 	/* What was not offered counts too if we can do it (RTR-09) */
 	u8 able = got->rtr & local->caps->rtr_send;
-	unsigned int i;
 
 	/* A Read against an IRD of 0 would overrun the peer (AMB-16) */
 	if (!got->ird || !local->caps->max_ord)
 		able &= ~IW_MPA_RTR_READ;
 
-	for (i = 0; i < ARRAY_SIZE(local->policy->rtr_order); i++)
-		if (able & local->policy->rtr_order[i])
-			return local->policy->rtr_order[i];
-	return 0;
+	return preferred_kind(local->policy, able);
 }
 
 /**
@@ -311,7 +319,8 @@ static void refuse(const struct iw_mpa_local *local,
 
 /*
  * Every kind the peer asked for and we can do; where there is none, all of
- * ours, for the peer to do or to refuse (RFC 6581 section 9.2).
+ * ours, for the peer to do or to refuse (RFC 6581 section 9.2). One of them
+ * if the device cannot wait for more than one (ibid.: MAY leave out options).
  */
 static u8 answer_rtr(const struct iw_mpa_local *local,
 		     const struct iw_mpa_enh *req, bool ird_is_ours,
@@ -323,7 +332,9 @@ static u8 answer_rtr(const struct iw_mpa_local *local,
 	if (!local->caps->max_ird || (!ird_is_ours && !ird_if_not))
 		own &= ~IW_MPA_RTR_READ;
 
-	return req->rtr & own ?: own;
+	own = req->rtr & own ?: own;
+	return local->caps->rtr_recv_one ?
+	       preferred_kind(local->policy, own) : own;
 }
 
 /* RFC 6581 section 9.1. Returns false if the peer's IRD will not do. */

@@ -22,6 +22,13 @@ static const char *rtr_str(u8 rtr)
 	}
 }
 
+/* A responder goes by what it has seen, if it can see it */
+static u8 rtr_used(const struct iw_mpa_session *s)
+{
+	return s->responder && !s->caps.rtr_offload ? s->rtr_seen :
+						      s->outcome.rtr;
+}
+
 /* 0x3fff is not a number, and must not look like one (IRD-25) */
 static int put_depth(struct sk_buff *msg, const char *name, u16 depth)
 {
@@ -67,8 +74,7 @@ int iw_mpa_fill_res(struct sk_buff *msg, const struct iw_mpa_session *s,
 	       rdma_nl_put_driver_string(msg, "model", d->rtr ?
 					 "peer-to-peer" : "client-server") ?:
 	       rdma_nl_put_driver_string(msg, "rtr",
-					 rtr_str(s->responder ? s->rtr_seen :
-						 d->rtr)) ?:
+					 rtr_str(rtr_used(s))) ?:
 	       rdma_nl_put_driver_u32(msg, "ird", d->ird) ?:
 	       rdma_nl_put_driver_u32(msg, "ord", d->ord) ?:
 	       put_peer(msg, d) ?:

@@ -174,7 +174,7 @@ static struct iw_mpa_rdma rdma_mode(const struct iw_mpa_session *s,
 		.rtr = s->outcome.rtr,
 		.crc = s->sent_crc || s->peer.crc,
 		.tx_markers = s->peer.markers,
-		.rx_markers = s->caps.rx_markers,
+		.rx_markers = s->policy.markers,
 		.responder = responder,
 	};
 }
@@ -193,7 +193,7 @@ static int send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 	u8 buf[IW_MPA_FRAME_MAX];
 	int len;
 
-	frame->markers = s->caps.rx_markers && !msg->reject;
+	frame->markers = s->policy.markers && !msg->reject;
 	frame->reject = msg->reject;
 	frame->enhanced = msg->enhanced;
 	frame->enh = msg->enh;
@@ -614,7 +614,7 @@ int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 		end(s, rv, IW_MPA_ECODE_LOCAL);
 		return rv;
 	}
-	if (s->outcome.rtr) {
+	if (s->outcome.rtr && !s->caps.rtr_offload) {
 		enter_state(s, IW_MPA_RTR_WAIT);
 		return 0;
 	}
