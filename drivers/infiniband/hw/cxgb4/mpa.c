@@ -1,0 +1,427 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * cxgb4's side of iw_mpa: what a session asks of the driver.
+ *
+ * The adapter does TCP. Frames leave as work requests and arrive in skbs; its
+ * firmware makes an initiator's RTR and, as responder, holds back what the ULP
+ * sends until the peer's is there: it is told which one with the transition to
+ * RTS (FW_RI_INIT).
+ *
+ * Everything here is called with the endpoint's mutex held, which serialises
+ * the session.
+ */
+#include <linux/minmax.h>
+#include <linux/moduleparam.h>
+#include <linux/skbuff.h>
+#include <net/netlink.h>
+
+#include "iw_cxgb4.h"
+
+/* The parameters are the policy that a device starts with */
+static int peer2peer = 1;
+module_param(peer2peer, int, 0644);
+MODULE_PARM_DESC(peer2peer, "Support peer2peer ULPs (default=1)");
+
+static int p2p_type = FW_RI_INIT_P2PTYPE_READ_REQ;
+module_param(p2p_type, int, 0644);
+MODULE_PARM_DESC(p2p_type, "RDMAP opcode to use for the RTR message: 1=RDMA_READ 0=RDMA_WRITE (default 1)");
+
+static int mpa_rev = 2;
+module_param(mpa_rev, int, 0644);
+MODULE_PARM_DESC(mpa_rev, "MPA revision, 1 is RFC5044, 2 is RFC6581 (default=2)");
+
+static int markers_enabled;
+module_param(markers_enabled, int, 0644);
+MODULE_PARM_DESC(markers_enabled, "Enable MPA MARKERS (default(0)=disabled)");
+
+static int crc_enabled = 1;
+module_param(crc_enabled, int, 0644);
+MODULE_PARM_DESC(crc_enabled, "Enable MPA CRC (default(1)=enabled)");
+
+static struct c4iw_ep *session_ep(struct iw_mpa_session *s)
+{
+	return container_of(s, struct c4iw_ep, mpa);
+}
+
+static void mpa_arp_failure(void *handle, struct sk_buff *skb)
+{
+	pr_err("ARP failure during MPA negotiation\n");
+	kfree_skb(skb);
+}
+
+/*
+ * A work request carries up to 255 bytes of frame itself. The SGE takes one of
+ * more than %MAX_IMM_OFLD_TX_DATA_WR_LEN for a header that ends at the
+ * transport header, with what follows to be fetched.
+ */
+static struct sk_buff *mpa_wr(const struct c4iw_ep *ep, const void *frame,
+			      size_t len)
+{
+	enum { SGL_ROOM = 16, FETCH_LEN16 = 2 };
+	size_t wr_len = sizeof(struct fw_ofld_tx_data_wr) + len;
+	bool imm = wr_len <= MAX_IMM_OFLD_TX_DATA_WR_LEN;
+	struct fw_ofld_tx_data_wr *req;
+	struct sk_buff *skb;
+
+	skb = alloc_skb(SGL_ROOM + wr_len, GFP_KERNEL);
+	if (!skb)
+		return NULL;
+
+	/* The SGE notes the DMA address there */
+	skb_reserve(skb, SGL_ROOM);
+	req = skb_put_zero(skb, wr_len);
+	skb_set_transport_header(skb, imm ? 0 : sizeof(*req));
+	req->op_to_immdlen = cpu_to_be32(FW_WR_OP_V(FW_OFLD_TX_DATA_WR) |
+					 FW_WR_COMPL_F |
+					 FW_WR_IMMDLEN_V(imm ? len : 0));
+	req->flowid_len16 =
+		cpu_to_be32(FW_WR_FLOWID_V(ep->hwtid) |
+			    FW_WR_LEN16_V(imm ? DIV_ROUND_UP(wr_len, 16) :
+						FETCH_LEN16));
+	req->plen = cpu_to_be32(len);
+	req->tunnel_to_proxy = cpu_to_be32(FW_OFLD_TX_DATA_WR_FLUSH_F |
+					   FW_OFLD_TX_DATA_WR_SHOVE_F);
+	memcpy(req + 1, frame, len);
+
+	set_wr_txq(skb, CPL_PRIORITY_DATA, ep->txq_idx);
+	t4_set_arp_err_handler(skb, NULL, mpa_arp_failure);
+	return skb;
+}
+
+static int c4iw_mpa_send(struct iw_mpa_session *s, const void *frame,
+			 size_t len)
+{
+	struct c4iw_ep *ep = session_ep(s);
+	struct sk_buff *skb = mpa_wr(ep, frame, len);
+	int rv;
+
+	if (!skb)
+		return -ENOMEM;
+
+	/* Kept until fw4_ack() says that the peer has it */
+	skb_get(skb);
+	ep->mpa_skb = skb;
+	rv = c4iw_l2t_send(&ep->com.dev->rdev, skb, ep->l2t);
+	if (rv) {
+		kfree_skb(ep->mpa_skb);
+		ep->mpa_skb = NULL;
+		return rv;
+	}
+	ep->snd_seq += len;
+	ep->mpa_flush = s->responder;
+	return 0;
+}
+
+static u8 fw_p2p_type(u8 rtr)
+{
+	switch (rtr) {
+	case IW_MPA_RTR_WRITE:
+		return FW_RI_INIT_P2PTYPE_RDMA_WRITE;
+	case IW_MPA_RTR_READ:
+		return FW_RI_INIT_P2PTYPE_READ_REQ;
+	default:
+		return FW_RI_INIT_P2PTYPE_DISABLED;
+	}
+}
+
+/*
+ * This driver used to send an RTR to Rev 1 responders, which have not agreed
+ * to any. The firmware of a responder that is for peer-to-peer is told to
+ * expect it, then.
+ */
+static bool rtr_unasked(const struct iw_mpa_session *s)
+{
+	return s->responder && s->peer.rev == 1 &&
+	       s->policy.model != IW_MPA_CLIENT_SERVER;
+}
+
+/* Binds QP and TID by FW_RI_INIT */
+static int move_to_rts(struct c4iw_ep *ep, const struct iw_mpa_rdma *rdma,
+		       u8 rtr)
+{
+	const int mask = C4IW_QP_ATTR_NEXT_STATE |
+			 C4IW_QP_ATTR_LLP_STREAM_HANDLE |
+			 C4IW_QP_ATTR_MPA_ATTR |
+			 C4IW_QP_ATTR_MAX_IRD | C4IW_QP_ATTR_MAX_ORD;
+	struct c4iw_qp_attributes attrs = {
+		.next_state = C4IW_QP_STATE_RTS,
+		.llp_stream_handle = ep,
+		.max_ird = rdma->ird,
+		.max_ord = rdma->ord,
+		.mpa_attr = {
+			.initiator = !rdma->responder,
+			.recv_marker_enabled = rdma->rx_markers,
+			.xmit_marker_enabled = rdma->tx_markers,
+			.crc_enabled = rdma->crc,
+			.p2p_type = fw_p2p_type(rtr),
+		},
+	};
+	int rv;
+
+	/* A Read as RTR needs an entry */
+	if (rtr == IW_MPA_RTR_READ && rdma->responder)
+		attrs.max_ird = max_t(u32, attrs.max_ird, 1);
+
+	rv = c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp, mask, &attrs, 1);
+	if (!rv)
+		ep->com.state = FPDU_MODE;
+	return rv;
+}
+
+static int c4iw_mpa_enter_rdma(struct iw_mpa_session *s,
+			       const struct iw_mpa_rdma *rdma)
+{
+	u8 rtr = rtr_unasked(s) ? s->policy.rtr_order[0] : rdma->rtr;
+
+	return move_to_rts(session_ep(s), rdma, rtr);
+}
+
+static void c4iw_mpa_terminate(struct iw_mpa_session *s,
+			       const struct iw_mpa_rdma *rdma,
+			       enum iw_mpa_ecode ecode)
+{
+	struct c4iw_ep *ep = session_ep(s);
+	struct c4iw_qp_attributes attrs = {
+		.next_state = C4IW_QP_STATE_TERMINATE,
+		.layer_etype = LAYER_MPA,
+		.ecode = ecode,
+		.send_term = 1,
+	};
+
+	/* The firmware sends a TERM for a QP in RTS only */
+	if (!move_to_rts(ep, rdma, 0) &&
+	    !c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp,
+			    C4IW_QP_ATTR_NEXT_STATE, &attrs, 1))
+		ep->mpa_flush = true;
+}
+
+static void c4iw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
+{
+	/* The adapter gives up connecting by itself, and cannot be told to */
+	if (s->state == IW_MPA_CONNECTING)
+		ms = 0;
+	c4iw_set_mpa_deadline(session_ep(s), ms);
+}
+
+/*
+ * The event of iw_cm has 8 bit for depths and for the length of the private
+ * data. What does not fit saturates. Its ird is what we may read from the
+ * peer, its ord what the peer may read from us: that is how rdma_cm takes them
+ * for initiator_depth and responder_resources.
+ */
+static int c4iw_mpa_event(struct iw_mpa_session *s,
+			  const struct iw_mpa_event *ev)
+{
+	struct c4iw_ep *ep = session_ep(s);
+	struct iw_cm_event event = {
+		.status = ev->status,
+		.ird = min_t(u16, ev->ord, U8_MAX),
+		.ord = min_t(u16, ev->ird, U8_MAX),
+	};
+
+	/* ULPs look at the pointer alone; iw_cm copies what has a length */
+	if (ev->pdata_len) {
+		event.private_data = (void *)ev->pdata;
+		event.private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
+	}
+	switch (ev->type) {
+	case IW_MPA_EVENT_REQUEST:
+		return c4iw_connect_request_upcall(ep, &event);
+	case IW_MPA_EVENT_REPLY:
+		c4iw_connect_reply_upcall(ep, &event);
+		return 0;
+	case IW_MPA_EVENT_ESTABLISHED:
+		c4iw_established_upcall(ep, &event);
+		return 0;
+	}
+	return -EINVAL;
+}
+
+static const struct iw_mpa_ops c4iw_mpa_ops = {
+	.send		= c4iw_mpa_send,
+	.enter_rdma	= c4iw_mpa_enter_rdma,
+	.terminate	= c4iw_mpa_terminate,
+	.deadline	= c4iw_mpa_deadline,
+	.event		= c4iw_mpa_event,
+};
+
+static unsigned int timeout_ms(void)
+{
+	return clamp(c4iw_ep_timeout_secs, 1, IW_MPA_DEADLINE_MAX / 1000) *
+	       1000;
+}
+
+/**
+ * c4iw_mpa_init_dev - take a device's policy from the module parameters
+ * @dev: the device
+ */
+void c4iw_mpa_init_dev(struct c4iw_dev *dev)
+{
+	struct iw_mpa_policy *policy = &dev->mpa_policy;
+	bool write = p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE;
+	u8 rtr = write ? IW_MPA_RTR_WRITE : IW_MPA_RTR_READ;
+
+	if (mpa_rev != 1 && mpa_rev != 2)
+		pr_warn("mpa_rev %d is not known, using %d\n", mpa_rev,
+			mpa_rev < 1 ? 1 : 2);
+	if (!write && p2p_type != FW_RI_INIT_P2PTYPE_READ_REQ)
+		pr_warn("p2p_type %d is not known, using %d\n", p2p_type,
+			FW_RI_INIT_P2PTYPE_READ_REQ);
+
+	*policy = iw_mpa_default_policy;
+	policy->rev = mpa_rev < 2 ? 1 : 2;
+	policy->enhanced = policy->rev == 2;
+	policy->model = peer2peer ? IW_MPA_PEER_TO_PEER :
+				    IW_MPA_CLIENT_SERVER;
+	policy->rtr_offer = rtr;
+	policy->rtr_accept = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ;
+	policy->rtr_order[0] = rtr;
+	policy->rtr_order[1] = policy->rtr_accept & ~rtr;
+	policy->rtr_order[2] = IW_MPA_RTR_SEND;
+	policy->crc = crc_enabled ? IW_MPA_CRC_REQUIRED : IW_MPA_CRC_IF_ASKED;
+	policy->markers = markers_enabled;
+	/* As the driver always did */
+	policy->fallback = true;
+	policy->request_ms = timeout_ms();
+	policy->decide_ms = timeout_ms();
+	policy->rtr_ms = timeout_ms();
+	policy->reply_ms = timeout_ms();
+}
+
+/**
+ * c4iw_mpa_init - prepare an endpoint's session
+ * @ep: the endpoint
+ *
+ * Return: 0 or a negative errno
+ */
+int c4iw_mpa_init(struct c4iw_ep *ep)
+{
+	const struct iw_mpa_caps caps = {
+		.max_ird = cur_max_read_depth(ep->com.dev),
+		.max_ord = cur_max_read_depth(ep->com.dev),
+		.rtr_send = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+		.rtr_recv = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+		.rtr_recv_one = true,
+		.rtr_offload = true,
+		.tx_markers = true,
+		.rx_markers = true,
+	};
+
+	ep->mpa_flush = false;
+	return iw_mpa_session_init(&ep->mpa, &c4iw_mpa_ops, &caps,
+				   &ep->com.dev->mpa_policy);
+}
+
+static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
+{
+	return (struct iw_mpa_ulp) {
+		.ird = param->ird,
+		.ord = param->ord,
+		.pdata = param->private_data,
+		.pdata_len = param->private_data_len,
+	};
+}
+
+/**
+ * c4iw_mpa_connect - the ULP connects
+ * @ep: the endpoint
+ * @param: from the ULP; copied
+ * @peer: whom to
+ *
+ * Return: 0, or -EINVAL if it is beyond device or protocol
+ */
+int c4iw_mpa_connect(struct c4iw_ep *ep, const struct iw_cm_conn_param *param,
+		     const struct sockaddr_storage *peer)
+{
+	struct iw_mpa_ulp ulp = ulp_of(param);
+	int rv = c4iw_mpa_init(ep);
+
+	if (rv)
+		return rv;
+	iw_mpa_set_peer(&ep->mpa, &init_net, (const struct sockaddr *)peer);
+	return iw_mpa_connect(&ep->mpa, &ulp);
+}
+
+/**
+ * c4iw_mpa_accept - the ULP accepts
+ * @ep: the endpoint, with cm_id and QP
+ * @param: from the ULP
+ *
+ * Return: as from iw_mpa_accept()
+ */
+int c4iw_mpa_accept(struct c4iw_ep *ep, const struct iw_cm_conn_param *param)
+{
+	struct iw_mpa_ulp ulp = ulp_of(param);
+
+	return iw_mpa_accept(&ep->mpa, &ulp);
+}
+
+/**
+ * c4iw_mpa_how_to_close - how to end TCP after the session has ended
+ * @ep: the endpoint
+ *
+ * Return: close if a reject or a TERM is still to reach the peer, else abort
+ */
+enum c4iw_mpa_close c4iw_mpa_how_to_close(const struct c4iw_ep *ep)
+{
+	return ep->mpa_flush ? C4IW_MPA_CLOSE : C4IW_MPA_ABORT;
+}
+
+/**
+ * c4iw_mpa_rx - the peer has sent stream bytes
+ * @ep: the endpoint
+ * @skb: the bytes; not linear if there are many
+ * @len: how many of them
+ *
+ * Return: what to do with TCP
+ */
+enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
+				unsigned int len)
+{
+	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
+	unsigned int off = 0, part;
+	size_t used;
+	u8 buf[64];
+
+	len = min(len, skb->len);
+	while (next == IW_MPA_NEXT_WAIT && off < len) {
+		part = min_t(unsigned int, len - off, sizeof(buf));
+		if (skb_copy_bits(skb, off, buf, part))
+			return C4IW_MPA_ABORT;
+		next = iw_mpa_rx(&ep->mpa, buf, part, &used);
+		off += used;
+		if (next == IW_MPA_NEXT_FRAME)
+			next = iw_mpa_process(&ep->mpa, off < len);
+	}
+	return next == IW_MPA_NEXT_CLOSE ? c4iw_mpa_how_to_close(ep) :
+					   C4IW_MPA_KEEP;
+}
+
+/**
+ * c4iw_mpa_fill_res_qp - tell resource tracking what a QP negotiated
+ * @msg: the message, inside a driver attribute nest
+ * @qhp: the QP
+ *
+ * Return: 0 or a negative errno
+ */
+int c4iw_mpa_fill_res_qp(struct sk_buff *msg, struct c4iw_qp *qhp)
+{
+	struct c4iw_ep *ep;
+	int rv = 0;
+
+	mutex_lock(&qhp->mutex);
+	ep = qhp->ep;
+	if (ep)
+		c4iw_get_ep(&ep->com);
+	mutex_unlock(&qhp->mutex);
+	if (!ep)
+		return 0;
+
+	/* It may be busy connecting for long: then there is nothing to tell */
+	if (mutex_trylock(&ep->com.mutex)) {
+		rv = iw_mpa_fill_res(msg, &ep->mpa, "tcp");
+		mutex_unlock(&ep->com.mutex);
+	}
+	c4iw_put_ep(&ep->com);
+	return rv;
+}
