@@ -9,7 +9,7 @@ set -euo pipefail
 
 dmesg -C
 modprobe kunit
-for module in "$VM_MODDIR"/iw_mpa_*_test.ko; do
+for module in "$VM_MODDIR"/*_test.ko; do
 	insmod "$module"
 	rmmod "$(basename "$module" .ko)"
 done

@@ -1,0 +1,1812 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Connection setup of cxgb4 without hardware: the driver's own cm.c, qp.c and
+ * mpa.c over a fake adapter (edge.h). Messages of the adapter (CPLs) go in,
+ * work requests come out; frames are compared byte for byte.
+ *
+ * Frames are those of the project's conformance matrix ("V" numbers), with C=1
+ * as crc_enabled is by default. "C" numbers with one or two digits behind
+ * "fixed" are rows of the list of defects.
+ */
+#include "edge.h"
+
+#include "../mpa.c"
+#include "../qp.c"
+#include "../cm.c"
+
+#include <linux/delay.h>
+
+/* Their header, which cm.c includes, cannot be included twice */
+int cxgb4_clip_get(const struct net_device *dev, const u32 *lip, u8 v6)
+{
+	edge_unreached(__func__);
+	return -1;
+}
+
+/* A listener on an IPv4 address asks for it, too */
+void cxgb4_clip_release(const struct net_device *dev, const u32 *lip, u8 v6)
+{
+}
+
+#define REQ "4d504120494420526571204672616d65"
+#define REP "4d504120494420526570204672616d65"
+
+enum {
+	QPN		= 5,
+	CHILD_TID	= 20,
+	INITIATOR_TID	= 10,
+	T5_DEPTH	= 128,
+	PDATA_SOURCE	= 1000,
+};
+
+/* ---------------------------------------------------------------- the ULP */
+
+/**
+ * struct ulp - a user of iw_cm, or rather iw_cm itself
+ * @id: its end of a connection, or of a listener
+ * @refs: references to @id that the driver holds
+ * @count: events, by type
+ * @event: the last of them
+ * @pdata: its private data
+ * @rv: what to return for an event
+ * @request: the last request that has not been answered
+ */
+struct ulp {
+	struct iw_cm_id id;
+	int refs;
+	int count[IW_CM_EVENT_CLOSE + 1];
+	struct iw_cm_event event;
+	u8 pdata[U8_MAX];
+	int rv;
+	void *request;
+};
+
+static struct ulp *to_ulp(struct iw_cm_id *id)
+{
+	return container_of(id, struct ulp, id);
+}
+
+static void ulp_ref(struct iw_cm_id *id)
+{
+	to_ulp(id)->refs++;
+}
+
+static void ulp_unref(struct iw_cm_id *id)
+{
+	to_ulp(id)->refs--;
+}
+
+static int ulp_event(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	struct ulp *ulp = to_ulp(id);
+
+	ulp->count[event->event]++;
+	ulp->event = *event;
+	if (event->private_data_len)
+		memcpy(ulp->pdata, event->private_data,
+		       event->private_data_len);
+	if (event->event == IW_CM_EVENT_CONNECT_REQUEST && !ulp->rv)
+		ulp->request = event->provider_data;
+	return ulp->rv;
+}
+
+static void set_address(struct sockaddr_storage *ss, u32 ip, u16 port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = htonl(ip);
+	sin->sin_port = htons(port);
+}
+
+/* A new one each time, for iw_mpa remembers peers that know Rev 1 only */
+static u16 peer_port = 7471;
+
+static void ulp_init(struct ulp *ulp)
+{
+	ulp->id.device = &edge->dev->ibdev;
+	ulp->id.event_handler = ulp_event;
+	ulp->id.add_ref = ulp_ref;
+	ulp->id.rem_ref = ulp_unref;
+	set_address(&ulp->id.m_local_addr, 0x0a4d0001, 40000);
+	set_address(&ulp->id.m_remote_addr, 0x0a4d0002, peer_port);
+}
+
+/* ------------------------------------------------------------ the fixture */
+
+struct fixture {
+	struct ulp ulp;		/* initiator, or the responder's connection */
+	struct ulp listener;
+	struct c4iw_qp *qp;
+	struct c4iw_cq cq;
+	u8 in_error[2];
+	struct ib_uobject *uobject;
+	u8 pdata[PDATA_SOURCE];	/* byte i = i mod 256 */
+	bool listening;
+};
+
+static struct fixture *fix;
+
+static const struct {
+	int mpa_rev, peer2peer, p2p_type, markers, crc, timeout;
+	uint depth;
+} params = { 2, 1, FW_RI_INIT_P2PTYPE_READ_REQ, 0, 1, 60, 32 };
+
+static void reset_params(void)
+{
+	mpa_rev = params.mpa_rev;
+	peer2peer = params.peer2peer;
+	p2p_type = params.p2p_type;
+	markers_enabled = params.markers;
+	crc_enabled = params.crc;
+	c4iw_ep_timeout_secs = params.timeout;
+	c4iw_max_read_depth = params.depth;
+}
+
+static void no_completions(struct ib_cq *cq, void *context)
+{
+}
+
+static void new_qp(struct kunit *test)
+{
+	struct c4iw_qp *qp = kunit_kzalloc(test, sizeof(*qp), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, qp);
+	fix->qp = qp;
+	qp->rhp = edge->dev;
+	qp->wq.sq.qid = QPN;
+	qp->wq.rq.qid = QPN + 1;
+	qp->wq.qp_errp = &fix->in_error[0];
+	fix->cq.cq.qp_errp = &fix->in_error[1];
+	fix->cq.ibcq.comp_handler = no_completions;
+	spin_lock_init(&fix->cq.lock);
+	spin_lock_init(&fix->cq.comp_handler_lock);
+	qp->ibqp.recv_cq = &fix->cq.ibcq;
+	qp->ibqp.send_cq = &fix->cq.ibcq;
+	/* Of a program: the queues, which there are none of, are its own */
+	fix->uobject = kunit_kzalloc(test, sizeof(*fix->uobject), GFP_KERNEL);
+	qp->ibqp.uobject = (void *)fix->uobject;
+	mutex_init(&qp->mutex);
+	spin_lock_init(&qp->lock);
+	init_waitqueue_head(&qp->wait);
+	refcount_set(&qp->qp_refcnt, 1);
+	init_completion(&qp->qp_rel_comp);
+	KUNIT_ASSERT_EQ(test, 0, xa_insert_irq(&edge->dev->qps, QPN, qp,
+					       GFP_KERNEL));
+}
+
+static void start_on(struct kunit *test, enum chip_type chip, u32 max_ordird)
+{
+	int i;
+
+	edge_up(test, chip, max_ordird);
+	fix = kunit_kzalloc(test, sizeof(*fix), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, fix);
+	for (i = 0; i < PDATA_SOURCE; i++)
+		fix->pdata[i] = i;
+	ulp_init(&fix->ulp);
+	ulp_init(&fix->listener);
+	peer_port++;
+	set_address(&fix->listener.id.m_local_addr, 0x0a4d0002, 7471);
+	new_qp(test);
+}
+
+static int c4iw_test_init(struct kunit *test)
+{
+	reset_params();
+	start_on(test, CHELSIO_CHIP_CODE(CHELSIO_T5, 0), T5_DEPTH);
+	return c4iw_cm_init();
+}
+
+/* ---------------------------------------------- messages of the adapter */
+
+static void deliver(u8 opcode, struct sk_buff *skb)
+{
+	c4iw_handlers[opcode](edge->dev, skb);
+	flush_workqueue(workq);
+}
+
+/* Each begins with opcode and tid */
+static void *new_cpl(struct sk_buff **skb, size_t size, u8 opcode, u32 tid)
+{
+	union opcode_tid *ot;
+
+	*skb = (alloc_skb)(256, GFP_KERNEL);
+	ot = skb_put_zero(*skb, size);
+	ot->opcode_tid = cpu_to_be32(MK_OPCODE_TID(opcode, tid));
+	return ot;
+}
+
+static void cpl_act_establish(int atid, int tid)
+{
+	struct cpl_act_establish *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_ACT_ESTABLISH, tid);
+	cpl->tos_atid = cpu_to_be32(TID_TID_V(atid));
+	cpl->snd_isn = cpu_to_be32(1000);
+	cpl->rcv_isn = cpu_to_be32(2000);
+	deliver(CPL_ACT_ESTABLISH, skb);
+}
+
+/* The tid is the adapter's own, which it has told nobody */
+static void cpl_act_open_rpl(int atid, int status)
+{
+	struct cpl_act_open_rpl *cpl;
+	struct sk_buff *skb;
+
+	edge->tid_tab[0] = edge;
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_ACT_OPEN_RPL, 0);
+	cpl->atid_status = cpu_to_be32(atid << AOPEN_ATID_S | status);
+	deliver(CPL_ACT_OPEN_RPL, skb);
+}
+
+static void cpl_pass_accept(int tid)
+{
+	struct cpl_pass_accept_req *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_PASS_ACCEPT_REQ, tid);
+	cpl->tos_stid = cpu_to_be32(PASS_OPEN_TID_V(EDGE_STID));
+	deliver(CPL_PASS_ACCEPT_REQ, skb);
+}
+
+static void cpl_pass_establish(int tid)
+{
+	struct cpl_pass_establish *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_PASS_ESTABLISH, tid);
+	cpl->snd_isn = cpu_to_be32(1000);
+	cpl->rcv_isn = cpu_to_be32(2000);
+	deliver(CPL_PASS_ESTABLISH, skb);
+}
+
+static void cpl_abort(int tid, u8 status)
+{
+	struct cpl_abort_req_rss *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_ABORT_REQ_RSS, tid);
+	cpl->status = status;
+	deliver(CPL_ABORT_REQ_RSS, skb);
+}
+
+static void cpl_simple(u8 opcode, int tid)
+{
+	struct cpl_peer_close *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), opcode, tid);
+	deliver(opcode, skb);
+}
+
+static void cpl_fw4_ack(int tid)
+{
+	struct cpl_fw4_ack *cpl;
+	struct sk_buff *skb;
+
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_FW4_ACK, tid);
+	cpl->credits = 1;
+	deliver(CPL_FW4_ACK, skb);
+}
+
+/* As cxgb4_pktgl_to_skb() does it: up to 256 bytes are copied, of more the
+ * first 128; the rest stays in the adapter's page
+ */
+static void cpl_rx_data(int tid, const void *data, size_t len)
+{
+	enum { COPY_MAX = 256, PULL = 128 };
+	struct cpl_rx_data hdr = {};
+	size_t total = sizeof(hdr) + len;
+	struct page *page = alloc_page(GFP_KERNEL | __GFP_ZERO);
+	struct sk_buff *skb;
+	u8 *buf = page_address(page);
+
+	OPCODE_TID(&hdr) = cpu_to_be32(MK_OPCODE_TID(CPL_RX_DATA, tid));
+	hdr.len = cpu_to_be16(len);
+	memcpy(buf, &hdr, sizeof(hdr));
+	memcpy(buf + sizeof(hdr), data, len);
+
+	if (total <= COPY_MAX) {
+		skb = (alloc_skb)(total, GFP_KERNEL);
+		skb_put_data(skb, buf, total);
+		__free_page(page);
+	} else {
+		skb = (alloc_skb)(PULL, GFP_KERNEL);
+		skb_put_data(skb, buf, PULL);
+		skb_add_rx_frag(skb, 0, page, PULL, total - PULL, PAGE_SIZE);
+	}
+	deliver(CPL_RX_DATA, skb);
+}
+
+/* A frame in hex, @pdata more bytes of the private data, @chunk at a time */
+static void peer_sends_in(struct kunit *test, int tid, const char *hex,
+			  size_t pdata, size_t chunk)
+{
+	size_t len = strlen(hex) / 2, off;
+	u8 bin[1024];
+
+	KUNIT_ASSERT_EQ(test, 0, hex2bin(bin, hex, len));
+	memcpy(bin + len, fix->pdata, pdata);
+	len += pdata;
+	for (off = 0; off < len; off += chunk)
+		cpl_rx_data(tid, bin + off, min(chunk, len - off));
+}
+
+static void peer_sends(struct kunit *test, int tid, const char *hex)
+{
+	peer_sends_in(test, tid, hex, 0, 1024);
+}
+
+/* Ends what is still there, as the adapter would */
+static void end_connections(void)
+{
+	struct c4iw_ep *ep;
+	unsigned long tid;
+	int atid;
+
+	for (atid = 0; atid < EDGE_TIDS; atid++)
+		if (edge->atids[atid].data)
+			cpl_act_open_rpl(atid, CPL_ERR_CONN_TIMEDOUT);
+	xa_for_each(&edge->dev->hwtids, tid, ep) {
+		if (ep->com.state == ABORTING)
+			cpl_simple(CPL_ABORT_RPL_RSS, tid);
+		else
+			cpl_abort(tid, CPL_ERR_CONN_TIMEDOUT);
+	}
+}
+
+static void stop_listening(struct kunit *test)
+{
+	if (fix->listening)
+		KUNIT_EXPECT_EQ(test, 0, c4iw_destroy_listen(&fix->listener.id));
+	fix->listening = false;
+}
+
+static void c4iw_test_exit(struct kunit *test)
+{
+	struct iw_cm_id answer = { .device = &edge->dev->ibdev };
+
+	if (fix->listener.request) {
+		answer.provider_data = fix->listener.request;
+		c4iw_reject_cr(&answer, NULL, 0);
+	}
+	end_connections();
+	stop_listening(test);
+	flush_workqueue(workq);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
+	KUNIT_EXPECT_EQ(test, 1u, refcount_read(&fix->qp->qp_refcnt));
+	edge_down(test);
+	c4iw_cm_term();
+}
+
+/* --------------------------------------------------------- usual openings */
+
+static struct c4iw_ep *ep_of(int tid)
+{
+	return xa_load(&edge->dev->hwtids, tid);
+}
+
+static int ulp_connects(u32 ird, u32 ord, size_t pdata_len)
+{
+	struct iw_cm_conn_param param = {
+		.ird = ird,
+		.ord = ord,
+		.qpn = QPN,
+		.private_data = fix->pdata,
+		.private_data_len = pdata_len,
+	};
+
+	return c4iw_connect(&fix->ulp.id, &param);
+}
+
+static void initiator(struct kunit *test, u32 ird, u32 ord, size_t pdata_len)
+{
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(ird, ord, pdata_len));
+	KUNIT_ASSERT_EQ(test, 1, edge->cpl[CPL_ACT_OPEN_REQ]);
+	cpl_act_establish(0, INITIATOR_TID);
+}
+
+static void listener(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, c4iw_create_listen(&fix->listener.id, 4));
+	fix->listening = true;
+}
+
+static void child(struct kunit *test, int tid)
+{
+	int replies = edge->cpl[CPL_PASS_ACCEPT_RPL];
+
+	cpl_pass_accept(tid);
+	KUNIT_ASSERT_EQ(test, replies + 1, edge->cpl[CPL_PASS_ACCEPT_RPL]);
+	cpl_pass_establish(tid);
+	KUNIT_ASSERT_NOT_NULL(test, ep_of(tid));
+	KUNIT_ASSERT_EQ(test, MPA_REQ_WAIT, ep_of(tid)->com.state);
+}
+
+static void responder(struct kunit *test)
+{
+	listener(test);
+	child(test, CHILD_TID);
+}
+
+static void take_request(void)
+{
+	fix->ulp.id.provider_data = fix->listener.request;
+	fix->listener.request = NULL;
+}
+
+static int ulp_accepts(u32 ird, u32 ord, size_t pdata_len)
+{
+	struct iw_cm_conn_param param = {
+		.ird = ird,
+		.ord = ord,
+		.qpn = QPN,
+		.private_data = fix->pdata,
+		.private_data_len = pdata_len,
+	};
+
+	take_request();
+	return c4iw_accept_cr(&fix->ulp.id, &param);
+}
+
+static int ulp_rejects(const void *pdata, u8 len)
+{
+	take_request();
+	return c4iw_reject_cr(&fix->ulp.id, pdata, len);
+}
+
+static void ulp_destroys_qp(void)
+{
+	struct c4iw_qp_attributes attrs = {
+		.next_state = C4IW_QP_STATE_ERROR,
+	};
+
+	c4iw_modify_qp(edge->dev, fix->qp, C4IW_QP_ATTR_NEXT_STATE, &attrs, 1);
+}
+
+/* -------------------------------------------------------------- questions */
+
+static void expect_frame(struct kunit *test, int nr, const char *hex,
+			 size_t pdata)
+{
+	size_t len = strlen(hex) / 2;
+	u8 bin[EDGE_FRAME_MAX];
+
+	KUNIT_EXPECT_EQ(test, nr, edge->frames);
+	KUNIT_ASSERT_EQ(test, 0, hex2bin(bin, hex, len));
+	memcpy(bin + len, fix->pdata, pdata);
+	KUNIT_ASSERT_EQ(test, len + pdata, edge->frame_len);
+	if (memcmp(bin, edge->frame, edge->frame_len))
+		kunit_err(test, "%*phN", (int)min_t(size_t, edge->frame_len, 64),
+			  edge->frame);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(bin, edge->frame, edge->frame_len));
+}
+
+static int p2ptype(void)
+{
+	return FW_RI_WR_P2PTYPE_G(edge->init.u.init.mpareqbit_p2ptype);
+}
+
+static int is_initiator(void)
+{
+	return FW_RI_WR_MPAREQBIT_G(edge->init.u.init.mpareqbit_p2ptype);
+}
+
+static u32 init_ird(void)
+{
+	return be32_to_cpu(edge->init.u.init.ird_max);
+}
+
+static u32 init_ord(void)
+{
+	return be32_to_cpu(edge->init.u.init.ord_max);
+}
+
+static void expect_reply_event(struct kunit *test, int status)
+{
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_EQ(test, IW_CM_EVENT_CONNECT_REPLY, fix->ulp.event.event);
+	KUNIT_EXPECT_EQ(test, status, fix->ulp.event.status);
+	KUNIT_EXPECT_EQ(test, status ? 0 : 1, fix->ulp.refs);
+}
+
+/* No event but the outcome, however the connection goes on to end */
+static void expect_no_other_event(struct kunit *test)
+{
+	end_connections();
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CLOSE]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_DISCONNECT]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+}
+
+static void listener_refs(struct kunit *test, unsigned int want)
+{
+	struct c4iw_listen_ep *ep = fix->listener.id.provider_data;
+
+	KUNIT_EXPECT_EQ(test, want, kref_read(&ep->com.kref));
+}
+
+/* ------------------------------------------------- initiator: the Request */
+
+struct request_case {
+	const char *desc;
+	int mpa_rev, peer2peer, p2p_type, markers, crc;
+	u32 ird, ord;
+	size_t pdata;
+	const char *frame;
+};
+
+static const struct request_case request_cases[] = {
+	{ "reported: pdlen 36, ird 32, ord 1, p2p, Read RTR",
+	  2, 1, 1, 0, 1, 32, 1, 32, REQ "5002002480204001" },
+	{ "INI-04 V08 with p2p_type=0", 2, 1, 0, 0, 1, 8, 8, 0,
+	  REQ "5002000480088008" },
+	{ "INI-06 V05 with peer2peer=0", 2, 0, 1, 0, 1, 8, 4, 0,
+	  REQ "5002000400080004" },
+	{ "IRD-26 V19: ORD 0 stays ORD 0", 2, 1, 1, 0, 1, 0, 0, 0,
+	  REQ "5002000480004000" },
+	{ "FRM-12 V01 with mpa_rev=1", 1, 1, 1, 0, 1, 8, 8, 0, REQ "40010000" },
+	{ "IOP-13: mpa_rev=0 is as 1", 0, 1, 1, 0, 1, 8, 8, 4, REQ "40010004" },
+	{ "mpa_rev=3 is as 2", 3, 1, 0, 0, 1, 8, 8, 0, REQ "5002000480088008" },
+	{ "FRM-05 with markers_enabled=1", 2, 1, 1, 1, 1, 8, 8, 0,
+	  REQ "d002000480084008" },
+	{ "FRM-06 with crc_enabled=0", 2, 1, 1, 0, 0, 8, 8, 0,
+	  REQ "1002000480084008" },
+	{ "p2p_type=15 is as 1", 2, 1, 15, 0, 1, 8, 8, 0,
+	  REQ "5002000480084008" },
+	{ "FRM-04: 231 bytes of private data, all in the work request",
+	  2, 1, 1, 0, 1, 8, 8, 231, REQ "500200eb80084008" },
+	{ "fixed: 232 bytes do not fit into the work request",
+	  2, 1, 1, 0, 1, 8, 8, 232, REQ "500200ec80084008" },
+	{ "C10: 253 bytes with the enhanced word are 257",
+	  2, 1, 1, 0, 1, 8, 8, 253, REQ "5002010180084008" },
+	{ "C10: 255 bytes, the most of rdma_cm", 2, 1, 1, 0, 1, 8, 8, 255,
+	  REQ "5002010380084008" },
+	{ "FRM-14: 508 bytes", 2, 1, 1, 0, 1, 8, 8, 508,
+	  REQ "5002020080084008" },
+	{ "FRM-13: 512 bytes under Rev 1", 1, 1, 1, 0, 1, 8, 8, 512,
+	  REQ "40010200" },
+};
+
+static void request_desc(const struct request_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
+
+static void request_is_what_the_parameters_say(struct kunit *test)
+{
+	const struct request_case *c = test->param_value;
+
+	mpa_rev = c->mpa_rev;
+	peer2peer = c->peer2peer;
+	p2p_type = c->p2p_type;
+	markers_enabled = c->markers;
+	crc_enabled = c->crc;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, c->ird, c->ord, c->pdata);
+
+	expect_frame(test, 1, c->frame, c->pdata);
+	KUNIT_EXPECT_EQ(test, (u32)INITIATOR_TID, edge->frame_tid);
+	KUNIT_EXPECT_EQ(test, 1, edge->flowcs);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+	KUNIT_EXPECT_EQ(test, edge->frame_len <= 255, edge->frame_imm);
+	KUNIT_EXPECT_EQ(test, (u32)(1000 + edge->frame_len),
+			ep_of(INITIATOR_TID)->snd_seq);
+	/* fw4_ack() frees it */
+	KUNIT_EXPECT_NOT_NULL(test, ep_of(INITIATOR_TID)->mpa_skb);
+	cpl_fw4_ack(INITIATOR_TID);
+	KUNIT_EXPECT_NULL(test, ep_of(INITIATOR_TID)->mpa_skb);
+}
+
+/* SEC-11: refused at once, and nothing is left of it */
+static void oversized_connect_is_refused(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(33, 8, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 33, 0));
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 509));
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ACT_OPEN_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	KUNIT_EXPECT_EQ(test, 0, ulp_connects(32, 32, 508));
+}
+
+/* C7: it used to be told twice, the second time on a NULL cm_id */
+static void request_without_memory_is_told_once(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	edge->skbs_left = 0;
+	cpl_act_establish(0, INITIATOR_TID);
+	edge->skbs_left = EDGE_NO_LIMIT;
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	expect_reply_event(test, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	expect_no_other_event(test);
+}
+
+static void request_that_cannot_leave_is_told_once(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	edge->l2t_rv = -EIO;
+	cpl_act_establish(0, INITIATOR_TID);
+	expect_reply_event(test, -EIO);
+	KUNIT_EXPECT_NULL(test, ep_of(INITIATOR_TID)->mpa_skb);
+	expect_no_other_event(test);
+}
+
+/* --------------------------------------------------- initiator: the Reply */
+
+struct reply_case {
+	const char *desc;
+	int p2p_type;
+	u32 ird, ord;		/* asked for */
+	const char *reply;
+	int p2ptype;
+	u32 init_ird, init_ord;
+	u8 event_ird, event_ord;
+};
+
+/* The event's ird is what we may read from the peer (I6) */
+static const struct reply_case reply_cases[] = {
+	{ "RTR-06 V45: Read offered and taken", 1, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
+	{ "RTR-06 V35: Write offered and taken", 0, 8, 8,
+	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8, 8, 8 },
+	{ "reported: only Read in the reply, no Write RTR follows", 0, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
+	{ "RTR-09: only Write in the reply to an offer of Read", 1, 8, 8,
+	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8, 8, 8 },
+	{ "V37 V38: of all kinds the parameter's", 1, 8, 8,
+	  REP "50020004c008c008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
+	{ "IRD-08 IRD-09 V36: a read slot of the provider's own", 1, 0, 0,
+	  REP "5002000480014000", FW_RI_INIT_P2PTYPE_READ_REQ, 0, 1, 0, 0 },
+	{ "IRD-16 C2: the responder wants more, up to the limit", 1, 8, 8,
+	  REP "5002000480084020", FW_RI_INIT_P2PTYPE_READ_REQ, 32, 8, 8, 32 },
+	{ "IRD-14 IRD-17: the responder has less", 1, 8, 8,
+	  REP "5002000480024008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 2, 2, 8 },
+	{ "IRD-22 IRD-23 V41: sentinels", 1, 8, 4,
+	  REP "50020004bfff7fff", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 4, 4, 8 },
+};
+
+static void reply_desc(const struct reply_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(reply, reply_cases, reply_desc);
+
+static void reply_takes_the_qp_to_rts(struct kunit *test)
+{
+	const struct reply_case *c = test->param_value;
+	const struct fw_ri_init *init = &edge->init.u.init;
+
+	p2p_type = c->p2p_type;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, c->ird, c->ord, 0);
+	peer_sends(test, INITIATOR_TID, c->reply);
+
+	KUNIT_EXPECT_EQ(test, 1, edge->inits);
+	KUNIT_EXPECT_EQ(test, 1, is_initiator());
+	KUNIT_EXPECT_EQ(test, c->p2ptype, p2ptype());
+	KUNIT_EXPECT_EQ(test, c->init_ird, init_ird());
+	KUNIT_EXPECT_EQ(test, c->init_ord, init_ord());
+	KUNIT_EXPECT_EQ(test, FW_RI_MPA_IETF_ENABLE | FW_RI_MPA_CRC_ENABLE,
+			(int)init->mpa_attrs);
+	/* The streams go on behind Request and Reply */
+	KUNIT_EXPECT_EQ(test, 1024u, be32_to_cpu(init->iss));
+	KUNIT_EXPECT_EQ(test, 2024u, be32_to_cpu(init->irs));
+	/* Reported: an STag of 0 in the RTR is refused by some */
+	if (c->p2ptype == FW_RI_INIT_P2PTYPE_READ_REQ) {
+		KUNIT_EXPECT_EQ(test, FW_RI_RDMA_READ_WR,
+				(int)init->u.read.opcode);
+		KUNIT_EXPECT_NE(test, 0u, be32_to_cpu(init->u.read.stag_src));
+		KUNIT_EXPECT_NE(test, 0u, be32_to_cpu(init->u.read.stag_sink));
+		KUNIT_EXPECT_EQ(test, 0u, be32_to_cpu(init->u.read.plen));
+	} else {
+		KUNIT_EXPECT_EQ(test, FW_RI_RDMA_WRITE_WR,
+				(int)init->u.write.opcode);
+		KUNIT_EXPECT_NE(test, 0u, be32_to_cpu(init->u.write.stag_sink));
+		KUNIT_EXPECT_EQ(test, 0u, be32_to_cpu(init->u.write.plen));
+	}
+
+	expect_reply_event(test, 0);
+	KUNIT_EXPECT_EQ(test, c->event_ird, fix->ulp.event.ird);
+	KUNIT_EXPECT_EQ(test, c->event_ord, fix->ulp.event.ord);
+	KUNIT_EXPECT_EQ(test, 1, edge->frames);
+	KUNIT_EXPECT_EQ(test, 0, edge->terms);
+	KUNIT_EXPECT_EQ(test, FPDU_MODE, ep_of(INITIATOR_TID)->com.state);
+
+	/* What ends an established connection is another event */
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CLOSE]);
+}
+
+/* IOP-09 C13: no RTR to who has not agreed to one, though peer2peer is set */
+static void plain_reply_is_not_followed_by_an_rtr(struct kunit *test)
+{
+	mpa_rev = 1;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, 8, 8, 0);
+	peer_sends(test, INITIATOR_TID, REP "4001000470696e67");
+	expect_reply_event(test, 0);
+	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
+	KUNIT_EXPECT_EQ(test, 4, (int)fix->ulp.event.private_data_len);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, "ping", 4));
+	KUNIT_EXPECT_EQ(test, 8, (int)fix->ulp.event.ird);
+	KUNIT_EXPECT_EQ(test, 8u, init_ord());
+}
+
+/* RTR-30 V33 */
+static void client_server_reply_is_not_followed_by_an_rtr(struct kunit *test)
+{
+	peer2peer = 0;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, 8, 4, 0);
+	peer_sends(test, INITIATOR_TID, REP "5002000400040008");
+	expect_reply_event(test, 0);
+	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
+	KUNIT_EXPECT_EQ(test, 8u, init_ird());
+	KUNIT_EXPECT_EQ(test, 4u, init_ord());
+}
+
+/* FRM-05: the peer's M is for what we send, ours for what we receive */
+static void markers_go_each_way(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	peer_sends(test, INITIATOR_TID, REP "d002000480084008");
+	KUNIT_EXPECT_EQ(test, (int)(FW_RI_MPA_IETF_ENABLE |
+				    FW_RI_MPA_CRC_ENABLE |
+				    FW_RI_MPA_TX_MARKER_ENABLE),
+			(int)edge->init.u.init.mpa_attrs);
+}
+
+static void wanted_markers_are_received(struct kunit *test)
+{
+	markers_enabled = 1;
+	crc_enabled = 0;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, 8, 8, 0);
+	peer_sends(test, INITIATOR_TID, REP "1002000480084008");
+	KUNIT_EXPECT_EQ(test, (int)(FW_RI_MPA_IETF_ENABLE |
+				    FW_RI_MPA_RX_MARKER_ENABLE),
+			(int)edge->init.u.init.mpa_attrs);
+}
+
+/* --------------------------------------------- initiator: TERM, or nothing */
+
+struct term_case {
+	const char *desc;
+	const char *reply;
+	int status;
+	u8 ecode;
+};
+
+static const struct term_case term_cases[] = {
+	{ "RTR-12 V47: the model differs", REP "5002000400080008", -EPROTO,
+	  IW_MPA_ECODE_RTR },
+	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
+	  IW_MPA_ECODE_RTR },
+	{ "RTR-07 V34: Send, which this firmware does not do",
+	  REP "50020004c0080008", -EPROTO, IW_MPA_ECODE_RTR },
+	{ "RTR-24: Read against an IRD of 0", REP "5002000480004008", -EPROTO,
+	  IW_MPA_ECODE_RTR },
+	{ "IRD-15 C2: ORD 33, the limit is 32, the adapter can do 128",
+	  REP "5002000480084021", -ENOMEM, IW_MPA_ECODE_IRD },
+	{ "IRD-15 C2: ORD 128", REP "5002000480084080", -ENOMEM,
+	  IW_MPA_ECODE_IRD },
+	{ "ERR-17: both, depths first", REP "5002000480080021", -ENOMEM,
+	  IW_MPA_ECODE_IRD },
+};
+
+static void term_desc(const struct term_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(term, term_cases, term_desc);
+
+/* C1: none of these has ever been sent. ERR-13 ERR-18 ERR-01 */
+static void unacceptable_reply_draws_a_term(struct kunit *test)
+{
+	const struct term_case *c = test->param_value;
+
+	initiator(test, 8, 8, 0);
+	peer_sends(test, INITIATOR_TID, c->reply);
+
+	/* The firmware has to be in RDMA mode for it, but without an RTR */
+	KUNIT_EXPECT_EQ(test, 1, edge->inits);
+	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
+	KUNIT_EXPECT_EQ(test, 1, edge->terms);
+	KUNIT_EXPECT_EQ(test, 0x20, (int)edge->term[0]);
+	KUNIT_EXPECT_EQ(test, c->ecode, edge->term[1]);
+	KUNIT_EXPECT_EQ(test, 0, edge->finis);
+	KUNIT_EXPECT_EQ(test, 0, edge->closes_before_term);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
+	expect_reply_event(test, c->status);
+
+	ulp_destroys_qp();
+	expect_no_other_event(test);
+}
+
+/* ERR-19: the peer's values and data go up with the failure */
+static void failure_tells_the_peers_data(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	peer_sends(test, INITIATOR_TID, REP "5002000880080008706f6e67");
+	expect_reply_event(test, -EPROTO);
+	KUNIT_EXPECT_EQ(test, 4, (int)fix->ulp.event.private_data_len);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, "pong", 4));
+	ulp_destroys_qp();
+}
+
+struct bad_reply_case {
+	const char *desc;
+	const char *reply;
+	size_t pdata;
+	int status;
+	const char *ulp_data;
+};
+
+static const struct bad_reply_case bad_reply_cases[] = {
+	{ "C3 SEC-04: enhanced accept, PD_Length 0", REP "50020000", 0,
+	  -EPROTO },
+	{ "C3 SEC-04: enhanced accept, PD_Length 1", REP "5002000180", 0,
+	  -EPROTO },
+	{ "C3 SEC-04: enhanced accept, PD_Length 2", REP "500200028008", 0,
+	  -EPROTO },
+	{ "C3 SEC-04: enhanced accept, PD_Length 3", REP "50020003800840", 0,
+	  -EPROTO },
+	{ "C3 V31: not enhanced reject", REP "600100026e6f", 0, -ECONNREFUSED,
+	  "no" },
+	{ "C3: not enhanced reject without data", REP "60010000", 0,
+	  -ECONNREFUSED, "" },
+	{ "C3 AMB-03 V49: enhanced reject, PD_Length 0", REP "70020000", 0,
+	  -ECONNREFUSED, "" },
+	{ "IRD-06 V43: enhanced reject", REP "700200088008c00862757379", 0,
+	  -ECONNREFUSED, "busy" },
+	{ "C4 FRM-20: PD_Length 513, header only", REP "50020201", 0,
+	  -EPROTO },
+	{ "SEC-03: PD_Length 65535, header only", REP "5002ffff", 0, -EPROTO },
+	{ "C11 IOP-13: Rev 0", REP "40000004", 4, -EPROTO },
+	{ "IOP-13 V26: Rev 3", REP "5003000400080004", 0, -EPROTO },
+	{ "IOP-14 V48: not enhanced accept", REP "4001000400080004", 0,
+	  -EPROTO },
+	{ "C11 IOP-14: Rev 2 without the word", REP "4002000400080004", 0,
+	  -EPROTO },
+	{ "INI-08: a Request", REQ "5002000480084008", 0, -EPROTO },
+	{ "SEC-06: one byte more", REP "500200048008400800", 0, -EPROTO },
+	{ "SEC-06: 500 bytes more", REP "5002000480084008", 500, -EPROTO },
+};
+
+static void bad_reply_desc(const struct bad_reply_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(bad_reply, bad_reply_cases, bad_reply_desc);
+
+/* Nothing of what the ULP sent or of other memory is shown to it */
+static void bad_reply_is_told_once(struct kunit *test)
+{
+	const struct bad_reply_case *c = test->param_value;
+	const char *want = c->ulp_data ?: "";
+
+	initiator(test, 8, 8, 64);
+	peer_sends_in(test, INITIATOR_TID, c->reply, c->pdata, 1024);
+	expect_reply_event(test, c->status);
+	if (c->ulp_data) {
+		KUNIT_EXPECT_EQ(test, strlen(want),
+				(size_t)fix->ulp.event.private_data_len);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, want,
+						strlen(want)));
+	}
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+	KUNIT_EXPECT_EQ(test, 0, edge->terms);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	KUNIT_EXPECT_EQ(test, 1, edge->frames);
+	/* Later, in ABORTING */
+	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
+	expect_no_other_event(test);
+}
+
+struct size_case {
+	const char *desc;
+	const char *frame;
+	size_t pdata;
+	u8 told;
+};
+
+static const struct size_case reply_sizes[] = {
+	{ "231 bytes", REP "500200eb80084008", 231, 231 },
+	{ "C4: PD_Length 256", REP "5002010080084008", 252, 252 },
+	{ "C10: PD_Length 257", REP "5002010180084008", 253, 253 },
+	{ "I5: what iw_cm has no room for saturates",
+	  REP "5002010480084008", 256, 255 },
+	{ "FRM-13: PD_Length 512", REP "5002020080084008", 508, 255 },
+};
+
+static void size_desc(const struct size_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(reply_size, reply_sizes, size_desc);
+
+/* Fixed: of more than 240 bytes only the first 112 are in the skb's head */
+static void long_reply_is_read_from_its_pages(struct kunit *test)
+{
+	const struct size_case *c = test->param_value;
+	static const size_t chunks[] = { 1024, 300, 100, 7 };
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(chunks); i++) {
+		memset(&fix->ulp.count, 0, sizeof(fix->ulp.count));
+		edge->cpl[CPL_ACT_OPEN_REQ] = 0;
+		fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+		initiator(test, 8, 8, 0);
+		peer_sends_in(test, INITIATOR_TID, c->frame, c->pdata,
+			      chunks[i]);
+		expect_reply_event(test, 0);
+		KUNIT_EXPECT_EQ(test, c->told,
+				fix->ulp.event.private_data_len);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, fix->pdata,
+						c->told));
+		end_connections();
+	}
+}
+
+/* SEC-05: V38 with all its cuts */
+static void reply_may_come_in_any_portions(struct kunit *test)
+{
+	size_t chunk;
+
+	for (chunk = 1; chunk <= 28; chunk++) {
+		memset(&fix->ulp.count, 0, sizeof(fix->ulp.count));
+		edge->cpl[CPL_ACT_OPEN_REQ] = 0;
+		fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+		initiator(test, 8, 8, 0);
+		peer_sends_in(test, INITIATOR_TID,
+			      REP "50020008c008c008706f6e67", 0, chunk);
+		expect_reply_event(test, 0);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, "pong", 4));
+		end_connections();
+	}
+}
+
+/* INI-15: an event that iw_cm has no memory for is told again, without data */
+static void lost_reply_event_is_told_again(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	fix->ulp.rv = -ENOMEM;
+	peer_sends(test, INITIATOR_TID, REP "5002000880084008706f6e67");
+	fix->ulp.rv = 0;
+	KUNIT_EXPECT_EQ(test, 2, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_EQ(test, 0, (int)fix->ulp.event.private_data_len);
+	KUNIT_EXPECT_NULL(test, fix->ulp.event.private_data);
+}
+
+/* SEC-08: as if its time had come */
+static void expire(struct c4iw_ep *ep)
+{
+	mod_timer(&ep->timer, jiffies);
+	while (timer_pending(&ep->timer))
+		msleep(20);
+	/* and it has run */
+	msleep(20);
+	flush_workqueue(workq);
+}
+
+static void silent_responder_times_out(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	KUNIT_EXPECT_GT(test, ep_of(INITIATOR_TID)->timer.expires,
+			jiffies + 50 * HZ);
+	expire(ep_of(INITIATOR_TID));
+	expect_reply_event(test, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	expect_no_other_event(test);
+}
+
+static void fin_instead_of_a_reply_is_told_once(struct kunit *test)
+{
+	mpa_rev = 1;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, 8, 8, 0);
+	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&ep_of(INITIATOR_TID)->timer));
+	cpl_simple(CPL_CLOSE_CON_RPL, INITIATOR_TID);
+	KUNIT_EXPECT_NULL(test, ep_of(INITIATOR_TID));
+	expect_no_other_event(test);
+}
+
+/* INI-14: the firmware refuses; a QP that is not in RTS sends no TERM */
+static void failed_init_is_told_once(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	edge->fw_rv = -ENOMEM;
+	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
+	expect_reply_event(test, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, 1, edge->inits);
+	KUNIT_EXPECT_EQ(test, 0, edge->terms);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	/* Fixed: the QP's IRD goes back once */
+	KUNIT_EXPECT_EQ(test, 1024u, edge->dev->avail_ird);
+	KUNIT_EXPECT_EQ(test, 0u, fix->qp->attr.max_ird);
+	expect_no_other_event(test);
+}
+
+struct depth_case {
+	const char *desc;
+	int chip;
+	u32 adapter;
+	uint parameter;
+	u32 limit;
+};
+
+static const struct depth_case depth_cases[] = {
+	{ "T4, 16, parameter 32", CHELSIO_T4, 16, 32, 16 },
+	{ "T4, 32, parameter 128", CHELSIO_T4, 32, 128, 32 },
+	{ "T5, 128, parameter 32", CHELSIO_T5, 128, 32, 32 },
+	{ "T5, 128, parameter 128", CHELSIO_T5, 128, 128, 128 },
+	{ "T6, 128, parameter 64", CHELSIO_T6, 128, 64, 64 },
+};
+
+static void depth_desc(const struct depth_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(depth, depth_cases, depth_desc);
+
+static void set_depths(const struct depth_case *c)
+{
+	edge->dev->rdev.lldi.adapter_type = CHELSIO_CHIP_CODE(c->chip, 0);
+	edge->dev->rdev.lldi.max_ordird_qp = c->adapter;
+	c4iw_max_read_depth = c->parameter;
+}
+
+/* IRD-15 IRD-16 C2: no more is accepted than can be installed */
+static void reply_is_held_against_the_adapter(struct kunit *test)
+{
+	const struct depth_case *c = test->param_value;
+	char reply[64];
+
+	set_depths(c);
+	initiator(test, 1, 1, 0);
+	snprintf(reply, sizeof(reply), REP "5002000480014%03x", c->limit);
+	peer_sends(test, INITIATOR_TID, reply);
+	expect_reply_event(test, 0);
+	KUNIT_EXPECT_EQ(test, c->limit, init_ird());
+	end_connections();
+
+	memset(&fix->ulp.count, 0, sizeof(fix->ulp.count));
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	edge->cpl[CPL_ACT_OPEN_REQ] = 0;
+	initiator(test, 1, 1, 0);
+	snprintf(reply, sizeof(reply), REP "5002000480014%03x", c->limit + 1);
+	peer_sends(test, INITIATOR_TID, reply);
+	expect_reply_event(test, -ENOMEM);
+	KUNIT_EXPECT_EQ(test, 1, edge->terms);
+	KUNIT_EXPECT_EQ(test, IW_MPA_ECODE_IRD, (int)edge->term[1]);
+	ulp_destroys_qp();
+}
+
+/* -------------------------------------------------- initiator: once again */
+
+/* IOP-06 IOP-07 C8: same data, Rev 1, and nobody is told */
+static void reset_of_the_request_is_tried_again(struct kunit *test)
+{
+	initiator(test, 8, 8, 20);
+	expect_frame(test, 1, REQ "5002001880084008", 20);
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_RPL]);
+	KUNIT_EXPECT_EQ(test, 1, edge->tid_releases);
+	KUNIT_EXPECT_EQ(test, 2, edge->cpl[CPL_ACT_OPEN_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+
+	cpl_act_establish(0, INITIATOR_TID + 1);
+	expect_frame(test, 2, REQ "40010014", 20);
+	KUNIT_EXPECT_EQ(test, (u32)INITIATOR_TID + 1, edge->frame_tid);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_TRUE(test,
+			  timer_pending(&ep_of(INITIATOR_TID + 1)->timer));
+
+	peer_sends(test, INITIATOR_TID + 1, REP "40010004706f6e67");
+	expect_reply_event(test, 0);
+	KUNIT_EXPECT_EQ(test, 4, (int)fix->ulp.event.private_data_len);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, "pong", 4));
+	/* IOP-09 C13 */
+	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
+}
+
+/* IOP-03 IOP-06: a responder may as well close; what is left is aborted */
+static void fin_on_the_request_is_tried_again(struct kunit *test)
+{
+	initiator(test, 8, 8, 20);
+	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ACT_OPEN_REQ]);
+	cpl_simple(CPL_ABORT_RPL_RSS, INITIATOR_TID);
+	KUNIT_EXPECT_EQ(test, 1, edge->tid_releases);
+	KUNIT_EXPECT_EQ(test, 2, edge->cpl[CPL_ACT_OPEN_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+
+	cpl_act_establish(0, INITIATOR_TID + 1);
+	expect_frame(test, 2, REQ "40010014", 20);
+	/* The second time it is over */
+	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID + 1);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	cpl_simple(CPL_CLOSE_CON_RPL, INITIATOR_TID + 1);
+	expect_no_other_event(test);
+}
+
+/* AMB-23: the next connection need not be refused first */
+static void old_peer_is_remembered(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	cpl_act_establish(0, INITIATOR_TID + 1);
+	peer_sends(test, INITIATOR_TID + 1, REP "60010000");
+	expect_reply_event(test, -ECONNREFUSED);
+	end_connections();
+
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	cpl_act_establish(0, INITIATOR_TID + 2);
+	expect_frame(test, 3, REQ "40010000", 0);
+}
+
+/* TCP does not connect */
+static void refused_connection_is_told_once(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	cpl_act_open_rpl(0, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	expect_no_other_event(test);
+}
+
+/* IOP-07: once only */
+static void second_reset_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	cpl_act_establish(0, INITIATOR_TID + 1);
+	cpl_abort(INITIATOR_TID + 1, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 2, edge->cpl[CPL_ACT_OPEN_REQ]);
+	expect_no_other_event(test);
+}
+
+/* IOP-08 AMB-23 C8 C12: who has said something knows MPA */
+static void reset_behind_a_part_of_a_reply_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 20);
+	peer_sends(test, INITIATOR_TID, REP "50");
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ACT_OPEN_REQ]);
+	expect_no_other_event(test);
+}
+
+static void reset_of_a_plain_request_is_told(struct kunit *test)
+{
+	mpa_rev = 1;
+	c4iw_mpa_init_dev(edge->dev);
+	initiator(test, 8, 8, 0);
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ACT_OPEN_REQ]);
+	expect_no_other_event(test);
+}
+
+/* IOP-08: a timeout is no sign of an old peer */
+static void lost_connection_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_TIMEDOUT);
+	expect_reply_event(test, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ACT_OPEN_REQ]);
+	expect_no_other_event(test);
+}
+
+/* C6: each way in which it cannot be tried again */
+static void retry_without_memory_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	edge->skbs_left = 0;
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	expect_no_other_event(test);
+}
+
+static void retry_without_an_atid_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	edge->no_atid = true;
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	expect_no_other_event(test);
+}
+
+static void retry_without_an_l2t_entry_is_told(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	edge->no_l2t = true;
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	expect_reply_event(test, -ECONNRESET);
+	expect_no_other_event(test);
+}
+
+/* ------------------------------------------------- responder: the Request */
+
+struct accept_case {
+	const char *desc;
+	int p2p_type, peer2peer;
+	const char *request;
+	size_t pdata;		/* of the Request, behind what is in hex */
+	size_t told;		/* bytes that the ULP sees of it */
+	u8 event_ird, event_ord;
+	u32 ird, ord;		/* what the ULP accepts with */
+	const char *reply;
+	int p2ptype;
+	u32 init_ird, init_ord;
+};
+
+static const struct accept_case accept_cases[] = {
+	{ "reported: C, pdlen 36, ird 32 ord 1, peer2peer, read RTR", 1, 1,
+	  REQ "5002002480204001", 32, 32, 32, 1, 1, 32,
+	  REP "5002000480014020", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 32 },
+	{ "C9 V08: Write asked, Write answered, Write expected", 1, 1,
+	  REQ "5002000480088008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
+	{ "C9 V09: Read asked of p2p_type=0", 0, 1,
+	  REQ "5002000480084008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "RSP-09 V12: one of both, the parameter's: Read", 1, 1,
+	  REQ "500200048008c008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "RSP-09 V13: one of all, the parameter's: Write", 0, 1,
+	  REQ "50020008c008c00870696e67", 0, 4, 8, 8, 8, 8,
+	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
+	{ "RSP-12 V07: Send, which it cannot wait for: its own", 1, 1,
+	  REQ "50020004c0080008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "RTR-08 V14: no option: its own", 0, 1,
+	  REQ "5002000480080008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
+	{ "RSP-06: A is copied though peer2peer=0", 1, 0,
+	  REQ "5002000480084008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "RSP-07 V05: client-server", 1, 1,
+	  REQ "5002000400080004", 0, 0, 8, 4, 4, 8,
+	  REP "5002000400040008", FW_RI_INIT_P2PTYPE_DISABLED, 4, 8 },
+	{ "RTR-05 V22: B, C, D under A=0", 1, 1,
+	  REQ "500200044008c008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000400080008", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
+	{ "IRD-08 V19: a Read RTR takes an entry", 1, 1,
+	  REQ "5002000480004000", 0, 0, 0, 0, 0, 0,
+	  REP "5002000480014000", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 0 },
+	{ "IRD-02 IRD-03: the peer's depths bound ours", 1, 1,
+	  REQ "5002000480044008", 0, 0, 4, 8, 2, 8,
+	  REP "5002000480084004", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 4 },
+	{ "IRD-04 IRD-27 V18: more than there is", 0, 1,
+	  REQ "50020004fffefffe", 0, 0, 32, 32, 32, 32,
+	  REP "5002000480208020", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 32, 32 },
+	{ "IRD-20 IRD-21 V15: sentinels", 1, 1,
+	  REQ "500200043fff3fff", 0, 0, 32, 32, 8, 4,
+	  REP "500200043fff3fff", FW_RI_INIT_P2PTYPE_DISABLED, 8, 4 },
+	{ "IOP-10 V01: Rev 1, peer2peer=0", 1, 0,
+	  REQ "40010000", 0, 0, 32, 32, 8, 8,
+	  REP "40010000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
+	{ "C13: Rev 1, peer2peer=1: an RTR may come unasked", 1, 1,
+	  REQ "4001000470696e67", 0, 4, 32, 32, 0, 0,
+	  REP "40010000", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 0 },
+	{ "IOP-12 V23: Rev 1 with the S bit set", 1, 0,
+	  REQ "5001000464617461", 0, 4, 32, 32, 8, 8,
+	  REP "40010000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
+	{ "C11 IOP-11 V04: Rev 2 without the word, nothing is lost", 1, 1,
+	  REQ "40020003686921", 0, 3, 32, 32, 8, 8,
+	  REP "40020000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
+	{ "FRM-06: C=0 is answered with crc_enabled", 1, 1,
+	  REQ "1002000480084008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "FRM-11 V27: reserved bits", 1, 1,
+	  REQ "5f02000480084008", 0, 0, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "C4: PD_Length 256", 1, 1,
+	  REQ "5002010080084008", 252, 252, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "C10: PD_Length 259", 1, 1,
+	  REQ "5002010380084008", 255, 255, 8, 8, 8, 8,
+	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
+	{ "V20: PD_Length 512, enhanced", 0, 1,
+	  REQ "500202008020c020", 508, 255, 32, 32, 32, 32,
+	  REP "5002000480208020", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 32, 32 },
+	{ "V21: PD_Length 512, Rev 1", 1, 0,
+	  REQ "40010200", 512, 255, 32, 32, 8, 8,
+	  REP "40010000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
+};
+
+static void accept_desc(const struct accept_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(accept, accept_cases, accept_desc);
+
+static void expect_request_event(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 1,
+			fix->listener.count[IW_CM_EVENT_CONNECT_REQUEST]);
+	KUNIT_ASSERT_NOT_NULL(test, fix->listener.request);
+	KUNIT_EXPECT_EQ(test, 0, fix->listener.event.status);
+}
+
+/* RSP-16 RSP-18: the QP is ready, as promised, when the Reply leaves */
+static void request_is_accepted(struct kunit *test)
+{
+	const struct accept_case *c = test->param_value;
+	struct iw_cm_event *event = &fix->listener.event;
+	const char *data;
+
+	p2p_type = c->p2p_type;
+	peer2peer = c->peer2peer;
+	c4iw_mpa_init_dev(edge->dev);
+	responder(test);
+	peer_sends_in(test, CHILD_TID, c->request, c->pdata, 1024);
+
+	expect_request_event(test);
+	KUNIT_EXPECT_EQ(test, c->event_ird, event->ird);
+	KUNIT_EXPECT_EQ(test, c->event_ord, event->ord);
+	KUNIT_EXPECT_EQ(test, c->told, (size_t)event->private_data_len);
+	data = c->pdata ? (const char *)fix->pdata :
+	       strstr(c->request, "686921") ? "hi!" :
+	       strstr(c->request, "64617461") ? "data" : "ping";
+	KUNIT_EXPECT_EQ(test, 0, memcmp(fix->listener.pdata, data, c->told));
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(c->ird, c->ord, 0));
+	expect_frame(test, 1, c->reply, 0);
+	KUNIT_EXPECT_EQ(test, (u32)CHILD_TID, edge->frame_tid);
+	KUNIT_EXPECT_EQ(test, 1, edge->inits);
+	KUNIT_EXPECT_EQ(test, 0, is_initiator());
+	KUNIT_EXPECT_EQ(test, c->p2ptype, p2ptype());
+	KUNIT_EXPECT_EQ(test, c->init_ird, init_ird());
+	KUNIT_EXPECT_EQ(test, c->init_ord, init_ord());
+	/* The Reply is counted by the firmware, as streaming data */
+	KUNIT_EXPECT_EQ(test, 1000u, be32_to_cpu(edge->init.u.init.iss));
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_ESTABLISHED]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.event.status);
+	KUNIT_EXPECT_EQ(test, FPDU_MODE, ep_of(CHILD_TID)->com.state);
+
+	/* Until it is acknowledged there is a deadline */
+	KUNIT_EXPECT_TRUE(test, timer_pending(&ep_of(CHILD_TID)->timer));
+	cpl_fw4_ack(CHILD_TID);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&ep_of(CHILD_TID)->timer));
+	KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID)->mpa_skb);
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
+}
+
+/* C10: what the ULP may pass, in a Reply */
+static void reply_carries_what_the_ulp_passes(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 255));
+	expect_frame(test, 1, REP "5002010380084008", 255);
+	KUNIT_EXPECT_FALSE(test, edge->frame_imm);
+}
+
+static void unacknowledged_reply_times_out(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expire(ep_of(CHILD_TID));
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	ulp_destroys_qp();
+}
+
+/* Fixed: it used to run on, with the endpoint and without the connection */
+static void reset_stops_the_timer_of_the_reply(struct kunit *test)
+{
+	struct c4iw_ep *ep;
+
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	ep = ep_of(CHILD_TID);
+	c4iw_get_ep(&ep->com);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&ep->timer));
+	cpl_abort(CHILD_TID, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_FALSE(test, timer_pending(&ep->timer));
+	KUNIT_EXPECT_EQ(test, 1u, kref_read(&ep->com.kref));
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CLOSE]);
+	c4iw_put_ep(&ep->com);
+}
+
+static void request_may_come_in_any_portions(struct kunit *test)
+{
+	size_t chunk;
+
+	listener(test);
+	for (chunk = 1; chunk <= 28; chunk++) {
+		memset(&fix->listener.count, 0, sizeof(fix->listener.count));
+		child(test, CHILD_TID);
+		peer_sends_in(test, CHILD_TID,
+			      REQ "50020008c008c00870696e67", 0, chunk);
+		expect_request_event(test);
+		KUNIT_EXPECT_EQ(test, 0, memcmp(fix->listener.pdata, "ping",
+						4));
+		ulp_rejects(NULL, 0);
+		end_connections();
+	}
+}
+
+/* IRD-04 IRD-27 C2 */
+static void request_is_held_against_the_adapter(struct kunit *test)
+{
+	const struct depth_case *c = test->param_value;
+	char reply[64];
+
+	set_depths(c);
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "50020004fffe7ffe");
+	expect_request_event(test);
+	KUNIT_EXPECT_EQ(test, c->limit, (u32)fix->listener.event.ird);
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(c->limit, c->limit, 0));
+	snprintf(reply, sizeof(reply), REP "500200048%03x4%03x", c->limit,
+		 c->limit);
+	expect_frame(test, 1, reply, 0);
+	KUNIT_EXPECT_EQ(test, c->limit, init_ird());
+	KUNIT_EXPECT_EQ(test, c->limit, init_ord());
+}
+
+/* ------------------------------------------------------- responder: no */
+
+static void reject_answers_in_kind(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "50020008c008c00870696e67");
+	expect_request_event(test);
+	KUNIT_EXPECT_EQ(test, 0, ulp_rejects("busy", 4));
+	/* V43: lists what could have been had */
+	expect_frame(test, 1, REP "700200088008c00862757379", 0);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+}
+
+static void plain_reject_answers_in_kind(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "40010000");
+	KUNIT_EXPECT_EQ(test, 0, ulp_rejects("no", 2));
+	expect_frame(test, 1, REP "600100026e6f", 0);
+}
+
+/* I2 */
+static void request_is_answered_once(struct kunit *test)
+{
+	struct iw_cm_conn_param param = { .qpn = QPN };
+	struct c4iw_ep *ep;
+
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	ep = fix->listener.request;
+	/* the references that answers of a confused ULP would take */
+	c4iw_get_ep(&ep->com);
+	c4iw_get_ep(&ep->com);
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, -ECONNRESET,
+			c4iw_accept_cr(&fix->ulp.id, &param));
+	KUNIT_EXPECT_EQ(test, -ECONNRESET,
+			c4iw_reject_cr(&fix->ulp.id, NULL, 0));
+	KUNIT_EXPECT_EQ(test, 1, edge->frames);
+	KUNIT_EXPECT_EQ(test, 1, fix->ulp.refs);
+}
+
+/* I7: the peer is told, and hears it before the connection ends */
+static void failed_accept_sends_a_reject(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	edge->fw_rv = -ENOMEM;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, ulp_accepts(8, 8, 0));
+	expect_frame(test, 1, REP "700200048008c008", 0);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_ESTABLISHED]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	KUNIT_EXPECT_EQ(test, 1024u, edge->dev->avail_ird);
+}
+
+static void oversized_accept_sends_a_reject(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_accepts(33, 8, 0));
+	expect_frame(test, 1, REP "700200048008c008", 0);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+}
+
+static void accept_without_a_qp_sends_a_reject(struct kunit *test)
+{
+	struct iw_cm_conn_param param = { .qpn = QPN + 1 };
+
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	take_request();
+	KUNIT_EXPECT_EQ(test, -EINVAL, c4iw_accept_cr(&fix->ulp.id, &param));
+	expect_frame(test, 1, REP "700200048008c008", 0);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+}
+
+/* The adapter has no IRD left */
+static void exhausted_ird_sends_a_reject(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	edge->dev->avail_ird = 7;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, ulp_accepts(8, 8, 0));
+	expect_frame(test, 1, REP "700200048008c008", 0);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+	KUNIT_EXPECT_EQ(test, 7u, edge->dev->avail_ird);
+}
+
+static void reply_that_cannot_leave_ends_the_connection(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	edge->l2t_rv = -EIO;
+	KUNIT_EXPECT_EQ(test, -EIO, ulp_accepts(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_ESTABLISHED]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	ulp_destroys_qp();
+}
+
+/* The listener's ULP has no memory, or is gone */
+static void undelivered_request_is_rejected(struct kunit *test)
+{
+	responder(test);
+	fix->listener.rv = -ENOMEM;
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	expect_frame(test, 1, REP "700200048008c008", 0);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+}
+
+static void request_for_a_dead_listener_is_rejected(struct kunit *test)
+{
+	responder(test);
+	stop_listening(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0,
+			fix->listener.count[IW_CM_EVENT_CONNECT_REQUEST]);
+	expect_frame(test, 1, REP "700200048008c008", 0);
+}
+
+struct bad_request_case {
+	const char *desc;
+	const char *request;
+	size_t pdata;
+};
+
+static const struct bad_request_case bad_request_cases[] = {
+	{ "RSP-02 V24: block cut short", REQ "500200028008" },
+	{ "C3: PD_Length 0", REQ "50020000" },
+	{ "V25: PD_Length 513, header only", REQ "50020201" },
+	{ "SEC-03: PD_Length 65535 and 900 bytes", REQ "5002ffff", 900 },
+	{ "C11 IOP-13: Rev 0", REQ "4000000470696e67" },
+	{ "IOP-13 V26: Rev 3", REQ "5003000400080004" },
+	{ "SEC-07 V30: a Reply", REP "40010000" },
+	{ "SEC-07: no key at all", "474554202f20485454502f312e31" },
+	{ "SEC-06: V05 + 1 byte", REQ "500200040008000400" },
+	{ "SEC-06: V05 + 500 bytes", REQ "5002000400080004", 500 },
+};
+
+static void bad_request_desc(const struct bad_request_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(bad_request, bad_request_cases, bad_request_desc);
+
+/* C5: and the listener forgets it */
+static void bad_request_is_not_shown(struct kunit *test)
+{
+	const struct bad_request_case *c = test->param_value;
+
+	responder(test);
+	listener_refs(test, 2);
+	peer_sends_in(test, CHILD_TID, c->request, c->pdata, 1024);
+	KUNIT_EXPECT_EQ(test, 0,
+			fix->listener.count[IW_CM_EVENT_CONNECT_REQUEST]);
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	cpl_simple(CPL_ABORT_RPL_RSS, CHILD_TID);
+	KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID));
+	listener_refs(test, 1);
+}
+
+/* C5: the many ways in which a child dies */
+static void listener_forgets_children(struct kunit *test)
+{
+	int tid = CHILD_TID;
+
+	listener(test);
+	listener_refs(test, 1);
+
+	/* a port scan */
+	cpl_pass_accept(++tid);
+	cpl_abort(tid, CPL_ERR_CONN_RESET);
+	listener_refs(test, 1);
+
+	child(test, ++tid);
+	cpl_abort(tid, CPL_ERR_CONN_RESET);
+	listener_refs(test, 1);
+
+	child(test, ++tid);
+	peer_sends(test, tid, "4d504120494420");
+	cpl_simple(CPL_PEER_CLOSE, tid);
+	cpl_simple(CPL_CLOSE_CON_RPL, tid);
+	listener_refs(test, 1);
+
+	child(test, ++tid);
+	expire(ep_of(tid));
+	cpl_simple(CPL_ABORT_RPL_RSS, tid);
+	listener_refs(test, 1);
+
+	/* the request was shown, then reset */
+	child(test, ++tid);
+	peer_sends(test, tid, REQ "5002000480084008");
+	cpl_abort(tid, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, ulp_accepts(8, 8, 0));
+	listener_refs(test, 1);
+
+	/* the ULP never answers */
+	child(test, ++tid);
+	peer_sends(test, tid, REQ "5002000480084008");
+	expire(ep_of(tid));
+	cpl_simple(CPL_ABORT_RPL_RSS, tid);
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, ulp_rejects(NULL, 0));
+	listener_refs(test, 1);
+
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	KUNIT_EXPECT_EQ(test, 0, edge->l2t_refs);
+}
+
+/* SEC-06: data while the ULP decides */
+static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
+{
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	peer_sends(test, CHILD_TID, "78");
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, ulp_accepts(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	KUNIT_EXPECT_EQ(test, 0, edge->inits);
+}
+
+/* C14: one allocation less each time; nothing is left of the connection */
+static void passive_open_survives_without_memory(struct kunit *test)
+{
+	int skbs;
+
+	listener(test);
+	for (skbs = 0; skbs < CN_MAX_CON_BUF; skbs++) {
+		edge->skbs_left = skbs;
+		cpl_pass_accept(CHILD_TID);
+		KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID));
+		KUNIT_EXPECT_EQ(test, 0, edge->l2t_refs);
+		listener_refs(test, 1);
+	}
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_PASS_ACCEPT_RPL]);
+	KUNIT_EXPECT_EQ(test, (int)CN_MAX_CON_BUF, edge->cpl[CPL_TID_RELEASE]);
+
+	edge->skbs_left = EDGE_NO_LIMIT;
+	edge->no_l2t = true;
+	cpl_pass_accept(CHILD_TID);
+	KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID));
+	KUNIT_EXPECT_EQ(test, 1, atomic_read(&edge->dst.__refcnt));
+	listener_refs(test, 1);
+}
+
+/* C14: accept_cr() cannot use the message's skb, and there is no other */
+static void passive_open_survives_a_shared_skb(struct kunit *test)
+{
+	struct cpl_pass_accept_req *cpl;
+	struct sk_buff *skb, *clone;
+
+	listener(test);
+	cpl = new_cpl(&skb, sizeof(*cpl), CPL_PASS_ACCEPT_REQ, CHILD_TID);
+	cpl->tos_stid = cpu_to_be32(PASS_OPEN_TID_V(EDGE_STID));
+	clone = skb_clone(skb, GFP_KERNEL);
+	edge->skbs_left = CN_MAX_CON_BUF;
+	deliver(CPL_PASS_ACCEPT_REQ, skb);
+	kfree_skb(clone);
+	KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID));
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_PASS_ACCEPT_RPL]);
+	KUNIT_EXPECT_EQ(test, 1, edge->tid_releases);
+	listener_refs(test, 1);
+}
+
+static struct kunit_case c4iw_mpa_cases[] = {
+	KUNIT_CASE_PARAM(request_is_what_the_parameters_say,
+			 request_gen_params),
+	KUNIT_CASE(oversized_connect_is_refused),
+	KUNIT_CASE(request_without_memory_is_told_once),
+	KUNIT_CASE(request_that_cannot_leave_is_told_once),
+	KUNIT_CASE_PARAM(reply_takes_the_qp_to_rts, reply_gen_params),
+	KUNIT_CASE(plain_reply_is_not_followed_by_an_rtr),
+	KUNIT_CASE(client_server_reply_is_not_followed_by_an_rtr),
+	KUNIT_CASE(markers_go_each_way),
+	KUNIT_CASE(wanted_markers_are_received),
+	KUNIT_CASE_PARAM(unacceptable_reply_draws_a_term, term_gen_params),
+	KUNIT_CASE(failure_tells_the_peers_data),
+	KUNIT_CASE_PARAM(bad_reply_is_told_once, bad_reply_gen_params),
+	KUNIT_CASE_PARAM(long_reply_is_read_from_its_pages,
+			 reply_size_gen_params),
+	KUNIT_CASE(reply_may_come_in_any_portions),
+	KUNIT_CASE(lost_reply_event_is_told_again),
+	KUNIT_CASE(silent_responder_times_out),
+	KUNIT_CASE(fin_instead_of_a_reply_is_told_once),
+	KUNIT_CASE(failed_init_is_told_once),
+	KUNIT_CASE_PARAM(reply_is_held_against_the_adapter, depth_gen_params),
+	KUNIT_CASE(reset_of_the_request_is_tried_again),
+	KUNIT_CASE(fin_on_the_request_is_tried_again),
+	KUNIT_CASE(old_peer_is_remembered),
+	KUNIT_CASE(refused_connection_is_told_once),
+	KUNIT_CASE(second_reset_is_told),
+	KUNIT_CASE(reset_behind_a_part_of_a_reply_is_told),
+	KUNIT_CASE(reset_of_a_plain_request_is_told),
+	KUNIT_CASE(lost_connection_is_told),
+	KUNIT_CASE(retry_without_memory_is_told),
+	KUNIT_CASE(retry_without_an_atid_is_told),
+	KUNIT_CASE(retry_without_an_l2t_entry_is_told),
+	KUNIT_CASE_PARAM(request_is_accepted, accept_gen_params),
+	KUNIT_CASE(reply_carries_what_the_ulp_passes),
+	KUNIT_CASE(unacknowledged_reply_times_out),
+	KUNIT_CASE(reset_stops_the_timer_of_the_reply),
+	KUNIT_CASE(request_may_come_in_any_portions),
+	KUNIT_CASE_PARAM(request_is_held_against_the_adapter,
+			 depth_gen_params),
+	KUNIT_CASE(reject_answers_in_kind),
+	KUNIT_CASE(plain_reject_answers_in_kind),
+	KUNIT_CASE(request_is_answered_once),
+	KUNIT_CASE(failed_accept_sends_a_reject),
+	KUNIT_CASE(oversized_accept_sends_a_reject),
+	KUNIT_CASE(accept_without_a_qp_sends_a_reject),
+	KUNIT_CASE(exhausted_ird_sends_a_reject),
+	KUNIT_CASE(reply_that_cannot_leave_ends_the_connection),
+	KUNIT_CASE(undelivered_request_is_rejected),
+	KUNIT_CASE(request_for_a_dead_listener_is_rejected),
+	KUNIT_CASE_PARAM(bad_request_is_not_shown, bad_request_gen_params),
+	KUNIT_CASE(listener_forgets_children),
+	KUNIT_CASE(peer_that_speaks_out_of_turn_is_dropped),
+	KUNIT_CASE(passive_open_survives_without_memory),
+	KUNIT_CASE(passive_open_survives_a_shared_skb),
+	{}
+};
+
+static struct kunit_suite c4iw_mpa_suite = {
+	.name = "c4iw_mpa",
+	.init = c4iw_test_init,
+	.exit = c4iw_test_exit,
+	.test_cases = c4iw_mpa_cases,
+};
+
+kunit_test_suite(c4iw_mpa_suite);
+
+MODULE_DESCRIPTION("KUnit tests of cxgb4's connection setup");
+MODULE_LICENSE("Dual BSD/GPL");
