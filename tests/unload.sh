@@ -193,6 +193,24 @@ namespace_dies() {
 	wait_for 10 "the end of b's device" has_no_device siw1
 }
 
+# There is no adapter here: the driver registers with its network driver and waits for one
+cxgb4_idles() {
+	local parameter
+	modprobe iw_cxgb4
+	[[ -e /sys/module/cxgb4/holders/iw_cxgb4 ]] || fail 'iw_cxgb4 has not registered with cxgb4'
+	[[ -e /sys/module/iw_mpa/holders/iw_cxgb4 ]] || fail 'iw_cxgb4 does not use iw_mpa'
+	for parameter in mpa_rev=2 peer2peer=1 p2p_type=1 markers_enabled=0 crc_enabled=1 ep_timeout_secs=60; do
+		[[ ${parameter#*=} == "$(</sys/module/iw_cxgb4/parameters/"${parameter%=*}")" ]] ||
+			fail "it is not $parameter"
+	done
+	rmmod iw_cxgb4
+	[[ ! -e /sys/module/iw_mpa/holders/iw_cxgb4 ]] || fail 'iw_cxgb4 is still there'
+	modprobe iw_cxgb4 mpa_rev=1 peer2peer=0 p2p_type=0
+	[[ $(</sys/module/iw_cxgb4/parameters/mpa_rev) == 1 ]] || fail 'mpa_rev cannot be set'
+	modprobe -r iw_cxgb4
+}
+
+check 'iw_cxgb4 can be loaded and removed' cxgb4_idles
 check 'a device with a listener can be removed' listener_dies
 check 'a device with connections can be removed' connections_die
 check 'a device with peers that are half way can be removed' half_way_dies
