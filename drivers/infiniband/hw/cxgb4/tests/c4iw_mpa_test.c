@@ -1397,6 +1397,33 @@ static void request_is_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
 }
 
+static bool contains(const struct sk_buff *msg, const char *text)
+{
+	size_t len = strlen(text), off;
+
+	for (off = 0; off + len <= msg->len; off++)
+		if (!memcmp(msg->data + off, text, len))
+			return true;
+	return false;
+}
+
+static void outcome_can_be_watched(struct kunit *test)
+{
+	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
+
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_res_qp(msg, fix->qp));
+	KUNIT_EXPECT_EQ(test, 0u, msg->len);
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_res_qp(msg, fix->qp));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "peer-to-peer"));
+	/* Which it cannot have seen, but told the firmware to expect */
+	KUNIT_EXPECT_TRUE(test, contains(msg, "read"));
+	KUNIT_EXPECT_FALSE(test, contains(msg, "none"));
+	kfree_skb(msg);
+}
+
 /* C10: what the ULP may pass, in a Reply */
 static void reply_carries_what_the_ulp_passes(struct kunit *test)
 {
@@ -1775,6 +1802,7 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(retry_without_an_atid_is_told),
 	KUNIT_CASE(retry_without_an_l2t_entry_is_told),
 	KUNIT_CASE_PARAM(request_is_accepted, accept_gen_params),
+	KUNIT_CASE(outcome_can_be_watched),
 	KUNIT_CASE(reply_carries_what_the_ulp_passes),
 	KUNIT_CASE(unacknowledged_reply_times_out),
 	KUNIT_CASE(reset_stops_the_timer_of_the_reply),
