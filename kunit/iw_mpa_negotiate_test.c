@@ -1545,10 +1545,14 @@ static void check_request(const struct initiating *i, const char **broken)
 	const struct iw_mpa_local *local = &i->side.local;
 	const struct iw_mpa_enh *enh = &i->request.enh;
 	bool p2p = local->policy->model != IW_MPA_CLIENT_SERVER;
+	u8 able = local->caps->rtr_send;
 
+	/* a device without ORD has no slot to give for it (IRD-09) */
+	if (!local->caps->max_ord)
+		able &= ~BY_READ;
 	RULE(i->request.enhanced && !i->request.reject);
 	RULE(enh->p2p == p2p);
-	RULE(enh->rtr == (p2p ? local->caps->rtr_send : 0));
+	RULE(enh->rtr == (p2p ? able : 0));
 	if (local->policy->ird_ulp)
 		RULE(enh->ird == ULP);
 	else

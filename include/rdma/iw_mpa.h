@@ -3,7 +3,7 @@
  * MPA (RFC 5044) connection setup with the enhancements of RFC 6581 ("MPA v2"):
  * the one header that an iWARP driver includes.
  *
- * Three layers, each usable alone, dependencies pointing down:
+ * Layers, each usable without those above it, dependencies pointing down:
  *
  *   session     one connection's state machine, driven by the driver
  *   negotiate   pure decisions on control messages
@@ -18,6 +18,7 @@
 #include <linux/bits.h>
 #include <linux/in6.h>
 #include <linux/types.h>
+#include <uapi/rdma/rdma_mpa.h>
 
 /* RFC 5044 section 7.1.1, RFC 6581 sections 6 and 9: sizes in bytes */
 enum iw_mpa_sizes {
@@ -200,6 +201,7 @@ struct iw_mpa_msg {
  * @rtr_offload: it sees the peer's RTR itself, keeps transmit fenced until
  *	then, and tells nobody; for the ULP a responder is then connected when
  *	its Reply is sent
+ * @no_crc: it cannot make and check CRCs
  */
 struct iw_mpa_caps {
 	u16 max_ird;
@@ -211,6 +213,7 @@ struct iw_mpa_caps {
 	bool rx_markers;
 	bool rtr_recv_one;
 	bool rtr_offload;
+	bool no_crc;
 };
 
 /**
@@ -241,11 +244,15 @@ enum iw_mpa_crc {
 /**
  * struct iw_mpa_policy - what the administrator and the ULP want
  * @rev: revision of the Request, 1 or 2
- * @enhanced: use enhanced connection data; needs @rev 2
+ * @enhanced: use enhanced connection data; needs @rev 2. Without it a responder
+ *	answers an enhanced Request with a close, as a peer does that knows
+ *	RFC 5044 alone (IOP-03).
  * @model: connection model
  * @rtr_offer: kinds of RTR to offer as initiator, mask of enum iw_mpa_rtr
  * @rtr_accept: kinds of RTR to accept as responder, mask of enum iw_mpa_rtr
  * @rtr_order: every kind once, the preferred one first
+ * @max_ird: ceiling of IRD, %IW_MPA_DEPTH_MAX for that of the device
+ * @max_ord: ceiling of ORD, %IW_MPA_DEPTH_MAX for that of the device
  * @ird_ulp: the ULP manages IRD, leave it alone (0x3fff on the wire)
  * @ord_ulp: the ULP manages ORD, leave it alone (0x3fff on the wire)
  * @ord_strict: as responder reject a peer whose IRD is below our ORD
@@ -270,6 +277,8 @@ struct iw_mpa_policy {
 	u8 rtr_offer;
 	u8 rtr_accept;
 	u8 rtr_order[3];
+	u16 max_ird;
+	u16 max_ord;
 	bool ird_ulp;
 	bool ord_ulp;
 	bool ord_strict;
@@ -287,6 +296,33 @@ struct iw_mpa_policy {
 #define IW_MPA_DEADLINE_MAX	(3600 * 1000)
 
 extern const struct iw_mpa_policy iw_mpa_default_policy;
+
+/**
+ * struct iw_mpa_layer - settings of one layer: all devices, a device, a port or
+ *	a connection
+ * @set: which settings the layer has, mask of BIT(enum rdma_mpa_policy)
+ * @value: their values; the others have no meaning
+ */
+struct iw_mpa_layer {
+	u32 set;
+	struct iw_mpa_policy value;
+};
+
+int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_policy setting,
+		     u32 value);
+int iw_mpa_layer_set_order(struct iw_mpa_layer *layer, const u8 *kinds,
+			   size_t count);
+int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
+			    const void *optval, size_t optlen);
+void iw_mpa_layer_apply(const struct iw_mpa_layer *layer,
+			struct iw_mpa_policy *policy);
+int iw_mpa_layer_check(const struct iw_mpa_layer *layer,
+		       const struct iw_mpa_caps *caps, char *why, size_t size);
+int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
+			  const struct iw_mpa_caps *caps, char *why,
+			  size_t size);
+void iw_mpa_policy_limit(const struct iw_mpa_policy *policy,
+			 struct iw_mpa_caps *caps);
 
 /**
  * struct iw_mpa_local - the local side of a negotiation
@@ -538,7 +574,9 @@ struct iw_mpa_addr {
 /**
  * struct iw_mpa_session - one connection's setup; embedded in the endpoint
  * @ops: the driver
- * @caps: the device
+ * @caps: the device, within the ceilings of @policy
+ * @device_ird: the device's own largest IRD
+ * @device_ord: the device's own largest ORD
  * @policy: snapshot, taken by iw_mpa_session_init()
  * @state: where it is; read only for drivers
  * @responder: we are the responder
@@ -558,6 +596,8 @@ struct iw_mpa_addr {
 struct iw_mpa_session {
 	const struct iw_mpa_ops *ops;
 	struct iw_mpa_caps caps;
+	u16 device_ird;
+	u16 device_ord;
 	struct iw_mpa_policy policy;
 	enum iw_mpa_state state;
 	bool responder;
@@ -592,6 +632,10 @@ struct iw_mpa_ulp {
 int iw_mpa_session_init(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,
 			const struct iw_mpa_caps *caps,
 			const struct iw_mpa_policy *policy);
+void iw_mpa_session_inherit(struct iw_mpa_session *s,
+			    const struct iw_mpa_session *listener);
+int iw_mpa_session_options(struct iw_mpa_session *s,
+			   const struct iw_mpa_layer *options);
 int iw_mpa_ulp_check(const struct iw_mpa_session *s,
 		     const struct iw_mpa_ulp *ulp);
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,

@@ -354,6 +354,8 @@ int Endpoint::on_event(const iw_mpa_event &event)
         CHECK(sends_ == 0 && enters_ == 0);
         CHECK(event.status == 0 && peer_frame_->frame->rev != 0 && !more_behind_);
         CHECK(event.ird <= side_.caps.max_ird && event.ord <= side_.caps.max_ord);
+        // IOP-03
+        CHECK_IF(peer_frame_->enhanced, side_.policy.enhanced);
         return std::exchange(failures_.event, 0);
     }
     CHECK(event.type == (is_initiator() ? IW_MPA_EVENT_REPLY : IW_MPA_EVENT_ESTABLISHED));

@@ -468,7 +468,7 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
     if (!p.enhanced)
         return !(between(p.model, 2) && p.model == IW_MPA_PEER_TO_PEER_REQUIRED);
     return (p.rtr_accept & side.caps.rtr_recv) != 0 &&
-           (p.model == IW_MPA_CLIENT_SERVER || (p.rtr_offer & side.caps.rtr_send) != 0);
+           (p.model == IW_MPA_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
 }
 
 } // namespace

@@ -104,10 +104,10 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     side.policy.markers = side.caps.rx_markers;
     side.policy.dialect = dialect;
     side.policy.fallback = style & 0x80;
-    repair(side);
 
     side.caps.max_ird = read_cap(input);
     side.caps.max_ord = read_cap(input);
+    repair(side);
     side.ird = read_ulp_depth(input, side.caps.max_ird);
     side.ord = read_ulp_depth(input, side.caps.max_ord);
     return side;

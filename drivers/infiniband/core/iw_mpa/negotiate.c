@@ -29,6 +29,8 @@ const struct iw_mpa_policy iw_mpa_default_policy = {
 	/* A Write needs neither a read slot nor a receive buffer (RTR-15) */
 	.rtr_order	= { IW_MPA_RTR_WRITE, IW_MPA_RTR_READ,
 			    IW_MPA_RTR_SEND },
+	.max_ird	= IW_MPA_DEPTH_MAX,
+	.max_ord	= IW_MPA_DEPTH_MAX,
 	.crc		= IW_MPA_CRC_IF_ASKED,
 	.dialect	= IW_MPA_RFC6581,
 	/* Longer than TCP itself tries by default */
@@ -45,10 +47,17 @@ static bool deadline_valid(unsigned int ms)
 	return ms && ms <= IW_MPA_DEADLINE_MAX;
 }
 
+/* Kinds that can be sent; a Read takes a slot of the ORD (IRD-09) */
+static u8 kinds_able(const struct iw_mpa_caps *caps)
+{
+	return caps->max_ord ? caps->rtr_send :
+			       caps->rtr_send & ~IW_MPA_RTR_READ;
+}
+
 static u8 kinds_offered(const struct iw_mpa_policy *policy,
 			const struct iw_mpa_caps *caps)
 {
-	return policy->rtr_offer & caps->rtr_send;
+	return policy->rtr_offer & kinds_able(caps);
 }
 
 static u8 kinds_accepted(const struct iw_mpa_policy *policy,
@@ -78,6 +87,7 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 	ok &= policy->model <= IW_MPA_PEER_TO_PEER_REQUIRED;
 	ok &= policy->crc <= IW_MPA_CRC_REQUIRED;
 	ok &= !policy->markers || caps->rx_markers;
+	ok &= !(caps->no_crc && policy->crc == IW_MPA_CRC_REQUIRED);
 	ok &= policy->dialect <= IW_MPA_EARLY_DRAFT;
 	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
 	/* Every kind once */
@@ -221,10 +231,10 @@ static u8 pick_rtr(const struct iw_mpa_local *local,
 		   const struct iw_mpa_enh *got)
 {
 	/* What was not offered counts too if we can do it (RTR-09) */
-	u8 able = got->rtr & local->caps->rtr_send;
+	u8 able = got->rtr & kinds_able(local->caps);
 
 	/* A Read against an IRD of 0 would overrun the peer (AMB-16) */
-	if (!got->ird || !local->caps->max_ord)
+	if (!got->ird)
 		able &= ~IW_MPA_RTR_READ;
 
 	return preferred_kind(local->policy, able);

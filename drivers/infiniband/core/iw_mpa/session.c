@@ -84,13 +84,19 @@ static void enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 	s->ops->deadline(s, ms);
 }
 
+/* Below a ceiling that the ULP does not know; beyond the device stays so */
+static u32 within(u32 depth, u16 ceiling, u16 device)
+{
+	return depth > device ? depth : min_t(u32, depth, ceiling);
+}
+
 static struct iw_mpa_local local_side(const struct iw_mpa_session *s)
 {
 	return (struct iw_mpa_local) {
 		.caps = &s->caps,
 		.policy = &s->policy,
-		.ird = s->ulp_ird,
-		.ord = s->ulp_ord,
+		.ird = within(s->ulp_ird, s->caps.max_ird, s->device_ird),
+		.ord = within(s->ulp_ord, s->caps.max_ord, s->device_ord),
 	};
 }
 
@@ -182,8 +188,10 @@ static struct iw_mpa_rdma rdma_mode(const struct iw_mpa_session *s,
 /* What MPA itself demands and we cannot do (IOP-17, RFC 5044 section 7.1.1) */
 static bool llp_acceptable(const struct iw_mpa_session *s)
 {
+	bool no_crc = s->policy.crc == IW_MPA_CRC_OFF || s->caps.no_crc;
+
 	return !(s->peer.markers && !s->caps.tx_markers) &&
-	       !(s->peer.crc && s->policy.crc == IW_MPA_CRC_OFF);
+	       !(s->peer.crc && no_crc);
 }
 
 static int send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
@@ -232,6 +240,12 @@ static void send_reject(struct iw_mpa_session *s, const void *pdata,
 	send_reply(s, &reply, pdata, pdata_len);
 }
 
+static void established(struct iw_mpa_session *s, enum iw_mpa_event_type type)
+{
+	enter_state(s, IW_MPA_RDMA);
+	tell_ulp(s, type, 0, IW_MPA_ECODE_NONE);
+}
+
 static bool pdata_fits(size_t len, bool enhanced)
 {
 	return len <= IW_MPA_PDATA_MAX - (enhanced ? IW_MPA_ENH_LEN : 0);
@@ -275,10 +289,58 @@ int iw_mpa_session_init(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,
 	memset(s, 0, sizeof(*s));
 	s->ops = ops;
 	s->caps = *caps;
+	s->device_ird = caps->max_ird;
+	s->device_ord = caps->max_ord;
 	s->policy = *policy;
-	return iw_mpa_policy_check(policy, caps);
+	iw_mpa_policy_limit(policy, &s->caps);
+	return iw_mpa_policy_check(policy, &s->caps);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_session_init);
+
+/**
+ * iw_mpa_session_inherit - prepare a responder's session
+ * @s: the session
+ * @listener: a prepared session that stands for the listener: its policy holds,
+ *	whatever has been set meanwhile
+ *
+ * Any context.
+ */
+void iw_mpa_session_inherit(struct iw_mpa_session *s,
+			    const struct iw_mpa_session *listener)
+{
+	memset(s, 0, sizeof(*s));
+	s->ops = listener->ops;
+	s->caps = listener->caps;
+	s->device_ird = listener->device_ird;
+	s->device_ord = listener->device_ord;
+	s->policy = listener->policy;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_session_inherit);
+
+/**
+ * iw_mpa_session_options - what the ULP wants for this connection alone
+ * @s: the session, before iw_mpa_connect() or iw_mpa_accept()
+ * @options: its options
+ *
+ * Return: 0, or -EINVAL if the device cannot do it; then nothing has changed.
+ */
+int iw_mpa_session_options(struct iw_mpa_session *s,
+			   const struct iw_mpa_layer *options)
+{
+	struct iw_mpa_policy policy = s->policy;
+	struct iw_mpa_caps caps = s->caps;
+	int rv;
+
+	iw_mpa_layer_apply(options, &policy);
+	iw_mpa_policy_limit(&policy, &caps);
+	rv = iw_mpa_policy_check(&policy, &caps);
+	if (rv)
+		return rv;
+	s->policy = policy;
+	s->caps = caps;
+	return 0;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_session_options);
 
 /**
  * iw_mpa_ulp_check - would iw_mpa_connect() take this?
@@ -296,8 +358,8 @@ int iw_mpa_ulp_check(const struct iw_mpa_session *s,
 	struct iw_mpa_local local = {
 		.caps = &s->caps,
 		.policy = &s->policy,
-		.ird = ulp->ird,
-		.ord = ulp->ord,
+		.ird = within(ulp->ird, s->caps.max_ird, s->device_ird),
+		.ord = within(ulp->ord, s->caps.max_ord, s->device_ord),
 	};
 	struct iw_mpa_msg request;
 	int rv;
@@ -418,8 +480,11 @@ static enum iw_mpa_next got_request(struct iw_mpa_session *s)
 	struct iw_mpa_msg request = peer_msg(s);
 	struct iw_mpa_msg proposal;
 
-	/* Rev 0 is another protocol (AMB-07) */
-	if (!s->peer.rev)
+	/*
+	 * Rev 0 is another protocol (AMB-07). What is enhanced is malformed to
+	 * those who have only RFC 5044 (IOP-03).
+	 */
+	if (!s->peer.rev || (s->peer.enhanced && !s->policy.enhanced))
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
 	if (!llp_acceptable(s)) {
 		send_reject(s, NULL, 0);
@@ -482,8 +547,7 @@ static enum iw_mpa_next got_reply(struct iw_mpa_session *s, bool trailing)
 	if (rv)
 		return terminate(s, &rdma, rv, IW_MPA_ECODE_LOCAL);
 
-	enter_state(s, IW_MPA_RDMA);
-	tell_ulp(s, IW_MPA_EVENT_REPLY, 0, IW_MPA_ECODE_NONE);
+	established(s, IW_MPA_EVENT_REPLY);
 	return IW_MPA_NEXT_DONE;
 }
 
@@ -618,8 +682,7 @@ int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 		enter_state(s, IW_MPA_RTR_WAIT);
 		return 0;
 	}
-	enter_state(s, IW_MPA_RDMA);
-	tell_ulp(s, IW_MPA_EVENT_ESTABLISHED, 0, IW_MPA_ECODE_NONE);
+	established(s, IW_MPA_EVENT_ESTABLISHED);
 	return 0;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_accept);
@@ -671,8 +734,7 @@ enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr)
 		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
 						   IW_MPA_NEXT_DONE;
 	s->rtr_seen = rtr;
-	enter_state(s, IW_MPA_RDMA);
-	tell_ulp(s, IW_MPA_EVENT_ESTABLISHED, 0, IW_MPA_ECODE_NONE);
+	established(s, IW_MPA_EVENT_ESTABLISHED);
 	return IW_MPA_NEXT_DONE;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_first_fpdu);

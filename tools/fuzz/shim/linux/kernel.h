@@ -2,6 +2,10 @@
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
+#include <stdio.h>
+
+/* Only what is written is asked for, never how much there was */
+#define scnprintf(...) ((void)snprintf(__VA_ARGS__))
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif
