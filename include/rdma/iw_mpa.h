@@ -5,6 +5,7 @@
  *
  * Layers, each usable without those above it, dependencies pointing down:
  *
+ *   device      policies of devices and ports, counters, netlink
  *   session     one connection's state machine, driven by the driver
  *   negotiate   pure decisions on control messages
  *   frame       bytes <-> struct
@@ -17,6 +18,9 @@
 
 #include <linux/bits.h>
 #include <linux/in6.h>
+#ifdef __KERNEL__
+#include <linux/socket.h>
+#endif
 #include <linux/types.h>
 #include <uapi/rdma/rdma_mpa.h>
 
@@ -513,10 +517,27 @@ struct iw_mpa_rdma {
 	u8 rtr;
 };
 
+struct iw_mpa_port;
 struct iw_mpa_session;
 struct net;
 struct sk_buff;
 struct sockaddr;
+
+#ifdef __KERNEL__
+/**
+ * struct iw_mpa_name - which connection a session is
+ * @local: local address, ss_family 0 if unknown
+ * @remote: the peer's address, ss_family 0 if unknown
+ * @qpn: queue pair number, 0 if there is none yet
+ */
+struct iw_mpa_name {
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	u32 qpn;
+};
+#else
+struct iw_mpa_name;
+#endif
 
 /**
  * struct iw_mpa_ops - what a driver does for its sessions
@@ -557,6 +578,11 @@ struct iw_mpa_ops {
 	 * %IW_MPA_EVENT_REQUEST may fail, the others must reach the ULP.
 	 */
 	int (*event)(struct iw_mpa_session *s, const struct iw_mpa_event *ev);
+	/**
+	 * @name: Say which connection this is, for notifications and traces;
+	 * @name is zeroed. Optional.
+	 */
+	void (*name)(const struct iw_mpa_session *s, struct iw_mpa_name *name);
 };
 
 /**
@@ -578,6 +604,7 @@ struct iw_mpa_addr {
  * @device_ird: the device's own largest IRD
  * @device_ord: the device's own largest ORD
  * @policy: snapshot, taken by iw_mpa_session_init()
+ * @port: whose session it is, for those who count and watch; may be NULL
  * @state: where it is; read only for drivers
  * @responder: we are the responder
  * @sent: initiator: the Request; responder: the Reply
@@ -599,6 +626,7 @@ struct iw_mpa_session {
 	u16 device_ird;
 	u16 device_ord;
 	struct iw_mpa_policy policy;
+	struct iw_mpa_port *port;
 	enum iw_mpa_state state;
 	bool responder;
 	struct iw_mpa_msg sent;
@@ -657,5 +685,39 @@ enum iw_mpa_next iw_mpa_abort(struct iw_mpa_session *s, int err);
 const char *iw_mpa_state_str(enum iw_mpa_state state);
 int iw_mpa_fill_res(struct sk_buff *msg, const struct iw_mpa_session *s,
 		    const char *llp);
+
+/* ----------------------------------------------------------------- device */
+
+struct ib_device;
+struct iw_mpa_device;
+struct rdma_hw_stats;
+struct rdma_restrack_entry;
+
+/**
+ * struct iw_mpa_device_ops - what a driver does for its devices
+ * @llp: name of the lower layer protocol, "tcp"
+ * @fill_conn: Call iw_mpa_fill_conn() with @msg for the session of a QP or of an
+ *	rdma_cm_id (@res->type), not changing meanwhile. Returns what that
+ *	returns, -ENOTCONN if there is no session, -EBUSY if it cannot be had.
+ *	May sleep.
+ */
+struct iw_mpa_device_ops {
+	const char *llp;
+	int (*fill_conn)(struct sk_buff *msg, struct rdma_restrack_entry *res);
+};
+
+struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
+					     const struct iw_mpa_caps *caps,
+					     const struct iw_mpa_device_ops *ops);
+void iw_mpa_unregister_device(struct iw_mpa_device *dev);
+int iw_mpa_session_open(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,
+			struct iw_mpa_device *dev, u32 port_num,
+			const struct iw_mpa_layer *options);
+int iw_mpa_fill_conn(struct sk_buff *msg, const struct iw_mpa_session *s);
+void iw_mpa_term_received(const struct iw_mpa_session *s, u8 layer, u8 etype,
+			  u8 ecode);
+struct rdma_hw_stats *iw_mpa_alloc_port_stats(void);
+int iw_mpa_get_port_stats(struct iw_mpa_device *dev, u32 port_num,
+			  struct rdma_hw_stats *stats);
 
 #endif /* _RDMA_IW_MPA_H */

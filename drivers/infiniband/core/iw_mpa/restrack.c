@@ -51,7 +51,7 @@ static int put_peer(struct sk_buff *msg, const struct iw_mpa_decision *d)
  * @s: the session
  * @llp: name of the lower layer protocol, "tcp"
  *
- * For a driver's fill_res_qp_entry. Called like an entry point, with the
+ * For a driver's fill_res_qp_entry and fill_res_cm_id_entry. Called like an entry point, with the
  * session not changing meanwhile.
  *
  * Return: 0 or -EMSGSIZE.
@@ -62,8 +62,12 @@ int iw_mpa_fill_res(struct sk_buff *msg, const struct iw_mpa_session *s,
 	const struct iw_mpa_decision *d = &s->outcome;
 	int rv;
 
-	rv = rdma_nl_put_driver_string(msg, "llp", llp) ?:
-	     rdma_nl_put_driver_string(msg, "mpa-state",
+	rv = rdma_nl_put_driver_string(msg, "llp", llp);
+	/* A listener has nothing to tell */
+	if (rv || s->state == IW_MPA_IDLE)
+		return rv;
+
+	rv = rdma_nl_put_driver_string(msg, "mpa-state",
 				       iw_mpa_state_str(s->state)) ?:
 	     rdma_nl_put_driver_string(msg, "mpa-role", s->responder ?
 				       "responder" : "initiator");

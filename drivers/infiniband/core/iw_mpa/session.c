@@ -24,6 +24,7 @@
 
 #include <rdma/iw_mpa.h>
 
+#include "observe.h"
 #include "rev1_peers.h"
 
 /**
@@ -54,6 +55,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_state_str);
 /* The one place where the state changes; the deadline goes with the state */
 static void enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 {
+	enum iw_mpa_state was = s->state;
 	unsigned int ms = 0;
 
 	switch (state) {
@@ -82,6 +84,8 @@ static void enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 	}
 	s->state = state;
 	s->ops->deadline(s, ms);
+	if (state != was)
+		iw_mpa_saw_state(s, was);
 }
 
 /* Below a ceiling that the ULP does not know; beyond the device stays so */
@@ -140,6 +144,7 @@ static enum iw_mpa_next end(struct iw_mpa_session *s, int status,
 	enum iw_mpa_state was = s->state;
 
 	enter_state(s, IW_MPA_CLOSED);
+	iw_mpa_saw_end(s, was, status, ecode);
 	switch (was) {
 	case IW_MPA_CONNECTING:
 	case IW_MPA_REQ_SENT:
@@ -165,6 +170,7 @@ static enum iw_mpa_next terminate(struct iw_mpa_session *s,
 				  const struct iw_mpa_rdma *rdma, int status,
 				  enum iw_mpa_ecode ecode)
 {
+	iw_mpa_saw_term(s, ecode);
 	s->ops->terminate(s, rdma, ecode);
 	return end(s, status, ecode);
 }
@@ -213,6 +219,7 @@ static int send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 
 	s->sent = *msg;
 	s->sent_crc = frame->crc;
+	iw_mpa_saw_tx(s, frame);
 	return s->ops->send(s, buf, len);
 }
 
@@ -242,7 +249,10 @@ static void send_reject(struct iw_mpa_session *s, const void *pdata,
 
 static void established(struct iw_mpa_session *s, enum iw_mpa_event_type type)
 {
+	enum iw_mpa_state was = s->state;
+
 	enter_state(s, IW_MPA_RDMA);
+	iw_mpa_saw_end(s, was, 0, IW_MPA_ECODE_NONE);
 	tell_ulp(s, type, 0, IW_MPA_ECODE_NONE);
 }
 
@@ -314,6 +324,7 @@ void iw_mpa_session_inherit(struct iw_mpa_session *s,
 	s->device_ird = listener->device_ird;
 	s->device_ord = listener->device_ord;
 	s->policy = listener->policy;
+	s->port = listener->port;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_session_inherit);
 
@@ -531,6 +542,7 @@ static enum iw_mpa_next got_reply(struct iw_mpa_session *s, bool trailing)
 		iw_mpa_peer_set_rev1(&s->peer_addr);
 
 	iw_mpa_negotiate_initiator(&local, &s->sent, &reply, d);
+	iw_mpa_saw_decision(s);
 	if (d->verdict == IW_MPA_REJECTED)
 		return end(s, d->status, d->ecode);
 	/* Nothing may follow an accept before our first FPDU (SEC-06) */
@@ -547,6 +559,8 @@ static enum iw_mpa_next got_reply(struct iw_mpa_session *s, bool trailing)
 	if (rv)
 		return terminate(s, &rdma, rv, IW_MPA_ECODE_LOCAL);
 
+	if (d->rtr)
+		iw_mpa_saw_rtr(s, d->rtr);
 	established(s, IW_MPA_EVENT_REPLY);
 	return IW_MPA_NEXT_DONE;
 }
@@ -572,8 +586,10 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
 		return IW_MPA_NEXT_DONE;
 	/* Nothing may arrive while it is our turn to speak (SEC-06) */
-	if (!iw_mpa_rx_want(s))
+	if (!iw_mpa_rx_want(s)) {
+		iw_mpa_saw_bad_rx(s, IW_MPA_FRAME_TRAILING);
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
+	}
 
 	do {
 		size_t part = min(len - *used, iw_mpa_rx_want(s));
@@ -587,10 +603,12 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 
 	switch (result) {
 	case IW_MPA_FRAME_COMPLETE:
+		iw_mpa_saw_rx(s);
 		return IW_MPA_NEXT_FRAME;
 	case IW_MPA_FRAME_NEED_MORE:
 		return IW_MPA_NEXT_WAIT;
 	default:
+		iw_mpa_saw_bad_rx(s, result);
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
 	}
 }
@@ -660,6 +678,7 @@ int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 	s->ulp_ord = ulp->ord;
 	local = local_side(s);
 	iw_mpa_negotiate_responder(&local, &request, &s->outcome);
+	iw_mpa_saw_decision(s);
 	if (s->outcome.verdict != IW_MPA_GO) {
 		send_reply(s, &s->outcome.reply, NULL, 0);
 		end(s, s->outcome.status, s->outcome.ecode);
@@ -734,6 +753,7 @@ enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr)
 		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
 						   IW_MPA_NEXT_DONE;
 	s->rtr_seen = rtr;
+	iw_mpa_saw_rtr(s, rtr);
 	established(s, IW_MPA_EVENT_ESTABLISHED);
 	return IW_MPA_NEXT_DONE;
 }
@@ -753,6 +773,7 @@ enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err)
 	if (may_fall_back(s) && closed_on_request(s, err)) {
 		fall_back(s);
 		s->fell_back = true;
+		iw_mpa_saw_fallback(s);
 		enter_state(s, IW_MPA_CONNECTING);
 		return IW_MPA_NEXT_RECONNECT;
 	}
@@ -770,6 +791,7 @@ enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s)
 {
 	if (s->state == IW_MPA_RDMA)
 		return IW_MPA_NEXT_DONE;
+	iw_mpa_saw_timeout(s);
 	return end(s, -ETIMEDOUT, IW_MPA_ECODE_CLOSED);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_timeout);

@@ -10,7 +10,9 @@
 #include <net/netlink.h>
 
 #include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
 #include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
 
 #include "siw.h"
 #include "siw_cm.h"
@@ -168,34 +170,43 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 	return 0;
 }
 
+static void siw_mpa_name(const struct iw_mpa_session *s,
+			 struct iw_mpa_name *name)
+{
+	const struct siw_cep *cep = container_of(s, struct siw_cep, mpa);
+
+	if (cep->qp)
+		name->qpn = qp_id(cep->qp);
+	if (!cep->sock)
+		return;
+	if (getname_local(cep->sock, &name->local) < 0)
+		name->local.ss_family = 0;
+	if (getname_peer(cep->sock, &name->remote) < 0)
+		name->remote.ss_family = 0;
+}
+
 static const struct iw_mpa_ops siw_mpa_ops = {
 	.send		= siw_mpa_send,
 	.enter_rdma	= siw_mpa_enter_rdma,
 	.terminate	= siw_mpa_terminate,
 	.deadline	= siw_mpa_deadline,
 	.event		= siw_mpa_event,
+	.name		= siw_mpa_name,
 };
 
 /**
  * siw_mpa_init - prepare an endpoint's session
  * @cep: the endpoint
+ * @id: the connection or listener, with what its ULP asks for
+ *
+ * A listener's stands for those of the connections to come.
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_init(struct siw_cep *cep)
+int siw_mpa_init(struct siw_cep *cep, struct iw_cm_id *id)
 {
-	const struct iw_mpa_caps caps = {
-		.max_ird = cep->sdev->attrs.max_ird,
-		.max_ord = cep->sdev->attrs.max_ord,
-		.rtr_send = IW_MPA_RTR_ALL,
-		.rtr_recv = IW_MPA_RTR_ALL,
-		.pow2_depths = true,
-	};
-	struct iw_mpa_policy policy = iw_mpa_default_policy;
-
-	if (!siw_crypto_shash)
-		policy.crc = IW_MPA_CRC_OFF;
-	return iw_mpa_session_init(&cep->mpa, &siw_mpa_ops, &caps, &policy);
+	return iw_mpa_session_open(&cep->mpa, &siw_mpa_ops, cep->sdev->mpa, 1,
+				   iw_cm_mpa_options(id));
 }
 
 /* Whatever comes while it is our turn to speak ends the session */
@@ -384,7 +395,45 @@ void siw_mpa_open_gate(struct siw_qp *qp, u8 rtr)
 		siw_cm_queue_work(qp->cep, SIW_CM_WORK_FIRST_FPDU);
 }
 
-static int siw_mpa_fill_res_cep(struct sk_buff *msg, const struct siw_cep *cep)
+/* The endpoint of a QP, with a reference, or NULL */
+static struct siw_cep *siw_mpa_qp_cep(struct siw_qp *qp)
+{
+	struct siw_cep *cep;
+
+	down_read(&qp->state_lock);
+	cep = qp->cep;
+	if (cep)
+		siw_cep_get(cep);
+	up_read(&qp->state_lock);
+	return cep;
+}
+
+/*
+ * The endpoint of an rdma_cm_id, with a reference, or NULL. Its iw_cm_id may be
+ * gone by now: it is compared and not looked into.
+ */
+static struct siw_cep *siw_mpa_id_cep(struct rdma_cm_id *id)
+{
+	struct siw_device *sdev = to_siw_dev(id->device);
+	struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
+	struct siw_cep *cep, *found = NULL;
+	unsigned long flags;
+
+	if (!iw_id)
+		return NULL;
+	spin_lock_irqsave(&sdev->lock, flags);
+	list_for_each_entry(cep, &sdev->cep_list, devq) {
+		if (READ_ONCE(cep->cm_id) == iw_id &&
+		    kref_get_unless_zero(&cep->ref)) {
+			found = cep;
+			break;
+		}
+	}
+	spin_unlock_irqrestore(&sdev->lock, flags);
+	return found;
+}
+
+static int siw_mpa_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 {
 	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
 	int rv;
@@ -399,6 +448,22 @@ static int siw_mpa_fill_res_cep(struct sk_buff *msg, const struct siw_cep *cep)
 	return rv;
 }
 
+/* Takes over the reference */
+static int siw_mpa_fill_res(struct sk_buff *msg, struct siw_cep *cep)
+{
+	int rv = 0;
+
+	if (!cep)
+		return 0;
+	/* It may be busy connecting for long: then there is nothing to tell */
+	if (siw_cep_try_inuse(cep)) {
+		rv = siw_mpa_nest_res(msg, cep);
+		siw_cep_set_free(cep);
+	}
+	siw_cep_put(cep);
+	return rv;
+}
+
 /**
  * siw_mpa_fill_res_qp - tell resource tracking what a QP negotiated
  * @msg: the message
@@ -408,24 +473,124 @@ static int siw_mpa_fill_res_cep(struct sk_buff *msg, const struct siw_cep *cep)
  */
 int siw_mpa_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
 {
-	struct siw_qp *qp = to_siw_qp(base_qp);
+	return siw_mpa_fill_res(msg, siw_mpa_qp_cep(to_siw_qp(base_qp)));
+}
+
+/**
+ * siw_mpa_fill_res_cm_id - tell resource tracking what a connection negotiated
+ * @msg: the message
+ * @id: the connection
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	return siw_mpa_fill_res(msg, siw_mpa_id_cep(id));
+}
+
+static int siw_mpa_fill_conn(struct sk_buff *msg,
+			     struct rdma_restrack_entry *res)
+{
 	struct siw_cep *cep;
-	int rv;
+	int rv = -EBUSY;
 
-	down_read(&qp->state_lock);
-	cep = qp->cep;
-	if (cep)
-		siw_cep_get(cep);
-	up_read(&qp->state_lock);
+	if (res->type == RDMA_RESTRACK_QP)
+		cep = siw_mpa_qp_cep(to_siw_qp(container_of(res, struct ib_qp,
+							    res)));
+	else
+		cep = siw_mpa_id_cep(rdma_res_to_id(res));
 	if (!cep)
-		return 0;
-
-	/* It may be busy connecting for long: then there is nothing to tell */
-	rv = 0;
+		return -ENOTCONN;
 	if (siw_cep_try_inuse(cep)) {
-		rv = siw_mpa_fill_res_cep(msg, cep);
+		rv = iw_mpa_fill_conn(msg, &cep->mpa);
 		siw_cep_set_free(cep);
 	}
 	siw_cep_put(cep);
 	return rv;
+}
+
+static const struct iw_mpa_device_ops siw_mpa_device_ops = {
+	.llp		= "tcp",
+	.fill_conn	= siw_mpa_fill_conn,
+};
+
+/**
+ * siw_mpa_register - make a device known to iw_mpa
+ * @sdev: the device, not yet registered
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_register(struct siw_device *sdev)
+{
+	const struct iw_mpa_caps caps = {
+		.max_ird = sdev->attrs.max_ird,
+		.max_ord = sdev->attrs.max_ord,
+		.rtr_send = IW_MPA_RTR_ALL,
+		.rtr_recv = IW_MPA_RTR_ALL,
+		.pow2_depths = true,
+		.no_crc = !siw_crypto_shash,
+	};
+	struct iw_mpa_device *dev;
+
+	dev = iw_mpa_register_device(&sdev->base_dev, &caps,
+				     &siw_mpa_device_ops);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	sdev->mpa = dev;
+	return 0;
+}
+
+/**
+ * siw_mpa_unregister - the opposite
+ * @sdev: the device, without endpoints
+ */
+void siw_mpa_unregister(struct siw_device *sdev)
+{
+	iw_mpa_unregister_device(sdev->mpa);
+	sdev->mpa = NULL;
+}
+
+/**
+ * siw_mpa_alloc_stats - room for a port's counters
+ * @base_dev: the device
+ * @port: the port
+ *
+ * Return: the statistics or NULL
+ */
+struct rdma_hw_stats *siw_mpa_alloc_stats(struct ib_device *base_dev, u32 port)
+{
+	return iw_mpa_alloc_port_stats();
+}
+
+/**
+ * siw_mpa_get_stats - a port's counters
+ * @base_dev: the device
+ * @stats: filled
+ * @port: the port
+ * @index: which one is asked for; all are filled
+ *
+ * Return: number of counters or a negative errno
+ */
+int siw_mpa_get_stats(struct ib_device *base_dev, struct rdma_hw_stats *stats,
+		      u32 port, int index)
+{
+	return iw_mpa_get_port_stats(to_siw_dev(base_dev)->mpa, port, stats);
+}
+
+/**
+ * siw_mpa_term_received - the peer has sent a TERM
+ * @qp: the QP that received it
+ * @term: the message
+ *
+ * In soft interrupts.
+ */
+void siw_mpa_term_received(struct siw_qp *qp, struct iwarp_terminate *term)
+{
+	const struct siw_cep *cep = READ_ONCE(qp->cep);
+
+	/* It is not freed while its socket's callback runs */
+	if (cep)
+		iw_mpa_term_received(&cep->mpa, __rdmap_term_layer(term),
+				     __rdmap_term_etype(term),
+				     __rdmap_term_ecode(term));
 }

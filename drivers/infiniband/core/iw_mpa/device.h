@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The devices that iw_mpa knows: their policies and counters.
+ */
+#ifndef _IW_MPA_DEVICE_H
+#define _IW_MPA_DEVICE_H
+
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/percpu.h>
+#include <linux/refcount.h>
+
+#include <rdma/iw_mpa.h>
+
+/*
+ * What is counted for each port. The names are in device.c. HALF_OPEN goes up
+ * and down, the others only up.
+ */
+enum iw_mpa_counter {
+	IW_MPA_REQ_SENT_REV1,
+	IW_MPA_REQ_SENT_REV2,
+	IW_MPA_REQ_SENT_ENHANCED,
+	IW_MPA_REQ_RCVD_REV1,
+	IW_MPA_REQ_RCVD_REV2,
+	IW_MPA_REQ_RCVD_ENHANCED,
+	IW_MPA_REP_SENT_REV1,
+	IW_MPA_REP_SENT_REV2,
+	IW_MPA_REP_SENT_ENHANCED,
+	IW_MPA_REP_RCVD_REV1,
+	IW_MPA_REP_RCVD_REV2,
+	IW_MPA_REP_RCVD_ENHANCED,
+	IW_MPA_REJECT_SENT,
+	IW_MPA_REJECT_RCVD,
+	IW_MPA_RTR_SENT_SEND,
+	IW_MPA_RTR_SENT_WRITE,
+	IW_MPA_RTR_SENT_READ,
+	IW_MPA_RTR_RCVD_SEND,
+	IW_MPA_RTR_RCVD_WRITE,
+	IW_MPA_RTR_RCVD_READ,
+	IW_MPA_RTR_RCVD_OTHER,
+	IW_MPA_TERM_SENT_LOCAL,
+	IW_MPA_TERM_SENT_IRD,
+	IW_MPA_TERM_SENT_RTR,
+	IW_MPA_TERM_RCVD_LOCAL,
+	IW_MPA_TERM_RCVD_IRD,
+	IW_MPA_TERM_RCVD_RTR,
+	IW_MPA_TERM_RCVD_OTHER,
+	IW_MPA_TIMEOUT_CONNECT,
+	IW_MPA_TIMEOUT_REQUEST,
+	IW_MPA_TIMEOUT_DECIDE,
+	IW_MPA_TIMEOUT_RTR,
+	IW_MPA_TIMEOUT_REPLY,
+	IW_MPA_BAD_KEY,
+	IW_MPA_BAD_REV,
+	IW_MPA_BAD_PDATA_LEN,
+	IW_MPA_BAD_BLOCK,
+	IW_MPA_BAD_TRAILING,
+	IW_MPA_FALLBACKS,
+	IW_MPA_ESTABLISHED_INITIATOR,
+	IW_MPA_ESTABLISHED_RESPONDER,
+	IW_MPA_FAILED_INITIATOR,
+	IW_MPA_FAILED_RESPONDER,
+	IW_MPA_HALF_OPEN,
+	IW_MPA_COUNTERS
+};
+
+struct iw_mpa_counters {
+	s64 n[IW_MPA_COUNTERS];
+};
+
+/**
+ * struct iw_mpa_port - one port
+ * @dev: its device
+ * @num: its number, from 1
+ * @layer: its policy; under iw_mpa_layers_lock
+ * @counters: this CPU's part of each
+ */
+struct iw_mpa_port {
+	struct iw_mpa_device *dev;
+	u32 num;
+	struct iw_mpa_layer layer;
+	struct iw_mpa_counters __percpu *counters;
+};
+
+/**
+ * struct iw_mpa_device - one device
+ * @list: on iw_mpa_devices; under iw_mpa_devices_lock
+ * @ibdev: the device; alive while iw_mpa_device_get() says so
+ * @caps: what it can do
+ * @ops: its driver
+ * @layer: its policy; under iw_mpa_layers_lock
+ * @ports: number of ports
+ * @port: the ports, number 1 first
+ */
+struct iw_mpa_device {
+	struct list_head list;
+	struct ib_device *ibdev;
+	struct iw_mpa_caps caps;
+	const struct iw_mpa_device_ops *ops;
+	struct iw_mpa_layer layer;
+	u32 ports;
+	struct iw_mpa_port port[];
+};
+
+/**
+ * struct iw_mpa_place - where in the layers something is
+ * @dev: the device, NULL for the default layer
+ * @port: the port, NULL for a device's layer
+ */
+struct iw_mpa_place {
+	struct iw_mpa_device *dev;
+	struct iw_mpa_port *port;
+};
+
+/**
+ * struct iw_mpa_view - what one place says and what comes of it
+ * @own: the place's own layer
+ * @effective: what holds there
+ * @origin: enum rdma_mpa_layer that each setting comes from
+ */
+struct iw_mpa_view {
+	struct iw_mpa_layer own;
+	struct iw_mpa_policy effective;
+	u8 origin[__RDMA_MPA_POLICY_NUM];
+};
+
+extern struct mutex iw_mpa_devices_lock;
+extern struct list_head iw_mpa_devices;
+extern unsigned int iw_mpa_generation;
+
+struct iw_mpa_device *iw_mpa_find_device(u32 index);
+void iw_mpa_view(const struct iw_mpa_place *place, struct iw_mpa_view *view);
+int iw_mpa_change(const struct iw_mpa_place *place,
+		  const struct iw_mpa_layer *layer, char *why, size_t size);
+const char *iw_mpa_counter_name(enum iw_mpa_counter counter);
+u64 iw_mpa_counter_read(const struct iw_mpa_port *port,
+			enum iw_mpa_counter counter);
+
+#endif /* _IW_MPA_DEVICE_H */
