@@ -150,6 +150,7 @@ Exit Client::run()
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
 	endpoint_.create_qp();
+	set_mpa_options(endpoint_.id(), options_.mpa);
 	rdma_conn_param param = conn_param(options_);
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");

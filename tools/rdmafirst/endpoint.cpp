@@ -8,6 +8,8 @@
 #include <arpa/inet.h>
 #include <fcntl.h>
 #include <fmt/format.h>
+
+#include <rdma/rdma_mpa.h>
 #include <poll.h>
 #include <rdma/rdma_verbs.h>
 
@@ -57,6 +59,60 @@ sockaddr_storage socket_address(const Options &options)
 		throw std::runtime_error(fmt::format("not an IP address: {}", options.address));
 	}
 	return storage;
+}
+
+namespace {
+
+constexpr std::array<std::pair<std::string_view, int>, __RDMA_OPTION_MPA_NUM> mpa_names = {{
+	{"unspec", RDMA_OPTION_MPA_UNSPEC},
+	{"revision", RDMA_OPTION_MPA_REVISION},
+	{"model", RDMA_OPTION_MPA_MODEL},
+	{"rtr", RDMA_OPTION_MPA_RTR},
+	{"ird", RDMA_OPTION_MPA_IRD},
+	{"ord", RDMA_OPTION_MPA_ORD},
+	{"request-ms", RDMA_OPTION_MPA_REQUEST_MS},
+	{"reply-ms", RDMA_OPTION_MPA_REPLY_MS},
+	{"rtr-ms", RDMA_OPTION_MPA_RTR_MS},
+	{"decide-ms", RDMA_OPTION_MPA_DECIDE_MS},
+	{"connect-ms", RDMA_OPTION_MPA_CONNECT_MS},
+}};
+
+int mpa_option_name(std::string_view text)
+{
+	for (const auto &[name, number] : mpa_names)
+		if (name == text)
+			return number;
+	return std::stoi(std::string(text));
+}
+
+} // namespace
+
+// The value is a number of 32 bits or, behind "bytes:", two hexadecimal digits a byte
+MpaOption mpa_option(const std::string &text)
+{
+	constexpr std::string_view raw = "bytes:";
+	const size_t equals = text.find('=');
+	if (equals == std::string::npos)
+		throw std::invalid_argument("not NAME=VALUE: " + text);
+	const std::string value = text.substr(equals + 1);
+	MpaOption option{mpa_option_name(text.substr(0, equals)), {}};
+	if (value.starts_with(raw)) {
+		for (size_t i = raw.size(); i + 1 < value.size(); i += 2)
+			option.value.push_back(static_cast<uint8_t>(std::stoul(value.substr(i, 2), nullptr, 16)));
+		return option;
+	}
+	const auto number = static_cast<uint32_t>(std::stoul(value, nullptr, 0));
+	option.value.resize(sizeof(number));
+	std::memcpy(option.value.data(), &number, sizeof(number));
+	return option;
+}
+
+void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
+{
+	for (const MpaOption &option : options)
+		if (rdma_set_option(id, RDMA_OPTION_MPA, option.name, const_cast<uint8_t *>(option.value.data()),
+				    option.value.size()) != 0)
+			throw SystemError(fmt::format("rdma_set_option {}", option.name));
 }
 
 Channel make_channel()

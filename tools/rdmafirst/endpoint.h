@@ -30,6 +30,12 @@ enum class Exit : int {
 	rejected = 4, // client: the server rejected
 };
 
+// An option of rdma_set_option() at the level of rdma_mpa.h
+struct MpaOption {
+	int name;
+	std::vector<uint8_t> value;
+};
+
 struct Options {
 	std::string address;
 	uint16_t port = 0;
@@ -48,6 +54,8 @@ struct Options {
 	bool read = false;   // client: post an RDMA Read once established
 	std::chrono::milliseconds linger{0}; // client: look for further events after the outcome
 	std::string again;   // server: "accept" or "reject" once more after accept
+	std::vector<MpaOption> mpa;	   // set before connect or listen
+	std::vector<MpaOption> mpa_accept; // server: set before accept
 };
 
 struct SystemError : std::runtime_error {
@@ -127,6 +135,8 @@ void say(std::string_view line);
 std::string hex(std::span<const uint8_t> bytes);
 rdma_conn_param conn_param(const Options &options);
 sockaddr_storage socket_address(const Options &options);
+MpaOption mpa_option(const std::string &text); // "NAME=VALUE"; throws std::invalid_argument
+void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options);
 Channel make_channel();
 Id make_id(rdma_event_channel *channel);
 std::optional<Event> next_event(rdma_event_channel *channel);

@@ -47,6 +47,17 @@ void add_pdata(CLI::App &app, const std::string &name, const std::string &what,
 		->excludes(text);
 }
 
+void add_mpa(CLI::App &app, const std::string &name, const std::string &what, std::vector<rdmafirst::MpaOption> &out)
+{
+	app.add_option_function<std::vector<std::string>>(
+		name,
+		[&out](const std::vector<std::string> &texts) {
+			for (const std::string &text : texts)
+				out.push_back(rdmafirst::mpa_option(text));
+		},
+		what);
+}
+
 void add_common(CLI::App &app, rdmafirst::Options &options)
 {
 	app.add_option("ADDR", options.address, "IPv4 or IPv6 address of the server")->required();
@@ -57,6 +68,7 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 	app.add_option("--ord", options.initiator_depth, "initiator_depth")
 		->check(CLI::Range(0U, 255U))
 		->capture_default_str();
+	add_mpa(app, "--mpa", "MPA option set before connect or listen, NAME=VALUE", options.mpa);
 }
 
 Exit run(int argc, char **argv)
@@ -81,6 +93,7 @@ Exit run(int argc, char **argv)
 	server->add_option("--count", options.count, "end after so many connections; 0: never")
 		->capture_default_str();
 	server->add_option("--backlog", options.backlog)->capture_default_str();
+	add_mpa(*server, "--mpa-accept", "the same, set before accept", options.mpa_accept);
 	unsigned delay_ms = 0;
 	server->add_option("--delay", delay_ms, "milliseconds between a request and its answer");
 	server->add_option("--again", options.again, "answer a second time after accept, which is wrong")

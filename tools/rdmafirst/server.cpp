@@ -60,6 +60,7 @@ void Server::listen()
 	listener_ = make_id(channel_.get());
 	if (rdma_bind_addr(listener_.get(), reinterpret_cast<sockaddr *>(&address)) != 0)
 		throw SystemError("rdma_bind_addr");
+	set_mpa_options(listener_.get(), options_.mpa);
 	if (rdma_listen(listener_.get(), options_.backlog) != 0)
 		throw SystemError("rdma_listen");
 	say(fmt::format("listening {} {}", options_.address, options_.port));
@@ -69,6 +70,7 @@ void Server::accept(Connection &connection)
 {
 	rdma_conn_param param = conn_param(options_);
 	connection.endpoint.create_qp();
+	set_mpa_options(connection.endpoint.id(), options_.mpa_accept);
 	if (rdma_accept(connection.endpoint.id(), &param) != 0)
 		throw SystemError("rdma_accept");
 	tell(connection, "accepted");

@@ -1,0 +1,536 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/netlink.sh
+#
+# What an administrator sets and what a program asks for is what happens, on the wire and in what
+# the kernel tells; who may not set is refused, and what cannot be is refused with a reason; whoever
+# takes devices, namespaces or the module away while others watch gets that far.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+MPANL=$BUILD/mpanl/mpanl
+FUZZ_SECONDS=${FUZZ_SECONDS:-5}
+
+# Every case begins with nothing set
+plain() {
+	local place
+	for place in default siw0 siw0/1 siw1 siw1/1; do
+		"$MPANL" reset "$place"
+	done
+}
+
+# get PLACE JQ-EXPRESSION: of the record, as compact JSON
+get() {
+	"$MPANL" show "$1" | jq -c "$2"
+}
+
+is() { # WANTED PLACE JQ-EXPRESSION
+	local got
+	got=$(get "$2" "$3")
+	[[ $got == "$1" ]] || fail "$3 of $2 is $got, not $1"
+}
+
+# refused ERRNO TEXT COMMAND…: it is, and says why
+refused() {
+	local errno=$1 why=$2 out rc=0
+	shift 2
+	out=$("$@" 2>&1) || rc=$?
+	[[ $rc -eq 1 ]] || fail "$* is not refused: status $rc: $out"
+	[[ $out == "refused: errno $errno: "*"$why"* ]] || fail "$* is refused with: $out"
+}
+
+counter() { # LINK NAME
+	"$MPANL" stat "$1" | jq ".stats.$2"
+}
+
+serve() { # PORT [OPTION…]
+	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 80 "${@:2}"
+	wait_line server '^listening' 30
+}
+
+connect() { # PORT [OPTION…]
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --expect first "${@:2}"
+}
+
+# Of the one connection to the port: what `rdma resource` says of the device's QP
+qp_says() { # LINK KEY
+	rdma resource show qp link "$1" -dd -j | jq -r "[.[] | .[\"drv_$2\"]? // empty] | last"
+}
+
+one_connection() { # PORT SERVER-OPTIONS CLIENT-OPTIONS
+	capture wire b
+	# shellcheck disable=SC2086 # words
+	serve "$1" $2
+	# shellcheck disable=SC2086
+	connect "$1" $3
+	look "$1"
+}
+
+# one_connection leaves it to be looked at
+look() { # PORT
+	stop server
+	capture_end wire
+	"$MPAPEER" decode --json --port "$1" "$WORK/wire.pcap" >"$WORK/wire.json"
+}
+
+# The RTR is what the first FPDU of the initiator is: send, write or read-request
+rtr_is() { # KIND
+	local kind
+	kind=$(jq -r '[.[0].events[] | select(.type == "fpdu" and .from == "initiator")][0].kind' "$WORK/wire.json")
+	[[ $kind == "$1" ]] || fail "the RTR is $kind, not $1"
+}
+
+frame() { # REQUEST|REPLY JQ-EXPRESSION
+	jq -c "[.[0].events[] | select(.kind == \"$1\")][0] | $2" "$WORK/wire.json"
+}
+
+frame_is() { # WANTED REQUEST|REPLY JQ-EXPRESSION
+	local got
+	got=$(frame "$2" "$3")
+	[[ $got == "$1" ]] || fail "$3 of the $2 is $got, not $1"
+}
+
+# ---- policies
+
+set_and_reset() {
+	plain
+	is '{}' siw0/1 .policy
+	"$MPANL" set siw0/1 model=0 rtr-ms=1234 rtr-order=read ird=16
+	is '{"model":0,"rtr-order":["read","write","send"],"ird":16,"rtr-ms":1234}' siw0/1 .policy
+	is '[0,["read","write","send"],16,1234,5000]' siw0/1 \
+		'.effective | [.model, ."rtr-order", .ird, ."rtr-ms", ."request-ms"]'
+	# neither the device nor another port
+	is '{}' siw0 .policy
+	is 10000 siw1/1 '.effective["rtr-ms"]'
+	"$MPANL" reset siw0/1 rtr-ms
+	is '{"model":0,"rtr-order":["read","write","send"],"ird":16}' siw0/1 .policy
+	"$MPANL" reset siw0/1
+	is '{}' siw0/1 .policy
+}
+
+layers() {
+	plain
+	"$MPANL" set default reply-ms=100 rtr-ms=100 decide-ms=100 ird=64
+	"$MPANL" set siw0 rtr-ms=200 decide-ms=200 ird=32
+	"$MPANL" set siw0/1 decide-ms=300 ird=50
+	is '[100,200,300,32]' siw0/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
+	is '[1,2,3,3,0]' siw0/1 '.origin | [."reply-ms", ."rtr-ms", ."decide-ms", .ird, .crc]'
+	is '[100,100,100,64]' siw1/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
+	"$MPANL" reset default
+	"$MPANL" reset siw0
+	is '[10000,10000,300,50]' siw0/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
+}
+
+all_or_nothing() {
+	plain
+	refused 22 'largest IRD is 128' "$MPANL" set siw0/1 rtr-ms=77 ird=129
+	refused 34 'model: there is no such value' "$MPANL" set siw0/1 rtr-ms=77 model=3
+	is '{}' siw0/1 .policy
+}
+
+impossible() {
+	plain
+	refused 22 "largest ORD is 128" "$MPANL" set siw0 ord=16381
+	refused 22 'siw0: revision 1 has no peer-to-peer model' "$MPANL" set siw0 revision=1 model=2
+	"$MPANL" set siw0/1 model=2
+	# a layer below would take it from one above
+	refused 22 'siw0/1: revision 1 has no peer-to-peer model' "$MPANL" set default revision=1
+	refused 22 'RTR by read needs an ORD' "$MPANL" set siw0/1 rtr-offer=read ord=0
+	refused 22 'the ports 1 to 1' "$MPANL" set siw0/2 model=0
+	refused 22 'the ports 1 to 1' "$MPANL" show siw0/0
+	refused 19 'no iWARP device of that index' "$MPANL" show 4711
+	refused 22 'device and port are needed' "$MPANL" stat siw0
+	refused 22 'order of RTR kinds: there is no such value' "$MPANL" set siw0 rtr-order=read,read
+	refused 2 'no such QP or cm_id' "$MPANL" conn siw0 --qpn 9999
+	is '{"model":2}' siw0/1 .policy
+}
+
+as_nobody() {
+	setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
+}
+
+others_may_look() {
+	plain
+	local place
+	for place in default siw0 siw0/1; do
+		refused 1 'needs CAP_NET_ADMIN' as_nobody "$MPANL" set "$place" model=0
+		refused 1 'needs CAP_NET_ADMIN' as_nobody "$MPANL" reset "$place"
+		as_nobody "$MPANL" show "$place" >/dev/null
+	done
+	as_nobody "$MPANL" stat siw0/1 >/dev/null
+	[[ $(as_nobody "$MPANL" show | wc -l) -eq 5 ]] || fail 'the list has not five records'
+	! as_nobody "$MPANL" monitor --seconds 1 2>/dev/null || fail 'nobody may listen'
+	is '{}' default .policy
+}
+
+# root of a user namespace of its own is an ordinary user to the device's namespace
+root_elsewhere() {
+	plain
+	local unshare=(unshare --user --map-root-user --net)
+	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$MPANL" set siw0/1 model=0
+	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$MPANL" set default model=0
+	is '{}' siw0/1 .policy
+}
+
+# ---- what comes of them
+
+port_rtr_read() {
+	plain
+	"$MPANL" set siw0/1 rtr-offer=read rtr-accept=read rtr-order=read
+	capture wire b
+	serve 7600
+	start held a 40 "$RDMAFIRST" client "$(address b)" 7600 --expect first --hold --timeout 30
+	wait_line held '^received' 30
+	wait_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED' 20
+	[[ $(qp_says siw0/1 rtr) == read ]] || fail "siw0's QP says RTR $(qp_says siw0/1 rtr)"
+	[[ $(qp_says siw1/1 rtr) == read ]] || fail "siw1's QP says RTR $(qp_says siw1/1 rtr)"
+	rdma resource show cm_id link siw0/1 -dd -j | jq -e 'any(.[]; .drv_rtr == "read")' >/dev/null ||
+		fail 'no cm_id of siw0 says RTR read'
+	look 7600
+	ended held 20
+	rtr_is read-request
+	frame_is '["read"]' request .rtr
+}
+
+option_beats_port() {
+	plain
+	"$MPANL" set siw0/1 rtr-offer=write
+	# 4: read, 1: send
+	one_connection 7601 '' '--mpa rtr=bytes:0401'
+	rtr_is read-request
+	frame_is '["send","read"]' request '.rtr | sort_by({send: 0, write: 1, read: 2}[.])'
+}
+
+option_model() {
+	plain
+	# the client's program speaks first, as there is no RTR
+	capture wire b
+	serve 7602 --silent
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" 7602 --send hello --no-receive --mpa model=0
+	look 7602
+	rtr_is send
+	frame_is false request .p2p
+}
+
+listener_option_inherited() {
+	plain
+	"$MPANL" set siw0/1 rtr-offer=write,read,send
+	one_connection 7603 '--mpa rtr=bytes:04' ''
+	frame_is '["read"]' reply .rtr
+	rtr_is read-request
+}
+
+accept_option() {
+	plain
+	one_connection 7604 '--mpa rtr=bytes:02 --mpa-accept rtr=bytes:04' ''
+	frame_is '["read"]' reply .rtr
+	rtr_is read-request
+}
+
+option_depths() {
+	plain
+	one_connection 7605 '' '--ird 4 --ord 4 --mpa ird=0x3fff --mpa ord=2'
+	rtr_is write
+	frame_is '[16383,2]' request '[.ird, .ord]'
+	frame_is '[2,16383]' reply '[([.ird, 2] | min), .ord]'
+}
+
+option_refused() {
+	local option
+	for option in 0=1 99=1 model=3 model=bytes:00 model=bytes:0000000000 rtr=bytes: rtr=bytes:0404 \
+		rtr=bytes:08 rtr=bytes:01020401 reply-ms=0 request-ms=3600001 ird=0x4000; do
+		run client a 20 "$RDMAFIRST" client "$(address b)" 7606 --mpa "$option"
+		[[ $STATUS -eq 2 ]] || fail "$option is not refused"
+		has_line client 'rdma_set_option .*: Invalid argument' || fail "$option: $(tail -n 1 "$WORK/client.log")"
+	done
+}
+
+impossible_option() {
+	plain
+	serve 7607
+	run client a 20 "$RDMAFIRST" client "$(address b)" 7607 --mpa revision=1 --mpa model=2
+	[[ $STATUS -eq 2 ]] || fail 'connect does not refuse'
+	has_line client 'rdma_connect: Invalid argument' || fail "connect says: $(tail -n 1 "$WORK/client.log")"
+	stop server
+}
+
+snapshot_at_listen() {
+	plain
+	capture wire b
+	serve 7608
+	"$MPANL" set siw1/1 rtr-accept=read
+	connect 7608
+	look 7608
+	rtr_is write
+	# and the next listener has it
+	one_connection 7609 '' ''
+	rtr_is read-request
+}
+
+revision_1() {
+	plain
+	"$MPANL" set siw1 revision=1
+	serve 7610
+	run client a 20 "$RDMAFIRST" client "$(address b)" 7610 --timeout 15
+	# ECONNRESET
+	has_line client 'EVENT_REJECTED status -104 ' || fail "the client says: $(tail -n 1 "$WORK/client.log")"
+	stop server
+	# with the fallback it connects
+	"$MPANL" set siw0 revision=3
+	local before
+	before=$(counter siw0/1 mpa_fallbacks)
+	capture wire b
+	serve 7611 --silent
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" 7611 --send hello --no-receive
+	look 7611
+	[[ $(counter siw0/1 mpa_fallbacks) -eq $((before + 1)) ]] || fail 'no fallback is counted'
+	[[ $(jq -c '[.[].events[] | select(.kind == "request") | .rev]' "$WORK/wire.json") == '[2,1]' ]] ||
+		fail "the Requests are of revision $(jq -c '[.[].events[] | select(.kind == "request") | .rev]' "$WORK/wire.json")"
+}
+
+ceiling() {
+	plain
+	"$MPANL" set siw0/1 ird=2 ord=1
+	one_connection 7612 '' '--ird 16 --ord 16'
+	rtr_is write
+	frame_is '[2,1]' request '[.ird, .ord]'
+}
+
+deadline() {
+	plain
+	"$MPANL" set siw1/1 request-ms=300
+	local before start
+	before=$(counter siw1/1 mpa_timeout_request)
+	serve 7613
+	start=$(now_ms)
+	# shellcheck disable=SC2016 # for the other shell
+	run peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7613" && cat <&3' "$(address b)"
+	[[ $(($(now_ms) - start)) -lt 4000 ]] || fail "the silent peer was closed on after $(($(now_ms) - start)) ms"
+	[[ $(counter siw1/1 mpa_timeout_request) -eq $((before + 1)) ]] || fail 'no timeout is counted'
+	stop server
+}
+
+# ---- counters
+
+counters_add_up() {
+	plain
+	local before after name
+	before=$("$MPANL" stat siw1/1)
+	serve 7620
+	connect 7620
+	connect 7620 --mpa revision=1 --no-receive --send x || true
+	# shellcheck disable=SC2016 # for the other shell
+	run_well peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"; printf "MPA ID Rex" >&3; cat <&3' "$(address b)" || true
+	stop server
+	after=$("$MPANL" stat siw1/1)
+	for name in req_rcvd_rev1 req_rcvd_rev2 req_rcvd_enhanced rep_sent_rev1 rep_sent_rev2 rep_sent_enhanced \
+		rtr_rcvd_write bad_key; do
+		[[ $(jq -n --argjson a "$before" --argjson b "$after" "\$b.stats.mpa_$name - \$a.stats.mpa_$name") == 1 ]] ||
+			fail "$name does not count one more"
+	done
+	[[ $(jq -n --argjson a "$before" --argjson b "$after" \
+		'$b.stats.mpa_established_responder - $a.stats.mpa_established_responder') == 2 ]] ||
+		fail 'not two connections are counted'
+	# the same by the means of everybody
+	[[ $(rdma statistic show link siw1/1 -j | jq '.[0].mpa_bad_key') == "$(jq .stats.mpa_bad_key <<<"$after")" ]] ||
+		fail 'rdma statistic says something else'
+	wait_for 10 'nothing to be half open' nothing_half_open
+}
+
+nothing_half_open() {
+	[[ $(counter siw0/1 mpa_half_open) == 0 && $(counter siw1/1 mpa_half_open) == 0 ]]
+}
+
+half_open_is_counted() {
+	plain
+	serve 7621
+	# shellcheck disable=SC2016
+	start peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7621"; echo sent; sleep 15' "$(address b)"
+	wait_line peer '^sent' 20
+	wait_for 5 'the connection to be counted' is_half_open
+	stop peer
+	wait_for 5 'nothing to be half open' nothing_half_open
+	stop server
+}
+
+is_half_open() {
+	[[ $(counter siw1/1 mpa_half_open) == 1 ]]
+}
+
+# ---- notifications
+
+notifications() {
+	plain
+	start monitor a 60 "$MPANL" monitor --seconds 50
+	stop monitor
+	# in the namespace that owns the device, which is the first one
+	"$MPANL" monitor --seconds 50 >"$WORK/monitor.log" 2>&1 &
+	pid_of[monitor]=$!
+	wait_line monitor '^listening' 20
+	"$MPANL" set siw0/1 rtr-ms=4321
+	wait_line monitor '"event":"policy".*"dev":"siw0".*"port":1.*"policy":\{"rtr-ms":4321\}' 10
+	"$MPANL" reset siw0/1
+	wait_line monitor '"event":"policy".*"port":1,"policy":\{\}' 10
+	serve 7630
+	connect 7630
+	wait_line monitor '"event":"connection".*"dev":"siw0".*"state":"RDMA","role":"initiator","status":0.*"model":"peer-to-peer","rtr":\["write"\]' 10
+	wait_line monitor '"event":"connection".*"dev":"siw1".*"state":"RDMA","role":"responder","status":0.*"local":"10.77.0.2:7630".*"rtr-seen":\["write"\]' 10
+	stop server
+	run client a 20 "$RDMAFIRST" client "$(address b)" 7630 --timeout 15
+	wait_line monitor '"event":"connection".*"dev":"siw0".*"role":"initiator","status":111' 10
+	stop monitor
+}
+
+# ---- tracepoints
+
+tracing() {
+	plain
+	local events=/sys/kernel/tracing/events/iw_mpa
+	[[ -d $events ]] || { note 'this kernel has no tracepoints' && return; }
+	echo >/sys/kernel/tracing/trace
+	echo 1 >$events/enable
+	serve 7640
+	connect 7640
+	stop server
+	echo 0 >$events/enable
+	cp /sys/kernel/tracing/trace "$WORK/trace.log"
+	local who='dev=siw0 llp=tcp role=initiator qpn=[0-9]+ local=10.77.0.1:[0-9]+ remote=10.77.0.2:7640'
+	has_line trace "mpa_frame_sent: $who kind=request rev=2 m=0 c=0 r=0 s=1 p2p=1 rtr=write.read ird=4 ord=4 pdata_len=0" ||
+		fail 'the Request was not traced'
+	has_line trace "mpa_frame_received: $who kind=reply rev=2 .* s=1 p2p=1 rtr=write.read" || fail 'the Reply was not traced'
+	has_line trace "mpa_decision: $who verdict=go status=0 ecode=0 ird=4 ord=4 read_slots=4 rtr=write peer_known=1" ||
+		fail 'the decision was not traced'
+	has_line trace "mpa_rtr: $who dir=sent rtr=write" || fail 'the RTR was not traced'
+	has_line trace "mpa_rtr: dev=siw1 .* dir=received rtr=write" || fail 'the RTR was not traced as received'
+	has_line trace "mpa_state: $who from=REQ_SENT to=REP_RCVD" || fail 'the states were not traced'
+	has_line trace "mpa_end: $who established in=REP_RCVD status=0 ecode=0" || fail 'the end was not traced'
+}
+
+# ---- those who take things away
+
+busy() { # starts watchers and changers
+	local i
+	for i in 1 2; do
+		"$MPANL" monitor --seconds 60 >"$WORK/monitor$i.log" 2>&1 &
+		pid_of[monitor$i]=$!
+	done
+	# shellcheck disable=SC2016
+	for i in 1 2; do
+		bash -c 'while :; do "$0" show; "$0" stat; done' "$MPANL" >"$WORK/dump$i.log" 2>&1 &
+		pid_of[dump$i]=$!
+	done
+	# shellcheck disable=SC2016
+	bash -c 'while :; do "$0" set siw0/1 rtr-ms=$RANDOM; "$0" set siw1 model=0; "$0" reset siw1; done' "$MPANL" \
+		>"$WORK/set.log" 2>&1 &
+	pid_of[set]=$!
+	sleep 1
+}
+
+device_goes_while_watched() {
+	plain
+	local i
+	busy
+	for i in 1 2 3 4 5; do
+		rdma link del siw0
+		rdma link del siw1
+		ip netns exec a rdma link add siw0 type siw netdev eth0
+		ip netns exec b rdma link add siw1 type siw netdev eth0
+	done
+	stop_all
+	plain
+	is '{}' siw0/1 .policy
+}
+
+policies_go_with_their_device() {
+	plain
+	"$MPANL" set siw0/1 rtr-ms=1
+	rdma link del siw0
+	ip netns exec a rdma link add siw0 type siw netdev eth0
+	is '{}' siw0/1 .policy
+}
+
+namespace_goes_while_watched() {
+	plain
+	local i
+	busy
+	ip netns add c
+	ip netns exec c "$MPANL" monitor --seconds 60 >"$WORK/monitorc.log" 2>&1 &
+	pid_of[monitorc]=$!
+	# shellcheck disable=SC2016
+	ip netns exec c bash -c 'while :; do "$0" show; done' "$MPANL" >"$WORK/dumpc.log" 2>&1 &
+	pid_of[dumpc]=$!
+	sleep 1
+	ip netns del c
+	stop dumpc
+	stop monitorc
+	stop_all
+	for i in 1 2 3; do
+		ip netns add c
+		ip netns exec c "$MPANL" show >/dev/null
+		ip netns del c
+	done
+}
+
+# siw and iw_mpa go and come back, with those who watch asking all the while, which loads them
+module_goes_while_watched() {
+	plain
+	local i
+	busy
+	rdma link del siw0
+	rdma link del siw1
+	for i in 1 2 3; do
+		wait_for 20 'siw to be unloaded' unload siw
+		wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
+		"$MPANL" show default >/dev/null || fail 'the module does not come back by itself'
+	done
+	stop_all
+	modprobe siw
+	ip netns exec a rdma link add siw0 type siw netdev eth0
+	ip netns exec b rdma link add siw1 type siw netdev eth0
+	plain
+}
+
+unload() {
+	[[ ! -e /sys/module/$1 ]] || rmmod "$1" 2>/dev/null
+}
+
+fuzzed() {
+	plain
+	timeout $((FUZZ_SECONDS + 60)) "$MPANL" fuzz --seconds "$FUZZ_SECONDS" --seed "${RANDOM}" >"$WORK/fuzz.log" 2>&1 ||
+		fail "the fuzzer ends with status $?: $(tail -n 1 "$WORK/fuzz.log")"
+	note "$(tail -n 1 "$WORK/fuzz.log")"
+	plain
+	serve 7650
+	connect 7650
+	stop server
+}
+
+check 'settings can be made, seen and taken back' set_and_reset
+check 'layers lie on each other, ceilings only get lower' layers
+check 'of several settings in a request all are taken or none' all_or_nothing
+check 'what cannot be is refused with a reason' impossible
+check 'an ordinary user may look and not touch' others_may_look
+check 'root of another user namespace may not touch either' root_elsewhere
+check "the port's RTR read is on the wire and in rdma resource" port_rtr_read
+check "a program's RTR beats the port's" option_beats_port
+check "a program's model beats the port's" option_model
+check "a listener's options are those of its connections" listener_option_inherited
+check "options before accept beat the listener's" accept_option
+check 'depths can be left to the program, or limited by it' option_depths
+check 'bad options are refused by rdma_set_option()' option_refused
+check 'impossible options are refused by rdma_connect()' impossible_option
+check 'a listener keeps the policy it began with' snapshot_at_listen
+check 'Rev 1 alone closes on Rev 2, and the other falls back' revision_1
+check 'a ceiling holds for those who ask for more' ceiling
+check 'a deadline is as it is set' deadline
+check 'counters count' counters_add_up
+check 'half-open connections are counted' half_open_is_counted
+check 'changes and connections are notified' notifications
+check 'tracepoints tell the story' tracing
+check 'policies go with their device' policies_go_with_their_device
+check 'devices go while others watch' device_goes_while_watched
+check 'namespaces go while others watch' namespace_goes_while_watched
+check 'modules go while others watch' module_goes_while_watched
+check 'random messages do no harm' fuzzed
+finish

@@ -1,0 +1,154 @@
+// SPDX-License-Identifier: GPL-2.0
+#include "socket.hpp"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+namespace mpanl {
+
+namespace {
+
+constexpr std::chrono::seconds answer_time{30};
+
+[[noreturn]] void fail(const char *what)
+{
+	throw std::system_error(errno, std::generic_category(), what);
+}
+
+std::string reason(const nlmsghdr &header, std::span<const uint8_t> body, int error)
+{
+	size_t skip = sizeof(nlmsgerr);
+	nlmsgerr err;
+
+	std::memcpy(&err, body.data(), sizeof(err));
+	if (!(header.nlmsg_flags & NLM_F_CAPPED))
+		skip = sizeof(int) + NLMSG_ALIGN(err.msg.nlmsg_len);
+	if (header.nlmsg_flags & NLM_F_ACK_TLVS && skip <= body.size()) {
+		const Attributes tlvs = parse(body.subspan(skip));
+
+		if (const auto it = tlvs.find(NLMSGERR_ATTR_MSG); it != tlvs.end())
+			return std::string(text(it->second));
+	}
+	return std::strerror(error);
+}
+
+} // namespace
+
+Refused::Refused(int error, const std::string &why) : std::runtime_error(why), error(error)
+{
+}
+
+Socket::Socket() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA))
+{
+	const int on = 1;
+	sockaddr_nl any = {};
+
+	if (fd_ < 0)
+		fail("socket");
+	// Notifications go to sockets that have a number
+	any.nl_family = AF_NETLINK;
+	if (bind(fd_, reinterpret_cast<sockaddr *>(&any), sizeof(any)))
+		fail("bind");
+	if (setsockopt(fd_, SOL_NETLINK, NETLINK_EXT_ACK, &on, sizeof(on)))
+		fail("NETLINK_EXT_ACK");
+}
+
+Socket::~Socket()
+{
+	::close(fd_);
+}
+
+void Socket::join(unsigned group)
+{
+	if (setsockopt(fd_, SOL_NETLINK, NETLINK_ADD_MEMBERSHIP, &group, sizeof(group)))
+		fail("NETLINK_ADD_MEMBERSHIP");
+}
+
+void Socket::send_raw(std::span<const uint8_t> bytes)
+{
+	sockaddr_nl kernel = {};
+
+	kernel.nl_family = AF_NETLINK;
+	if (sendto(fd_, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr *>(&kernel), sizeof(kernel)) < 0)
+		fail("sendto");
+}
+
+Bytes Socket::receive(std::chrono::milliseconds timeout)
+{
+	Bytes datagram(1 << 16);
+	pollfd poll_fd = {fd_, POLLIN, 0};
+	ssize_t len;
+
+	if (poll(&poll_fd, 1, static_cast<int>(timeout.count())) <= 0)
+		return {};
+	len = recv(fd_, datagram.data(), datagram.size(), 0);
+	if (len < 0)
+		fail("recv");
+	datagram.resize(static_cast<size_t>(len));
+	return datagram;
+}
+
+size_t Socket::drain(size_t buffer)
+{
+	std::array<uint8_t, 1 << 16> bytes;
+	size_t total = 0;
+	ssize_t len;
+
+	while ((len = recv(fd_, bytes.data(), std::min(buffer, bytes.size()), MSG_DONTWAIT)) > 0)
+		total += static_cast<size_t>(len);
+	return total;
+}
+
+void for_each(std::span<const uint8_t> datagram, const Socket::Handler &handler)
+{
+	nlmsghdr header;
+
+	while (datagram.size() >= sizeof(header)) {
+		std::memcpy(&header, datagram.data(), sizeof(header));
+		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > datagram.size())
+			break;
+		handler(header, datagram.subspan(sizeof(header), header.nlmsg_len - sizeof(header)));
+		datagram = datagram.subspan(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
+	}
+}
+
+bool Socket::request(Message &message, const Handler &handler)
+{
+	bool done = false, whole = true;
+	const uint32_t seq = seq_++;
+
+	send_raw(message.finished(seq));
+	while (!done) {
+		const Bytes datagram = receive(answer_time);
+
+		if (datagram.empty())
+			throw std::runtime_error("the kernel does not answer");
+		for_each(datagram, [&](const nlmsghdr &header, std::span<const uint8_t> body) {
+			if (header.nlmsg_seq != seq)
+				return;
+			if (header.nlmsg_flags & NLM_F_DUMP_INTR)
+				whole = false;
+			if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
+				const int error = body.size() >= sizeof(int) ?
+							  -static_cast<int>(static_cast<int32_t>(number(body.first(4)))) :
+							  0;
+				if (error && header.nlmsg_type == NLMSG_ERROR)
+					throw Refused(error, reason(header, body, error));
+				if (error)
+					throw Refused(error, std::strerror(error));
+				done = true;
+				return;
+			}
+			handler(header, body);
+		});
+	}
+	return whole;
+}
+
+} // namespace mpanl
