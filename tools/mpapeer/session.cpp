@@ -165,10 +165,10 @@ void Session::queue(ByteView bytes)
     append(queued_, bytes);
 }
 
-bool Session::send_part(ByteView part, bool more)
+bool Session::send_part(ByteView part, bool more, bool urgent)
 {
     transcript_.bytes("->", part);
-    switch (connection_.send(part, more, Clock::now() + settings_.within)) {
+    switch (connection_.send(part, more, urgent, Clock::now() + settings_.within)) {
     case Connection::Sent::all: return true;
     case Connection::Sent::timed_out:
         throw std::runtime_error(fmt::format("the peer has not taken what was sent within {}",
@@ -210,7 +210,8 @@ void Session::flush(const statement::Split &split, bool fin_follows)
     std::size_t begin = 0;
     for (std::size_t end : ends) {
         const bool last = end == bytes.size();
-        if (!send_part(ByteView(bytes).subspan(begin, end - begin), last && fin_follows))
+        if (!send_part(ByteView(bytes).subspan(begin, end - begin), last && fin_follows,
+                       split.urgent))
             return;
         if (!last)
             pump_until(Clock::now() + settings_.gap);

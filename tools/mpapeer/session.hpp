@@ -88,7 +88,7 @@ private:
     void handle(Connection::Received event, ByteView bytes);
     void handle_item(StreamItem item);
     void note_frame(const MpaFrame &frame);
-    bool send_part(ByteView part, bool more);
+    bool send_part(ByteView part, bool more, bool urgent = false);
     void answer(const ReadRequest &read);
     void log_queued(std::size_t segments);
     FpduOptions options_for(const FpduToSend &fpdu) const;

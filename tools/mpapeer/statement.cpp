@@ -41,10 +41,11 @@ Action simple(Words words)
 
 Action parse_split(Words words)
 {
-    const std::string &how = word_at(words, 1, "'at N,M', 'every N' or 'off'");
+    const std::string &how = word_at(words, 1, "'at N,M', 'every N', 'urgent' or 'off'");
     statement::Split split;
-    if (how == "off") {
+    if (how == "off" || how == "urgent") {
         no_more(words, 2);
+        split.urgent = how == "urgent";
         return split;
     }
     const std::string &value = word_at(words, 2, "a number");
@@ -59,7 +60,7 @@ Action parse_split(Words words)
         if (!std::ranges::is_sorted(split.at))
             throw TextError("split at: the offsets must rise");
     } else {
-        throw TextError(fmt::format("split {}: it is 'at', 'every' or 'off'", how));
+        throw TextError(fmt::format("split {}: it is 'at', 'every', 'urgent' or 'off'", how));
     }
     return split;
 }

@@ -42,6 +42,7 @@ struct Send {
 struct Split {
     std::vector<std::size_t> at;
     std::size_t every = 0;
+    bool urgent = false; ///< its last byte is TCP's urgent data
 };
 struct Gap {
     Duration length;

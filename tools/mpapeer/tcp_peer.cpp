@@ -189,9 +189,9 @@ Connection::Received Connection::wait_for_reset(Deadline deadline)
     }
 }
 
-Connection::Sent Connection::send(ByteView bytes, bool more, Deadline deadline)
+Connection::Sent Connection::send(ByteView bytes, bool more, bool urgent, Deadline deadline)
 {
-    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0);
+    const int flags = MSG_NOSIGNAL | (more ? MSG_MORE : 0) | (urgent ? MSG_OOB : 0);
     while (!bytes.empty()) {
         const ssize_t size = ::send(socket_.get(), bytes.data(), bytes.size(), flags);
         if (size >= 0) {

@@ -54,8 +54,9 @@ public:
     /// Waits for a RST on a connection whose peer has already sent its FIN.
     Received wait_for_reset(Deadline deadline);
 
-    /// With `more`, the last bytes wait for what follows: the next send, or the FIN.
-    Sent send(ByteView bytes, bool more, Deadline deadline);
+    /// With `more`, the last bytes wait for what follows: the next send, or the FIN. With `urgent`,
+    /// the last byte is TCP's urgent data.
+    Sent send(ByteView bytes, bool more, bool urgent, Deadline deadline);
 
     /// Sends a FIN and goes on receiving.
     void shutdown_write();
