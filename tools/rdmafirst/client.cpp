@@ -2,6 +2,7 @@
 #include "endpoint.h"
 
 #include <algorithm>
+#include <memory>
 
 #include <fmt/format.h>
 
@@ -18,6 +19,10 @@ public:
 
 	Exit run();
 
+	// Without waiting for the outcome, which is an event of the channel.
+	Exit start();
+	[[nodiscard]] const Channel &channel() const { return channel_; }
+
 private:
 	Event await(std::string_view what);
 	Exit resolve();
@@ -33,6 +38,7 @@ private:
 	Endpoint endpoint_;
 	size_t due_ = 0; // sends and reads that have not completed
 	bool received_ = false;
+	std::string message_; // the last one received
 };
 
 Event Client::await(std::string_view what)
@@ -75,6 +81,7 @@ bool Client::good(const Completion &done)
 		return true;
 	}
 	received_ = true;
+	message_ = done.data;
 	say(fmt::format("received {} {}", done.data.size(), done.data));
 	return !options_.expect || *options_.expect == done.data;
 }
@@ -140,12 +147,14 @@ void Client::disconnect()
 Exit Client::connected()
 {
 	const Exit result = exchange();
+	if (result == Exit::ok && !options_.odd.empty())
+		return do_odd(endpoint_, options_.odd, message_);
 	if (result == Exit::ok && !options_.hold)
 		disconnect();
 	return result;
 }
 
-Exit Client::run()
+Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
@@ -154,7 +163,17 @@ Exit Client::run()
 	rdma_conn_param param = conn_param(options_);
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
+	return Exit::ok;
+}
+
+Exit Client::run()
+{
+	const auto start_time = Clock::now();
+	if (const Exit result = start(); result != Exit::ok)
+		return result;
 	const Event event = await("the outcome of connect");
+	const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_time);
+	say(fmt::format("connect took {} ms", took.count()));
 	const bool established = event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0;
 	if (!established) {
 		linger();
@@ -164,11 +183,45 @@ Exit Client::run()
 	return connected();
 }
 
+// Until each connection has ended, if it ever was one.
+Exit hold_many(const Options &options)
+{
+	std::vector<std::unique_ptr<Client>> clients;
+	for (unsigned i = 0; i < options.side_by_side; i++) {
+		clients.push_back(std::make_unique<Client>(options));
+		if (const Exit result = clients.back()->start(); result != Exit::ok)
+			return result;
+	}
+	say("all have been started");
+	const auto deadline = Clock::now() + options.timeout;
+	size_t over = 0;
+	while (over < clients.size()) {
+		std::vector<int> fds;
+		for (const auto &client : clients)
+			fds.push_back(client->channel()->fd);
+		wait_readable(fds, deadline, "the end of all connections");
+		for (size_t i = 0; i < clients.size(); i++) {
+			const auto event = next_event(clients[i]->channel().get());
+			if (!event)
+				continue;
+			say(fmt::format("conn {} {}", i + 1, event->describe()));
+			if (event->type != RDMA_CM_EVENT_ESTABLISHED && event->type != RDMA_CM_EVENT_TIMEWAIT_EXIT)
+				over++;
+		}
+	}
+	return Exit::ok;
+}
+
 } // namespace
 
 Exit run_client(const Options &options)
 {
-	return Client(options).run();
+	if (options.side_by_side != 0)
+		return hold_many(options);
+	Exit result = Exit::ok;
+	for (unsigned i = 0; i < options.times; i++)
+		result = Client(options).run();
+	return result;
 }
 
 } // namespace rdmafirst

@@ -2,8 +2,11 @@
 #include "endpoint.h"
 
 #include <cerrno>
+#include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <fstream>
+#include <thread>
 
 #include <arpa/inet.h>
 #include <fcntl.h>
@@ -12,8 +15,14 @@
 #include <rdma/rdma_mpa.h>
 #include <poll.h>
 #include <rdma/rdma_verbs.h>
+#include <sys/signalfd.h>
 
 namespace rdmafirst {
+namespace {
+
+int sigterm_fd = -1; // open to the end
+
+} // namespace
 
 SystemError::SystemError(std::string_view what)
 	: std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)))
@@ -32,6 +41,16 @@ std::string hex(std::span<const uint8_t> bytes)
 	for (uint8_t byte : bytes)
 		out += fmt::format("{:02x}", byte);
 	return out;
+}
+
+std::string pinned_memory()
+{
+	std::ifstream status("/proc/self/status");
+	for (std::string line; std::getline(status, line);) {
+		if (line.starts_with("VmPin:"))
+			return line.substr(line.find_first_not_of(" \t", 6));
+	}
+	return "unknown";
 }
 
 rdma_conn_param conn_param(const Options &options)
@@ -175,16 +194,31 @@ std::string Event::describe() const
 	return text;
 }
 
+void catch_sigterm()
+{
+	sigset_t set;
+	sigemptyset(&set);
+	sigaddset(&set, SIGTERM);
+	if (sigprocmask(SIG_BLOCK, &set, nullptr) != 0)
+		throw SystemError("sigprocmask");
+	sigterm_fd = signalfd(-1, &set, SFD_CLOEXEC | SFD_NONBLOCK);
+	if (sigterm_fd < 0)
+		throw SystemError("signalfd");
+}
+
 void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::string_view what)
 {
 	std::vector<pollfd> set;
 	for (int fd : fds)
 		set.push_back({.fd = fd, .events = POLLIN, .revents = 0});
+	set.push_back({.fd = sigterm_fd, .events = POLLIN, .revents = 0});
 	for (;;) {
 		const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
 		if (left.count() <= 0)
 			throw DeadlinePassed(fmt::format("deadline: {}", what));
 		const int ready = ::poll(set.data(), set.size(), static_cast<int>(left.count()));
+		if (ready > 0 && set.back().revents != 0)
+			throw Stopped("SIGTERM");
 		if (ready > 0)
 			return;
 		if (ready < 0 && errno != EINTR)
@@ -235,7 +269,16 @@ void Endpoint::create_qp()
 		char *slot = &buffer_[i * slot_size];
 		if (rdma_post_recv(id_.get(), slot, slot, slot_size, mr_.get()) != 0)
 			throw SystemError("rdma_post_recv");
+		pending_++;
 	}
+}
+
+void Endpoint::spoil_qp()
+{
+	ibv_qp_attr attr{};
+	attr.qp_state = IBV_QPS_ERR;
+	if (ibv_modify_qp(id_->qp, &attr, IBV_QP_STATE) != 0)
+		throw SystemError("ibv_modify_qp");
 }
 
 void Endpoint::post_send(std::string_view text)
@@ -245,6 +288,44 @@ void Endpoint::post_send(std::string_view text)
 	text.copy(slot, text.size());
 	if (rdma_post_send(id_.get(), slot, slot, text.size(), mr_.get(), 0) != 0)
 		throw SystemError("rdma_post_send");
+	pending_++;
+}
+
+void Endpoint::post(ibv_send_wr &wr)
+{
+	for (int i = 0; i < wr.num_sge; i++) {
+		if (wr.sg_list[i].addr == 0) {
+			wr.sg_list[i].addr = reinterpret_cast<uintptr_t>(&buffer_[receives * slot_size]);
+			wr.sg_list[i].lkey = mr_->lkey;
+		}
+	}
+	ibv_send_wr *bad = nullptr;
+	errno = ibv_post_send(id_->qp, &wr, &bad);
+	if (errno != 0)
+		throw SystemError("ibv_post_send");
+	pending_++;
+}
+
+std::string Endpoint::expose()
+{
+	exposed_.reset(ibv_reg_mr(id_->pd, buffer_.data(), buffer_.size(),
+				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
+	if (!exposed_)
+		throw SystemError("ibv_reg_mr");
+	return fmt::format("{:x} {:x}", reinterpret_cast<uintptr_t>(buffer_.data()), exposed_->rkey);
+}
+
+unsigned Endpoint::never_completed()
+{
+	const auto deadline = Clock::now() + std::chrono::seconds(3);
+	while (pending_ != 0 && Clock::now() < deadline) {
+		const std::vector<Completion> done = completions();
+		for (const Completion &one : done)
+			say(fmt::format("{} completed: {}", one.receive ? "receive" : "request", ibv_wc_status_str(one.status)));
+		if (done.empty())
+			std::this_thread::sleep_for(std::chrono::milliseconds(10));
+	}
+	return pending_;
 }
 
 bool Endpoint::post_read()
@@ -253,7 +334,10 @@ bool Endpoint::post_read()
 	constexpr uint64_t remote_address = 0;
 	constexpr uint32_t remote_key = 0x100;
 	char *slot = &buffer_[(receives + posted_++ % sends) * slot_size];
-	return rdma_post_read(id_.get(), slot, slot, size, mr_.get(), 0, remote_address, remote_key) == 0;
+	if (rdma_post_read(id_.get(), slot, slot, size, mr_.get(), 0, remote_address, remote_key) != 0)
+		return false;
+	pending_++;
+	return true;
 }
 
 std::string Endpoint::describe_qp() const
@@ -270,6 +354,7 @@ void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
 	ibv_wc wc{};
 	int n;
 	while ((n = ibv_poll_cq(cq, 1, &wc)) > 0) {
+		pending_--;
 		Completion done{.receive = cq == id_->recv_cq,
 				.read = wc.opcode == IBV_WC_RDMA_READ,
 				.status = wc.status,

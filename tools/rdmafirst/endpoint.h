@@ -28,6 +28,7 @@ enum class Exit : int {
 	usage = 2,    // bad arguments, or a system call failed before there was a connection
 	deadline = 3, // nothing happened for too long
 	rejected = 4, // client: the server rejected
+	stopped = 5,  // by SIGTERM, after everything was destroyed in order
 };
 
 // An option of rdma_set_option() at the level of rdma_mpa.h
@@ -51,11 +52,17 @@ struct Options {
 	unsigned initiator_depth = 4;
 	bool receive = true; // client: wait for a message
 	bool hold = false;   // client: stay connected until the peer or the device goes
-	bool read = false;   // client: post an RDMA Read once established
+	bool read = false;   // client: post an RDMA Read once established; server: right after accept
 	std::chrono::milliseconds linger{0}; // client: look for further events after the outcome
+	unsigned side_by_side = 0; // client: hold so many connections, whatever comes of them
+	unsigned times = 1;        // client: connect so often, one after the other
 	std::string again;   // server: "accept" or "reject" once more after accept
 	std::vector<MpaOption> mpa;	   // set before connect or listen
 	std::vector<MpaOption> mpa_accept; // server: set before accept
+	bool spoil = false;  // server: accept with a queue pair that is in error
+	bool expose = false; // server: send where the peer may write and read: address and rkey
+	std::string odd;     // client: what odd thing to do once established
+	std::string ignore;  // server: leave requests with this private data unanswered
 };
 
 struct SystemError : std::runtime_error {
@@ -66,13 +73,18 @@ struct DeadlinePassed : std::runtime_error {
 	using std::runtime_error::runtime_error;
 };
 
+struct Stopped : std::runtime_error {
+	using std::runtime_error::runtime_error;
+};
+
 struct ChannelDeleter {
 	void operator()(rdma_event_channel *channel) const { rdma_destroy_event_channel(channel); }
 };
 struct IdDeleter {
+	static inline bool leave_qp = false; // to the end of the process
 	void operator()(rdma_cm_id *id) const
 	{
-		if (id->qp)
+		if (id->qp && !leave_qp)
 			rdma_destroy_qp(id);
 		rdma_destroy_id(id);
 	}
@@ -111,10 +123,15 @@ public:
 
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(); // with receives posted
+	void spoil_qp();  // no connection can come of it any more
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
 	[[nodiscard]] std::string describe_qp() const; // the depths installed
+	void post(ibv_send_wr &wr); // lkey and an address of the buffer are filled in where there is no address
 	std::vector<Completion> completions(); // does not wait
+	// How many of the work requests that were posted have not completed; waits a little for them.
+	unsigned never_completed();
+	std::string expose(); // "ADDRESS RKEY", in hexadecimal
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
 
 private:
@@ -126,8 +143,10 @@ private:
 
 	std::array<char, (receives + sends) * slot_size> buffer_{};
 	size_t posted_ = 0; // sends and reads
+	unsigned pending_ = 0; // work requests that have not completed
 	Id id_;
 	Mr mr_; // is released first
+	Mr exposed_;
 };
 
 // Prints one line; the reader may be waiting for it.
@@ -141,9 +160,18 @@ Channel make_channel();
 Id make_id(rdma_event_channel *channel);
 std::optional<Event> next_event(rdma_event_channel *channel);
 
-// Waits until one of the descriptors has something to read. Throws DeadlinePassed.
+// From here on SIGTERM is seen by wait_readable().
+void catch_sigterm();
+
+// Waits until one of the descriptors has something to read. Throws DeadlinePassed, Stopped.
 void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::string_view what);
 std::vector<int> descriptors(const rdma_event_channel *channel, std::span<const Endpoint *const> endpoints);
+
+std::string pinned_memory(); // of this process, as /proc says it
+
+// odd.cpp
+std::vector<std::string> odd_things();
+Exit do_odd(Endpoint &endpoint, const std::string &what, std::string_view exposed);
 
 Exit run_client(const Options &options);
 Exit run_server(const Options &options);

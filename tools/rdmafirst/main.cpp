@@ -77,7 +77,8 @@ Exit run(int argc, char **argv)
 	double timeout = 30;
 	CLI::App app{"A connection on which the responder speaks first.\n\n"
 		     "Exit status: 0 as it should be, 1 the connection failed, 2 usage or system error,\n"
-		     "3 nothing happened until the deadline, 4 the server rejected."};
+		     "3 nothing happened until the deadline, 4 the server rejected, 5 SIGTERM came and\n"
+		     "everything has been destroyed in order."};
 	app.require_subcommand(1);
 
 	auto *server = app.add_subcommand("server", "accept, and send at once");
@@ -98,6 +99,11 @@ Exit run(int argc, char **argv)
 	server->add_option("--delay", delay_ms, "milliseconds between a request and its answer");
 	server->add_option("--again", options.again, "answer a second time after accept, which is wrong")
 		->check(CLI::IsMember({"accept", "reject"}));
+	server->add_flag("--read", options.read, "post an RDMA Read (of address 0) instead of a Send");
+	server->add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
+	server->add_flag("--expose", options.expose,
+			 "send address and rkey of memory that the peer may write and read");
+	server->add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 	server->add_option("--timeout", timeout, "seconds without anything happening")->capture_default_str();
 
 	auto *client = app.add_subcommand("client", "connect, and wait for a message");
@@ -111,6 +117,12 @@ Exit run(int argc, char **argv)
 	client->add_option("--expect", options.expect, "fail unless this is what is received");
 	bool no_receive = false;
 	client->add_flag("--hold", options.hold, "stay connected until the server or the device goes");
+	client->add_option("--odd", options.odd, "do this once there is a connection, and tell what completes")
+		->check(CLI::IsMember(rdmafirst::odd_things()));
+	client->add_option("--side-by-side", options.side_by_side,
+			   "start so many connections and hold them until each has ended, one way or another");
+	client->add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
+	client->add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
 	client->add_flag("--no-receive", no_receive, "do not wait for a message");
 	client->add_option("--timeout", timeout, "seconds for everything")->capture_default_str();
 
@@ -134,12 +146,17 @@ int main(int argc, char **argv)
 {
 	Exit result = Exit::usage;
 	try {
+		rdmafirst::catch_sigterm();
 		result = run(argc, argv);
+	} catch (const rdmafirst::Stopped &) {
+		result = Exit::stopped;
 	} catch (const rdmafirst::DeadlinePassed &error) {
 		result = Exit::deadline;
 		fmt::print(stderr, "rdmafirst: {}\n", error.what());
 	} catch (const std::exception &error) {
 		fmt::print(stderr, "rdmafirst: {}\n", error.what());
 	}
+	// Everything has been released: whatever is pinned still has been leaked.
+	fmt::print("pinned at the end: {}\n", rdmafirst::pinned_memory());
 	return static_cast<int>(result);
 }

@@ -71,12 +71,19 @@ void Server::accept(Connection &connection)
 	rdma_conn_param param = conn_param(options_);
 	connection.endpoint.create_qp();
 	set_mpa_options(connection.endpoint.id(), options_.mpa_accept);
+	if (options_.spoil)
+		connection.endpoint.spoil_qp();
 	if (rdma_accept(connection.endpoint.id(), &param) != 0)
 		throw SystemError("rdma_accept");
 	tell(connection, "accepted");
 	// Right now: the client's program has not sent anything, nor will it before it has this.
+	if (options_.read) {
+		if (!connection.endpoint.post_read())
+			tell(connection, "read refused");
+		return;
+	}
 	for (const std::string &text : options_.send) {
-		connection.endpoint.post_send(text);
+		connection.endpoint.post_send(options_.expose ? connection.endpoint.expose() : text);
 		tell(connection, "posted");
 	}
 }
@@ -105,6 +112,8 @@ void Server::on_request(const Event &event)
 {
 	Connection &connection = connections_.try_emplace(event.id, ++seen_, Id(event.id)).first->second;
 	tell(connection, event.describe());
+	if (!options_.ignore.empty() && options_.ignore == std::string(event.pdata.begin(), event.pdata.end()))
+		return;
 	std::this_thread::sleep_for(options_.delay);
 	try {
 		if (options_.reject)
@@ -167,6 +176,8 @@ void Server::forget_ended()
 			++at;
 			continue;
 		}
+		if (const unsigned n = connection.endpoint.has_qp() ? connection.endpoint.never_completed() : 0; n != 0)
+			tell(connection, fmt::format("{} work requests never completed", n));
 		tell(connection, connection.good ? "over: good" : "over: bad");
 		all_good_ = all_good_ && connection.good;
 		ended_++;

@@ -1,0 +1,170 @@
+// SPDX-License-Identifier: GPL-2.0
+// What a program may ask of its queue pair although it makes no sense, or little: each work request
+// that the kernel takes must complete, one way or another, and all memory must be free afterwards.
+#include "endpoint.h"
+
+#include <cerrno>
+#include <cstring>
+#include <functional>
+#include <map>
+#include <sstream>
+
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <linux/userfaultfd.h>
+#include <sys/ioctl.h>
+#include <sys/mman.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+namespace rdmafirst {
+namespace {
+
+struct Exposed {
+	uint64_t address = 0;
+	uint32_t rkey = 0;
+};
+
+Exposed parse(std::string_view text)
+{
+	Exposed exposed;
+	std::istringstream in{std::string(text)};
+	in >> std::hex >> exposed.address >> exposed.rkey;
+	return exposed;
+}
+
+void post_rdma(Endpoint &endpoint, ibv_wr_opcode opcode, uint32_t length, const Exposed &at)
+{
+	ibv_sge sge{.addr = 0, .length = length, .lkey = 0};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = opcode;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.wr.rdma.remote_addr = at.address;
+	wr.wr.rdma.rkey = at.rkey;
+	endpoint.post(wr);
+}
+
+// Ends behind the last address there is.
+void write_wrap(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_WRITE, 32, {UINT64_MAX - 15, exposed.rkey});
+}
+
+void read_huge(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 0x80000010, exposed);
+}
+
+void read_beyond(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 100, {exposed.address + (1 << 20), exposed.rkey});
+}
+
+void read(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, exposed);
+}
+
+// Posts nothing
+void query(Endpoint &endpoint, const Exposed &)
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	if (ibv_query_qp(endpoint.id()->qp, &attr, IBV_QP_STATE, &init) != 0)
+		throw SystemError("ibv_query_qp");
+	say(fmt::format("state {} max_rd_atomic {} max_dest_rd_atomic {}", static_cast<int>(attr.qp_state),
+			attr.max_rd_atomic, attr.max_dest_rd_atomic));
+}
+
+void two_reads(Endpoint &endpoint, const Exposed &exposed)
+{
+	read(endpoint, exposed);
+	read(endpoint, exposed);
+}
+
+void empty_sge(Endpoint &endpoint, const Exposed &)
+{
+	std::array<ibv_sge, 2> sges{ibv_sge{.addr = 1, .length = 0, .lkey = 0},
+				    ibv_sge{.addr = 0, .length = 8, .lkey = 0}};
+	ibv_send_wr wr{};
+	wr.sg_list = sges.data();
+	wr.num_sge = sges.size();
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	endpoint.post(wr);
+}
+
+void send_in_error(Endpoint &endpoint, const Exposed &)
+{
+	endpoint.spoil_qp();
+	endpoint.post_send("too late");
+}
+
+// A page that nobody provides takes the place of the one that was registered.
+void replaced_page(Endpoint &endpoint, const Exposed &)
+{
+	const auto size = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	const int prot = PROT_READ | PROT_WRITE;
+	void *page = mmap(nullptr, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_POPULATE, -1, 0);
+	if (page == MAP_FAILED)
+		throw SystemError("mmap");
+	std::strcpy(static_cast<char *>(page), "pinned");
+	static Mr mr; // to the end: the endpoint may still use it
+	mr.reset(ibv_reg_mr(endpoint.id()->pd, page, size, IBV_ACCESS_LOCAL_WRITE));
+	if (!mr)
+		throw SystemError("ibv_reg_mr");
+	if (mmap(page, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
+		throw SystemError("mmap");
+
+	const auto fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
+	uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+	uffdio_register range{.range = {.start = reinterpret_cast<uintptr_t>(page), .len = size},
+			      .mode = UFFDIO_REGISTER_MODE_MISSING,
+			      .ioctls = 0};
+	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
+		throw SystemError("userfaultfd");
+	say("the page is gone");
+
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(page), .length = 6, .lkey = mr->lkey};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	endpoint.post(wr);
+}
+
+const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> things = {
+	{"send-in-error", send_in_error}, {"write-wrap", write_wrap}, {"read-huge", read_huge}, {"read-beyond", read_beyond}, {"read", read},
+	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
+};
+
+} // namespace
+
+std::vector<std::string> odd_things()
+{
+	std::vector<std::string> names;
+	for (const auto &[name, function] : things)
+		names.push_back(name);
+	return names;
+}
+
+Exit do_odd(Endpoint &endpoint, const std::string &what, std::string_view exposed)
+{
+	bool posted = true;
+	try {
+		things.at(what)(endpoint, parse(exposed));
+	} catch (const SystemError &error) {
+		posted = false;
+		say(error.what());
+	}
+	say(fmt::format("{} {}", what, posted ? "was posted" : "was refused"));
+	// A refused one that completes makes this one less than there is
+	const unsigned pending = endpoint.never_completed();
+	say(fmt::format("{} work requests have not completed", static_cast<int>(pending)));
+	return Exit::ok;
+}
+
+} // namespace rdmafirst
