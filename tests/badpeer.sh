@@ -98,6 +98,41 @@ still_ones() { # COUNT WHAT [SPLIT]
 	good
 }
 
+# The program must not be told that there are no reads: some refuse such peers
+rev1_depths() {
+	serve
+	peer peer rev1
+	peer_was_content peer
+	has_line server '^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST .* responder_resources [1-9][0-9]* initiator_depth [1-9]' ||
+		fail "$(grep CONNECT_REQUEST "$WORK/server.log")"
+}
+
+failed_accept() {
+	serve --spoil
+	peer peer rejected
+	peer_was_content peer
+	has_line server '^conn 1 rdma_accept' || fail 'the accept has not failed'
+	stop server
+	serve
+	good
+}
+
+read_completes_once() {
+	serve --read
+	peer peer no-rtr-reset
+	peer_was_content peer
+	wait_line server '^conn 1 over' 20
+	has_line server 'never completed' && fail "$(grep 'never completed' "$WORK/server.log")"
+	[[ $(grep -cE '^conn 1 (send|receive) failed' "$WORK/server.log") -le 3 ]] || fail 'more has completed than was posted'
+}
+
+many_reads() {
+	serve
+	peer peer many-reads
+	peer_was_content peer
+	good
+}
+
 # S6: a port scan
 scan() { # COUNT
 	serve
@@ -130,26 +165,30 @@ bad 'Rev 3' refused request 'REQUEST=p2p rtr=write rev=3'
 bad 'half a header, then FIN' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
 bad 'half the private data, then FIN' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
 bad 'half a header, then nothing' refused request 'REQUEST=p2p rtr=write first=8'
-bad 'an RTR right behind the Request' no_connection glued-rtr
+bad 'S2: an RTR right behind the Request' no_connection glued-rtr
 
 # S1, S2: accepted, but no RTR
-bad 'no RTR: silence' no_connection no-rtr THEN=flush
-bad 'no RTR: FIN' no_connection no-rtr THEN=shutdown
-bad 'no RTR: RST' no_connection no-rtr-reset
-bad 'no RTR: garbage' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
+bad 'S2: no RTR: silence' no_connection no-rtr THEN=flush
+bad 'S3: no RTR: FIN' no_connection no-rtr THEN=shutdown
+bad 'S1, I1: no RTR: RST' no_connection no-rtr-reset
+bad 'S1: no RTR: garbage' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
 bad 'no RTR: one whose CRC is wrong' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
 bad 'no RTR: half of one, then FIN' no_connection no-rtr-half
 bad 'no RTR: a TERM (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
 bad 'no RTR: a second Request (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
-bad 'no RTR, and the program is killed' program_ends KILL
+bad 'S1, I3: no RTR, and the program is killed' program_ends KILL
 bad 'no RTR, and the program ends' program_ends TERM
-bad 'no RTR, and the program accepts again' second_answer accept
-bad 'no RTR, and the program rejects after all' second_answer reject
+bad 'I2: no RTR, and the program accepts again' second_answer accept
+bad 'I2: no RTR, and the program rejects after all' second_answer reject
 
 # S5, S6: an honest initiator does not wait for the others
-bad '10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
+bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
 bad '10 that send nothing and hold still' still_ones 10 flush
 bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
-bad '60 that connect and close' scan 60
-bad 'one that sends byte by byte' slow_but_honest
+bad 'S6: 60 that connect and close' scan 60
+bad 'S5, S14: one that sends byte by byte' slow_but_honest
+bad 'a read that waits behind the RTR completes once when the peer resets (patch 0011)' read_completes_once
+bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
+bad 'I7: an accept that fails is a reject on the wire' failed_accept
+bad 'S21: more reads than we can take (IRD-04): a Reply with what we can' many_reads
 finish

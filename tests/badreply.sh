@@ -58,6 +58,33 @@ refused() {
 		fail 'the program was not told'
 }
 
+whole_reject() {
+	fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0 pdata="no thanks"' ASKS=$asks
+	has_line client 'RDMA_CM_EVENT_REJECTED .* pdata 9 6e6f207468616e6b73$' || fail "$(grep REJECTED "$WORK/client.log")"
+}
+
+# rdmafirst asks for 4 and 4; the peer would take more reads than that (I5, S9)
+depths_stay() { # IRD
+	local -a settings=(--set "REPLY=enhanced ird=$1 ord=4")
+	[[ $VM_STOCK == 1 ]] || settings=(--set "REPLY=p2p rtr=write ird=$1 ord=4" --set 'RTR=expect write-rtr')
+	start peer b 60 "$MPAPEER" run "$SCENARIOS/odd-responder.txt" --listen "$(address b):$port" "${settings[@]}" --set 'THEN=wait 20s'
+	wait_line peer '^listening on' 20
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --timeout 20
+	has_line client 'RDMA_CM_EVENT_ESTABLISHED status 0 responder_resources 4 initiator_depth 4 ' ||
+		fail "$(grep -E 'ESTABLISHED|ERROR|UNREACH' "$WORK/client.log")"
+}
+
+# A program does not wait for a peer that does not answer when it destroys its id
+destroyed_in_time() {
+	start peer b 90 "$MPAPEER" run "$SCENARIOS/hold-responders.txt" --listen "$(address b):$port" --accept-within 60s
+	wait_line peer '^listening on' 20
+	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 1 --leave-qp --timeout 45
+	wait_line client '^all have been started' 30
+	sleep 0.3
+	kill -TERM "${pid_of[client]}"
+	wait_for 4 'the program to end' is_gone client
+}
+
 # A reply that is no good, then a connection that is
 then_works() {
 	fails reply 'REPLY=enhanced no-word pd-length=0'
@@ -79,9 +106,9 @@ asks=p2p
 
 # ERR-09, SEC-04: the frame is no good
 for length in 0 1 2 3; do
-	bad "S=1 and PD_Length $length" fails reply "REPLY=enhanced no-word pdata-len=$length" ASKS=$asks
+	bad "S4d: S=1 and PD_Length $length" fails reply "REPLY=enhanced no-word pdata-len=$length" ASKS=$asks
 done
-bad 'PD_Length 513' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pd-length=513'
+bad 'S4: PD_Length 513' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pd-length=513'
 bad 'PD_Length 65535' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pd-length=65535'
 bad 'PD_Length 65535 and as many bytes' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pdata-len=65531' 'END=close drain'
 bad 'the key of a Request' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 key=request'
@@ -92,22 +119,27 @@ bad 'nobody listens' refused
 
 # The stream ends too early, or not at all
 bad 'half a header, then FIN' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10' MORE=shutdown
-bad '19 bytes, the length not 0, then FIN' fails reply 'REPLY=pd-length=256 first=19' MORE=shutdown
+bad 'S4b: 19 bytes, the length not 0, then FIN' fails reply 'REPLY=pd-length=256 first=19' MORE=shutdown
 bad 'half the private data, then FIN' fails reply 'REPLY=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
 bad 'half a header, then RST' fails reply-reset 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
 bad 'half a header, then nothing' fails_with UNREACHABLE reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
+bad 'I3: nothing at all, and the program destroys its id' destroyed_in_time
 bad 'nothing at all' fails_with UNREACHABLE no-reply THEN=flush
 bad 'FIN at once' fails no-reply THEN=shutdown
 bad 'an FPDU right behind the Reply (SEC-06)' fails glued-reply
 
 # The frame is good, the terms are not
-bad 'A=0 (RTR-12): TERM 2/0/7' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
+bad 'S22: A=0 (RTR-12): TERM 2/0/7' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
 bad 'A=1 without an RTR type (RTR-11): TERM 2/0/7' fails reply-term 'REPLY=p2p ird=8 ord=8' TERM=2/0/7
+bad 'S17: a TERM has the CRC that was agreed on' fails reply-term 'REPLY=crc p2p=0 ird=8 ord=8' TERM=2/0/7
+bad 'I5: IRD 300: the program is told what it asked for' depths_stay 300
+bad 'S9: IRD 0x3FFE: the program is told what it asked for' depths_stay 0x3ffe
 bad 'ORD beyond our device (IRD-15): TERM 2/0/6' fails reply-term 'REPLY=p2p rtr=write ird=8 ord=1000' TERM=2/0/6
 
 # Rejects
 bad 'a reject without the enhanced data (AMB-03)' fails_with REJECTED reply 'REPLY=enhanced no-word reject'
-bad 'a reject that is not enhanced' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0 pdata="no"'
+bad 'S11: a reject that is not enhanced: all of its private data arrives' whole_reject
+bad 'S13: a Rev 1 reject without private data, and FIN with it' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0' MORE=shutdown ASKS=$asks
 bad 'a reject, and FIN with it' fails_with REJECTED reply 'REPLY=reject p2p rtr=write ird=8 ord=8' MORE=shutdown
 bad 'after all that a good connection' then_works
 finish

@@ -362,4 +362,8 @@ warm_up() {
 		within "$netns" ping -q -c 1 -W 5 "$(address "$(other "$netns")" 6)" >/dev/null || true
 	done
 }
+
+# libibverbs would load each of them for every program, which takes longer than the program
+[[ -z ${VM_MODDIR:-} ]] || find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
+
 warm_up

@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--stock --allow-splat] -- tests/badfpdu.sh [REGEX]
+#
+# Peers and programs that misbehave once they are connected: nothing of the kernel breaks, what a
+# program has posted completes, and its memory is free in the end. Client-server connections, so that
+# unmodified siw, which does not survive some of this, can be compared. REGEX picks the cases.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# So long may an honest initiator have to wait
+readonly PROMPT=8
+port=7900
+
+serve() { # [OPTION…]
+	start server b 150 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 120 "$@"
+	wait_line server '^listening' 30
+}
+
+good() {
+	run client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first --timeout $PROMPT
+	[[ $STATUS -eq 0 ]] || fail "an honest client ended with status $STATUS"
+}
+
+no_warning() {
+	if dmesg | grep -qE 'WARNING:|BUG:|Oops'; then
+		fail "the kernel says: $(dmesg | grep -m 1 -E 'WARNING:|BUG:|Oops')"
+	fi
+}
+
+# The peer sends what it should not
+peer() { # NAME=VALUE…
+	local setting
+	local -a settings=()
+	for setting in "$@"; do
+		settings+=(--set "$setting")
+	done
+	serve
+	run peer a 60 "$MPAPEER" run "$TESTS/scenarios/established.txt" --connect "$(address b):$port" "${settings[@]}"
+	[[ $STATUS -eq 0 ]] || fail "the initiator: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
+	wait_line server '^conn 1 over' 30
+	has_line server 'never completed' && fail 'a work request never completed'
+	no_warning
+	good
+	stop server
+	has_line server '^pinned at the end: 0 kB' || fail "$(grep pinned "$WORK/server.log")"
+}
+
+# odd WHAT: a program at a good responder; how its requests ended is in its log
+odd() { # WHAT
+	capture wire a
+	serve --expose
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd "$1" --timeout 20
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	has_line client "^$1 was posted" || fail 'it was not posted'
+	has_line client '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/client.log")"
+	stop server
+	has_line server '^pinned at the end: 0 kB' || fail "the server's memory: $(grep pinned "$WORK/server.log")"
+	capture_end wire
+	no_warning
+}
+
+all_completed() {
+	has_line client '^0 work requests have not completed' || fail "$(grep 'not completed' "$WORK/client.log")"
+}
+
+# terminated L/T/C [HEX]: what our responder said; the header that it returns ends in HEX
+terminated() {
+	local term
+	term=$("$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" |
+		jq -r '.[0].events[] | select(.kind == "term" and .from == "responder") | "\(.layer)/\(.etype)/\(.code) \(.hex)"')
+	[[ $term == "$1 "* ]] || fail "TERM '$term', not $1"
+	[[ $term =~ ${2:-.} ]] || fail "TERM '$term' without $2"
+}
+
+odd_completes() { # WHAT
+	odd "$1"
+	all_completed
+}
+
+odd_terminated() { # WHAT L/T/C [HEX]
+	odd "$1"
+	all_completed
+	terminated "${@:2}"
+}
+
+# Our initiator's program, and a peer that answers as scenario odd-responder.txt says
+odd_responder() { # PORT IRD NAME=VALUE…
+	local setting
+	# unmodified siw asks for the client-server model
+	local -a settings=(--set "REPLY=enhanced ird=$2 ord=8")
+	[[ $VM_STOCK == 1 ]] || settings=(--set "REPLY=p2p rtr=write ird=$2 ord=8" --set 'RTR=expect write-rtr')
+	for setting in "${@:3}"; do
+		settings+=(--set "$setting")
+	done
+	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):$1" "${settings[@]}"
+	wait_line peer '^listening on' 20
+}
+
+odd_against() { # WHAT IRD NAME=VALUE…
+	odd_responder "$port" "${@:2}"
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --odd "$1" --timeout 20
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	stop peer
+	all_completed
+	has_line client '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/client.log")"
+	no_warning
+}
+
+# It asks for ORD 8 and offers IRD 2, which suits the responder (which raises its IRD to 8)
+qp_is_told_right() {
+	serve
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --ird 2 --ord 8 --odd query --timeout 20
+	# IBV_QPS_RTS
+	has_line client '^state 3 max_rd_atomic 8 max_dest_rd_atomic 2$' || fail "$(grep '^state' "$WORK/client.log")"
+}
+
+memory_behind_empty_sge() {
+	odd empty-sge
+	wait_line server '^conn 1 received 8 ' 10
+}
+
+short_read() {
+	odd_against read 8 'READS=expect read-request' 'MORE=send read-response last=0 len=0' 'THEN=send read-response len=0'
+	has_line client '^request completed: success' && fail 'a read of which nothing came has succeeded'
+	has_line client '^request completed: ' || fail 'the read has not completed'
+}
+
+# The program cannot keep the connection management of the host waiting
+replaced_page() {
+	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
+	start odd a 60 "$RDMAFIRST" client "$(address b)" $((port + 50)) --no-receive --odd replaced-page --timeout 20
+	wait_line odd 'the page is gone' 30
+	ended peer 20
+	sleep 1
+	serve
+	good
+	stop odd KILL
+}
+
+bad() { # CLAIM FUNCTION [ARG…]
+	port=$((port + 1))
+	check "$@"
+}
+
+bad 'F1: a WRITE whose first segment is empty, and whose second is not' peer \
+	'FIRST=send fpdu write stag=0 to=0 last=0' 'SECOND=send fpdu write stag=0 to=0 pdata="data"' 'END=expect term 1/1/0'
+bad 'F2: urgent data' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
+bad 'F3: a SEND that is interrupted by an unknown opcode' peer \
+	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 0012414f0000000000000000000000020000000000000000' \
+	'END=expect term 0/2/6'
+bad 'F3: a SEND that is interrupted by DDP version 2' peer \
+	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
+	'END=expect term 1/2/6'
+bad 'ibv_query_qp() tells state, ORD and IRD (patch 0010)' qp_is_told_right
+bad 'F4: a WRITE that ends behind the last address (TERM 1/1/1)' odd_terminated write-wrap 1/1/1
+bad 'F4: a Read Request for 2 GB and more (TERM 0/1/1)' odd_terminated read-huge 0/1/1
+# mpa_len 46 less the header's; opcode 1; QN 1, MSN 1, MO 0
+bad 'F8: a Read Request beyond the region: its MSN is in the TERM' odd_terminated read-beyond 0/1/1 \
+	'414100000000000000010000000100000000'
+bad 'F9: two reads, the answer to the first is no good' odd_against two-reads 8 \
+	'READS=expect read-request' 'MORE=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
+bad 'F14: a Read Response in two segments that ends early' short_read
+bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
+bad 'F15: what is posted to a QP in error completes' odd_completes send-in-error
+bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
+[[ $VM_KERNEL == debug ]] ||
+	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page
+finish

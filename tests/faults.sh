@@ -1,0 +1,51 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --kernel debug --timeout 400 -- tests/faults.sh [REGEX]
+#
+# Every allocation that listening, connecting and accepting make fails once: the first, the second,
+# until none is left: those in the program's calls, and those of the kernel's workers, which do the rest
+# for both roles. The program is told, nothing breaks or leaks (scripts/vm and the debug kernel look),
+# and a good connection works.
+#
+# Needs CONFIG_FAILSLAB, which Debian's kernel does not have: then there are no cases.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly FAILSLAB=/sys/kernel/debug/failslab
+RDMAFAULT=$BUILD/rdmafirst/rdmafault
+port=8000
+
+good() {
+	port=$((port + 1))
+	start good-server b 60 "$RDMAFIRST" server "$(address b)" "$port"
+	wait_line good-server '^listening' 30
+	run_well good-client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
+	ended_well good-server 20
+}
+
+# A checker that has given up would find nothing
+kmemleak_is_on() {
+	echo scan >/sys/kernel/debug/kmemleak
+}
+
+fails() { # STAGE SECONDS
+	port=$((port + 1))
+	run faults a $(($2 + 60)) "$RDMAFAULT" "$1" "$(address b)" "$port" --seconds "$2"
+	sed 's/^/# /' "$WORK/faults.log"
+	[[ $STATUS -eq 0 ]] || fail "rdmafault ended with status $STATUS"
+	good
+	kmemleak_is_on || fail 'kmemleak has given up'
+}
+
+if [[ -d $FAILSLAB ]]; then
+	echo N >$FAILSLAB/ignore-gfp-wait
+	echo 0 >$FAILSLAB/verbose
+	check 'allocations of rdma_listen() fail, one at a time' fails listen 40
+	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
+	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
+	check 'allocations of the workers of both roles fail, one at a time' fails workers 120
+else
+	note 'this kernel cannot let allocations fail'
+fi
+finish

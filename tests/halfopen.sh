@@ -1,0 +1,112 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/halfopen.sh
+#
+# 999 initiators that do not get on with it, at one listener, for some time: a third each sends
+# nothing, half a Request, or a Request and no RTR; whoever is closed comes back at once. What they
+# may take is bounded and given back, and an honest client does not wait for them.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly PEERS=999
+readonly PORT=7950
+# siw keeps 256 connections of a listener that have not sent their Request (SIW_MAX_HALF_OPEN), and
+# looks for more to drop when it has accepted a few
+readonly NO_REQUEST_MAX=$((256 + 32))
+# the debug kernel is slow
+declare -A prompt_ms=([debian]=2000 [debug]=8000)
+HALFOPEN=$BUILD/halfopen/halfopen
+
+# in KiB
+slab() {
+	awk '/^Slab:/ { print $2 }' /proc/meminfo
+}
+
+# The responder's side of established connections
+sockets() {
+	awk -v port="$(printf ':%04X' $PORT)" '$4 == "01" && substr($2, 9) == port' \
+		"/proc/${pid_of[server]}/net/tcp" | wc -l
+}
+
+in_program() {
+	local accepted over
+	accepted=$(grep -c '^conn [0-9]* accepted' "$WORK/server.log") || true
+	over=$(grep -c '^conn [0-9]* over' "$WORK/server.log") || true
+	echo $((accepted - over))
+}
+
+is_quiet() {
+	[[ $(sockets) -eq 0 && $(in_program) -eq 0 ]]
+}
+
+# back_to KIB: not more than a little above what it was
+is_back() {
+	[[ $(slab) -le $(($1 + 4096)) ]]
+}
+
+serve() {
+	# shellcheck disable=SC2016 # for the other shell
+	start server b 250 bash -c 'ulimit -n 8192; exec "$@"' -- \
+		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout 200 --backlog 1024
+	wait_line server '^listening' 30
+}
+
+honest() {
+	run client a 60 "$RDMAFIRST" client "$(address b)" $PORT --expect first --timeout 40
+	if [[ $STATUS -ne 0 ]]; then
+		note "the server: $(grep -vE ' (event|accepted|posted|sent|qp|over:|receive)' "$WORK/server.log" | sed 's/^conn [0-9]* //' |
+			sort | uniq -c | sort -rn | head -n 5 | paste -sd';')" >&2
+		fail "an honest client ended with status $STATUS"
+	fi
+	sed -n 's/^connect took \([0-9]*\) ms$/\1/p' "$WORK/client.log"
+}
+
+under_siege() {
+	local ms worst=0 before with n most=0 mine
+	serve
+	honest >/dev/null
+	before=$(slab)
+	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --peers $PEERS --seconds 40
+	wait_line flood 'have connected' 30
+	for _ in 1 2 3 4 5; do
+		honest >"$WORK/ms"
+		ms=$(<"$WORK/ms")
+		mine=$(in_program)
+		n=$(($(sockets) - mine))
+		note "an honest client was connected after $ms ms; $mine connections are the program's, $n more are siw's"
+		[[ $ms -le $worst ]] || worst=$ms
+		[[ $n -le $most ]] || most=$n
+	done
+	with=$(slab)
+	ended_well flood 60
+	note "$(tail -n 1 "$WORK/flood.log")"
+	wait_for 30 'the end of all connections' is_quiet
+	note "slab: $before KiB before, $with KiB with $PEERS peers, both ends of their connections included, $(slab) KiB after"
+	[[ $most -le $NO_REQUEST_MAX ]] || fail "siw keeps $most connections without a Request"
+	wait_for 20 "the memory to come back to $before KiB of slab" is_back "$before"
+	[[ $worst -le ${prompt_ms[$VM_KERNEL]} ]] || fail "an honest client waited for $worst ms"
+	honest >/dev/null
+}
+
+peers_are_closed() {
+	local n
+	n=$(awk -v port="$(printf ':%04X' $PORT)" '$4 == "01" && substr($3, 9) == port' "/proc/${pid_of[flood]}/net/tcp" | wc -l)
+	[[ $n -eq 0 ]]
+}
+
+# Most of them are still on their way to the program
+killed_under_requests() {
+	serve
+	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --peers 300 --request --seconds 30
+	wait_line flood 'have connected' 30
+	stop server KILL
+	wait_for 15 'every request to be answered' peers_are_closed
+	is_gone flood && fail 'the peers gave up'
+	serve
+	honest >/dev/null
+}
+
+check "an honest client connects within ${prompt_ms[$VM_KERNEL]} ms while $PEERS others do not get on with it, whose memory is bounded and comes back" under_siege
+check 'I4: requests that are under way when the listener is destroyed are answered' killed_under_requests
+finish

@@ -1,0 +1,374 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --kernel debug --timeout 480 -- tests/races.sh [sample|REGEX]
+#
+# What can end a connection meets each state of it, in both roles: the peer resets or closes, a
+# deadline passes, the program is killed or destroys everything in order, the device, the network
+# interface, the namespace or the module goes. Nothing may crash, hang or leak (scripts/vm and the
+# debug kernel look), and good connections afterwards work: the next case's, and one at the end.
+#
+# Peers of ours, in namespace a, hold a connection in each state side by side; siw is in b, as
+# responder and as initiator; then one of these things happens to all. Peers' ends come one after the
+# other, each in each state and after each of some delays. Deadlines pass meanwhile between c and d.
+#
+# `sample` has one delay instead of three and 5 s instead of 20 s of everything at once, and leaves out
+# the minute that a program has to decide, the namespace and the module.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+sample=''
+[[ $only != sample ]] || { sample=1 && only=''; }
+
+# Far less than any of the deadlines of iw_mpa that could hold something up, but for the one for a
+# Request, which is 5 s
+readonly SOON=8
+readonly STATES='no Request, half of one, undecided, no RTR, established; no TCP, no Reply, half of one, established'
+# Nobody is there, and nobody says so
+readonly NOBODY=10.77.0.77
+port=7800
+
+play() { # NAME FILE OPTION…
+	start "$1" a 170 "$MPAPEER" run "${@:2}"
+}
+
+# Its clients, if any, go to the next port
+serve() {
+	port=$((port + 10))
+	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 160 --ignore undecided
+}
+
+hold_all() {
+	serve
+	play responders "$TESTS/scenarios/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
+	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
+	wait_line responders '^listening on' 30
+	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
+	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout 160
+	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout 160
+	wait_line initiators 'all are held' 60
+	wait_line responders 'all are held' 60
+	wait_line client 'conn 3 event RDMA_CM_EVENT_ESTABLISHED' 30
+	wait_line caller 'all have been started' 30
+}
+
+is_over_for() { # PROCESS PORT
+	local hex
+	printf -v hex '%04X' "$2"
+	! grep -qE "(:$hex [0-9A-F]+:[0-9A-F]{4}|[0-9A-F]:$hex) 01 " "/proc/${pid_of[$1]}/net/tcp"
+}
+
+peers_saw_it() {
+	wait_for "$SOON" "the end of our responder's connections" is_over_for initiators "$port"
+	wait_for "$SOON" "the end of our initiator's connections" is_over_for responders $((port + 1))
+}
+
+# Both at once
+programs_end() { # SIGNAL
+	local name
+	for name in server client caller; do
+		if [[ $1 == KILL ]]; then
+			pkill -KILL -P "${pid_of[$name]}" || true
+		else
+			kill "-$1" "${pid_of[$name]}"
+		fi
+	done
+	for name in server client caller; do
+		wait_for "$SOON" "$name to end after SIG$1" is_gone "$name"
+		stop "$name" KILL
+	done
+}
+
+nobody_is_stuck() {
+	! grep -qsE '^[0-9]+ \(.*\) D ' /proc/[0-9]*/stat
+}
+
+# That connections can be made is seen by the next case, which holds some
+in_order() {
+	wait_for "$SOON" 'nobody to be stuck' nobody_is_stuck
+}
+
+good() {
+	in_order
+	port=$((port + 10))
+	start good-server b 60 "$RDMAFIRST" server "$(address b)" "$port"
+	wait_line good-server '^listening' 30
+	run good-client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
+	[[ $STATUS -eq 0 ]] || fail "a good client ended with status $STATUS"
+	ended_well good-server 20
+}
+
+add_device() { # NETNS DEVICE
+	within "$1" rdma link add "$2" type siw netdev eth0
+}
+
+# ---- what happens
+
+program_ends() { # SIGNAL
+	hold_all
+	programs_end "$1"
+	peers_saw_it
+	in_order
+}
+
+# siw has no disassociate_ucontext: ib_uverbs waits for the programs
+device_goes() { # SIGNAL
+	hold_all
+	start remove b 60 rdma link del siw1
+	sleep 0.5
+	programs_end "$1"
+	ended_well remove "$SOON"
+	peers_saw_it
+	add_device b siw1
+	in_order
+}
+
+# Twice: the first time has not been dealt with when the second comes
+interface_goes_down() { # SIGNAL
+	hold_all
+	ip -n b -batch - <<-END
+		link set eth0 down
+		link set eth0 up
+		link set eth0 down
+	END
+	programs_end "$1"
+	ip -n b link set eth0 up
+	within b ping -q -c 1 -W 5 "$(address a)" >/dev/null
+	in_order
+}
+
+is_without_interface() { # NETNS
+	! ip -n "$1" link show eth0 >/dev/null 2>&1
+}
+
+has_no_device() {
+	! rdma link show "$1/1" >/dev/null 2>&1
+}
+
+connect_namespaces() {
+	local netns
+	ip -batch - <<-END
+		netns add b
+		link add eth0 netns a mtu 1500 type veth peer name eth0 netns b mtu 1500
+	END
+	for netns in a b; do
+		ip -n $netns -batch - <<-END
+			link set lo up
+			addr add $(address $netns)/24 dev eth0
+			link set eth0 up
+		END
+	done
+	add_device a siw0
+	add_device b siw1
+	within a ping -q -c 1 -W 5 "$(address b)" >/dev/null
+}
+
+namespace_goes() {
+	hold_all
+	ip netns del b
+	programs_end KILL
+	wait_for "$SOON" "the end of b's interface" is_without_interface a
+	wait_for "$SOON" "the end of b's device" has_no_device siw1
+	wait_for "$SOON" "the end of a's device" has_no_device siw0
+	connect_namespaces
+	in_order
+}
+
+# Refused while programs have the device open; then it goes under peers that are half way
+module_goes() {
+	hold_all
+	rmmod siw 2>/dev/null && fail 'rmmod took away a module that is in use'
+	# shellcheck disable=SC2016 # for the other shell
+	start remove b 60 bash -c 'until rmmod siw 2>/dev/null; do :; done'
+	programs_end KILL
+	ended_well remove "$SOON"
+	peers_saw_it
+	modprobe siw
+	add_device a siw0
+	add_device b siw1
+	in_order
+}
+
+# ---- the peer's ends
+
+# initiators END… -- DELAY…: a scenario with each end in each state after each delay
+initiators() {
+	local end delay i more=''
+	local -a ends=()
+	local request='send request p2p rtr=write ird=8 ord=8'
+	local -a states=('' "$request first=8" "$request pdata=\"undecided\"" "$request"
+		"$request|expect reply accept" "$request|expect reply accept|send rtr write stag=1"
+		"$request|expect reply accept|send rtr write stag=1|expect send pdata=\"first\"")
+	while [[ $1 != -- ]]; do
+		ends+=("$1")
+		shift
+	done
+	shift
+	echo 'within 60s'
+	for end in "${ends[@]}"; do
+		for delay; do
+			for i in "${!states[@]}"; do
+				printf '%s%s|wait %s|%s' "$more" "${states[i]:+${states[i]}|}" "$delay" "$end" | tr '|' '\n'
+				more='|connect|'
+			done
+		done
+	done
+	echo
+}
+
+# The same, for our initiator
+responders() {
+	local end more=''
+	local reply='send reply p2p rtr=write ird=8 ord=8'
+	echo 'within 60s'
+	for end in reset close shutdown; do
+		for state in 'flush' "$reply first=10" "$reply" "$reply|expect write-rtr"; do
+			printf '%sexpect request p2p|%s|wait %s|%s' "$more" "$state" "$1" "$end" | tr '|' '\n'
+			more='|accept|'
+		done
+	done
+	echo
+}
+readonly CONNECTS=12
+
+peer_ends() {
+	local -a delays=(100us 10ms 200ms)
+	[[ -z $sample ]] || delays=(10ms)
+	initiators reset close shutdown -- "${delays[@]}" >"$WORK/initiators.txt"
+	responders 200ms >"$WORK/responders.txt"
+	serve
+	play responders "$WORK/responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
+	play initiators "$WORK/initiators.txt" --connect "$(address b):$port" --retry 30s
+	wait_line responders '^listening on' 30
+	run client b 120 "$RDMAFIRST" client "$(address a)" $((port + 1)) --times $CONNECTS --hold --no-receive --timeout 30
+	[[ $STATUS -ne 3 && $(grep -c 'connect took' "$WORK/client.log") == "$CONNECTS" ]] ||
+		fail "the client did not see the end of each connection"
+	ended_well responders 20
+	ended_well initiators 120
+	kill -0 "${pid_of[server]}" || fail 'the server has ended'
+	note "$(grep -c 'CONNECT_REQUEST' "$WORK/server.log") requests, $(grep -c 'ESTABLISHED status 0' "$WORK/server.log") connections"
+	stop server
+	in_order
+}
+
+# Peers come and go while the server is killed and the device is taken away
+all_at_once() {
+	local end seconds=20 rounds=0
+	[[ -z $sample ]] || seconds=5
+	initiators reset shutdown close -- 100us 3ms 20ms >"$WORK/storm.txt"
+	serve
+	# shellcheck disable=SC2016 # for the other shell
+	start storm a 170 bash -c 'while :; do "$@"; done' -- "$MPAPEER" run "$WORK/storm.txt" \
+		--connect "$(address b):$port" --retry 60s
+	end=$(($(now_ms) + 1000 * seconds))
+	while (($(now_ms) < end)); do
+		wait_line server '^listening' 30
+		sleep "0.$((RANDOM % 8))"
+		case $((rounds % 3)) in
+		0) stop server KILL ;;
+		1)
+			start remove b 60 rdma link del siw1
+			stop server KILL
+			ended_well remove "$SOON"
+			add_device b siw1
+			;;
+		2)
+			ip -n b link set eth0 down
+			stop server KILL
+			ip -n b link set eth0 up
+			;;
+		esac
+		rounds=$((rounds + 1))
+		port=$((port - 10))
+		serve
+	done
+	stop server
+	stop storm KILL
+	note "$rounds servers came and went"
+	in_order
+}
+
+# ---- deadlines, meanwhile, between c and d
+
+readonly THIRD=10.78.0
+DEADLINES=$(mktemp -d)
+declare -A deadline_pid=()
+
+# meanwhile NAME NETNS COMMAND…
+meanwhile() {
+	ip netns exec "$2" timeout 400 "${@:3}" >"$DEADLINES/$1" 2>&1 </dev/null &
+	deadline_pid[$1]=$!
+}
+
+deadlines_begin() {
+	local last='expect close within 100s' i=0
+	[[ -z $sample ]] || last='note that takes too long here'
+	ip -batch - <<-END
+		netns add c
+		netns add d
+		link add eth0 netns c mtu 1500 type veth peer name eth0 netns d mtu 1500
+	END
+	ip -n c addr add $THIRD.1/24 dev eth0
+	ip -n d addr add $THIRD.2/24 dev eth0
+	ip -n c link set eth0 up
+	ip -n d link set eth0 up
+	add_device d siw3
+	ip netns exec c ping -q -c 1 -W 5 $THIRD.2 >/dev/null
+	meanwhile server d "$RDMAFIRST" server $THIRD.2 7790 --count 0 --timeout 390 --ignore undecided
+	meanwhile initiator c "$MPAPEER" run "$TESTS/scenarios/deadlines.txt" --connect $THIRD.2:7790 --retry 20s --set "LAST=$last"
+	for reply in flush 'send reply p2p rtr=write ird=8 ord=8 first=10'; do
+		i=$((i + 1))
+		meanwhile "responder$i" c "$MPAPEER" run "$TESTS/scenarios/hold-reply.txt" --listen "$THIRD.1:779$i" \
+			--accept-within 60s --set "REPLY=$reply"
+		meanwhile "client$i" d bash -c "sleep 4; exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
+	done
+}
+
+# A case cannot wait for children of its parent
+deadlines_end() {
+	local name status
+	deadlines_wrong=''
+	for name in initiator responder1 responder2 client1 client2; do
+		status=0
+		wait "${deadline_pid[$name]}" || status=$?
+		case $name in
+		client*)
+			grep -qE '^event RDMA_CM_EVENT_UNREACHABLE status -110$' "$DEADLINES/$name" ||
+				deadlines_wrong+=" $name was not told;"
+			;;
+		*) [[ $status -eq 0 ]] || deadlines_wrong+=" $name ended with status $status;" ;;
+		esac
+	done
+	kill "${deadline_pid[server]}" || true
+	wait "${deadline_pid[server]}" || true
+	ip netns exec d rdma link del siw3
+}
+
+deadlines_passed() {
+	local file
+	[[ -n $deadlines_wrong ]] || return 0
+	for file in "$DEADLINES"/*; do
+		cp "$file" "$WORK/${file##*/}.log"
+	done
+	fail "$deadlines_wrong"
+}
+
+[[ -n $only ]] || deadlines_begin
+check "the peer resets, closes, or closes its half: $STATES" peer_ends
+check "the program is killed: $STATES" program_ends KILL
+check "the program destroys everything in order: $STATES" program_ends TERM
+check "rdma link del, and the program is killed: $STATES" device_goes KILL
+check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
+if [[ -z $sample ]]; then
+	check "rdma link del, and the program ends in order: $STATES" device_goes TERM
+	check "the network interface goes down, and the program ends in order: $STATES" interface_goes_down TERM
+	check "the namespace is deleted: $STATES" namespace_goes
+fi
+check 'all at once' all_at_once
+if [[ -z $only ]]; then
+	deadlines_end
+	check "the deadline passes: $STATES" deadlines_passed
+fi
+[[ -n $sample ]] || check "rmmod siw: $STATES" module_goes
+check 'a good connection after all that' good
+finish
