@@ -41,10 +41,10 @@ fails() { # STAGE SECONDS
 if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
 	echo 0 >$FAILSLAB/verbose
-	check 'allocations of rdma_listen() fail, one at a time' fails listen 40
+	check 'allocations of rdma_listen() fail, one at a time' fails listen 60
 	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
-	check 'allocations of the workers of both roles fail, one at a time' fails workers 120
+	check 'allocations of the workers of both roles fail, one at a time' fails workers 80
 else
 	note 'this kernel cannot let allocations fail'
 fi

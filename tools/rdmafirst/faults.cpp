@@ -198,6 +198,7 @@ void Attempt::on_server_event(const Event &event)
 		with_faults("accept", [&] { return rdma_accept(accepted_->id(), &param); });
 	} catch (const SystemError &error) {
 		outcome_.text = error.what();
+		accepted_.reset();
 	}
 }
 
