@@ -8,6 +8,7 @@
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
+# make rdma-tool  the rdma program with "rdma mpa", in the cache
 #
 # What is built from others' source, and the kernels, live in the cache
 # (${XDG_CACHE_HOME:-~/.cache}/iw_mpa); see scripts/kernel --help.
@@ -20,6 +21,9 @@ modules:
 
 tools:
 	scripts/tools
+
+rdma-tool:
+	@scripts/rdma-tool
 
 demo:
 	@scripts/demo
@@ -40,4 +44,4 @@ fuzz:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools demo check check-all conformance fuzz clean
+.PHONY: all modules tools rdma-tool demo check check-all conformance fuzz clean
