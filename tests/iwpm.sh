@@ -1,0 +1,143 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair -- tests/iwpm.sh [REGEX]
+#
+# The iWARP port mapper. iw_cm asks iwpmd, if it runs, for a TCP port of the host's for each listener
+# and each connection, and through it the peer's iwpmd (UDP port 3935) which port a listener there
+# has got. siw's sockets are the host's: it needs no other port and says so (IW_F_NO_PORT_MAP), and
+# its ports are mapped to themselves; but it connects to whatever port the peer's mapper names.
+# Runs on both machines.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+peer=$(other "$ROLE")
+# What a listener has before iwpmd runs, and one after
+declare -A early=([a]=7901 [b]=7902) mapped=([a]=7911 [b]=7912)
+# No listener: the peer's mapper has to know better
+nowhere=7999
+
+# Both machines come by here
+meet() { # NAME
+	: >"/run/vm/ctl/$ROLE.iwpm-$1"
+	wait_for 120 "the peer, to be $1" test -e "/run/vm/ctl/$peer.iwpm-$1"
+}
+
+serve() { # PORT
+	serve_forever rping -s -P -a "$(address "$ROLE")" -p "$1"
+	wait_listener "$(address "$ROLE")" "$1"
+}
+
+seen_connections() { # PORT
+	cp "$WORK/wire.keep" "$WORK/wire.pcap"
+	"$MPAPEER" decode --json --port "$1" "$WORK/wire.pcap" | jq 'map(select(.mpa)) | length'
+}
+
+has_new_connection() { # PORT COUNT
+	[[ $(seen_connections "$1") -gt $2 ]]
+}
+
+# One more connection to the port, and it and those before are as they should be. A case begins
+# without the JSON of the one before.
+connects() { # PORT
+	local before
+	before=$(seen_connections "$1")
+	until_served 60 rping -c -a "$(address "$peer")" -p "$1" -C 3 -V
+	wait_for 30 "a connection to port $1 on the wire" has_new_connection "$1" "$before"
+	on_the_wire wire "$1" peer_to_peer "$(seen_connections "$1")"
+}
+
+mapper_listens() { [[ -n $(ss -Hlun 'sport = :3935') ]]; }
+
+start_iwpmd() {
+	/usr/sbin/iwpmd
+	wait_for 20 'iwpmd' mapper_listens
+	# it now asks the kernel for what there is
+	sleep 2
+}
+
+no_iwpmd() { ! pgrep -x iwpmd >/dev/null; }
+
+stop_iwpmd() {
+	pkill -TERM -x iwpmd
+	wait_for 20 'the end of iwpmd' no_iwpmd
+}
+
+is_mapped() { # PORT
+	pkill -USR1 -x iwpmd
+	sleep 0.3
+	grep -qE "Mapped address IPV4 $(address "$ROLE"):$1\(" "$WORK/syslog"
+}
+
+mapped_to_itself() {
+	wait_for 10 'the mapping in iwpmd' is_mapped "${mapped[$ROLE]}"
+	! is_mapped "${early[$ROLE]}" || fail 'a listener from before iwpmd is mapped'
+}
+
+# The peer's mapper has said so to ours: 1 accept, 3 reject
+answered() { # TYPE PORT
+	[[ -n $(tcpdump -nr "$WORK/udp.keep" \
+		"src host $(address "$peer") and udp src port 3935 and udp[8] >> 4 == $1 and udp[12:2] == $2" 2>/dev/null) ]]
+}
+
+connects_mapped() { # TYPE PORT
+	connects "$2"
+	wait_for 10 "the peer's mapper to answer" answered "$1" "$2"
+}
+
+# Accepts each request (it begins with 04, ends with the mapped address and has 64 bytes), naming a port
+false_mapper() { # PORT
+	# shellcheck disable=SC2016 # perl's variables
+	perl -MIO::Socket::INET -e '
+		my $s = IO::Socket::INET->new(LocalPort => 3935, Proto => "udp") or die $!;
+		while (defined(my $from = $s->recv(my $m, 256))) {
+			next unless length($m) == 64 && unpack("C", $m) >> 4 == 0;
+			$s->send("\x14\0\0\0" . pack("n", $ARGV[0]) . substr($m, 6, 42), 0, $from);
+		}' "$1" >/dev/null 2>&1 &
+}
+
+is_connected() { rdma resource show cm_id | grep -q 'state CONNECT'; }
+
+goes_elsewhere() { # PORT REAL-PORT
+	local to before
+	to=$(address "$peer")
+	before=$(seen_connections "$2")
+	start client "$ROLE" 60 rping -c -a "$to" -p "$1" -C 1000000
+	wait_for 40 'the connection' is_connected
+	rdma resource show cm_id | grep 'state CONNECT' | grep -q "dst-addr $to:$1 " ||
+		fail "the program is not connected to port $1: $(rdma resource show cm_id)"
+	stop client
+	wait_for 10 "a connection to port $2 on the wire" has_new_connection "$2" "$before"
+	[[ $(seen_connections "$1") == 0 ]] || fail "there is a TCP connection to port $1"
+}
+
+tcpdump -Z root -U --immediate-mode -s 65535 -i eth0 -w "$WORK/udp.keep" udp port 3935 >/dev/null 2>&1 &
+busybox syslogd -n -O "$WORK/syslog" &
+keep_capture
+serve "${early[$ROLE]}"
+check "no iwpmd: rping to $peer" connects "${early[$peer]}"
+meet without-iwpmd
+start_iwpmd
+serve "${mapped[$ROLE]}"
+meet with-iwpmd
+check 'iwpmd maps the port of a listener to itself' mapped_to_itself
+check "iwpmd in both: rping to $peer, its mapper knows the port" connects_mapped 1 "${mapped[$peer]}"
+check "iwpmd in both: rping to $peer, a listener from before" connects_mapped 3 "${early[$peer]}"
+meet through-with-iwpmd
+if [[ $ROLE == b ]]; then
+	stop_iwpmd
+	false_mapper "${mapped[b]}"
+	wait_for 20 'the false mapper' mapper_listens
+fi
+meet with-one-iwpmd
+if [[ $ROLE == a ]]; then
+	check "the peer's mapper names another port, and siw goes there" goes_elsewhere "$nowhere" "${mapped[b]}"
+	check 'iwpmd in one: rping' connects "${mapped[b]}"
+	stop_iwpmd
+else
+	check 'iwpmd in the other: rping' connects "${mapped[a]}"
+fi
+meet at-the-end
+check "iwpmd is gone again: rping to $peer" connects "${early[$peer]}"
+meet through
+finish
