@@ -127,15 +127,21 @@ meet through-with-iwpmd
 if [[ $ROLE == b ]]; then
 	stop_iwpmd
 	false_mapper "${mapped[b]}"
+	false=$!
 	wait_for 20 'the false mapper' mapper_listens
 fi
 meet with-one-iwpmd
 if [[ $ROLE == a ]]; then
 	check "the peer's mapper names another port, and siw goes there" goes_elsewhere "$nowhere" "${mapped[b]}"
-	check 'iwpmd in one: rping' connects "${mapped[b]}"
-	stop_iwpmd
 else
 	check 'iwpmd in the other: rping' connects "${mapped[a]}"
+fi
+meet through-with-the-false-mapper
+[[ $ROLE == a ]] || kill "$false"
+meet with-no-mapper-in-b
+if [[ $ROLE == a ]]; then
+	check 'iwpmd in one, and nobody answers it: rping' connects "${mapped[b]}"
+	stop_iwpmd
 fi
 meet at-the-end
 check "iwpmd is gone again: rping to $peer" connects "${early[$peer]}"
