@@ -322,10 +322,11 @@ check() {
 # that the case changes is seen outside.
 beside=0
 check_beside() {
+	[[ $1 =~ $only ]] || return 0
 	beside=$((beside + 1))
-	while (($(jobs -rp | wc -l) >= 4)); do
+	if ((beside > 4)); then
 		wait -n || true
-	done
+	fi
 	mkdir "$WORK/beside.$beside"
 	(
 		WORK=$WORK/beside.$beside

@@ -10,6 +10,8 @@
 # With --stock one runs after the other, and the first that the kernel does not survive is the last:
 # `crash ROLE/NAME: …` or `hang ROLE/NAME: …` says so.
 
+# shellcheck disable=SC2031 # WORK is that of the case
+
 # The program is in b, and so is everything here but mpapeer. A process costs 50 ms in emulation, so
 # there are few of them below.
 [[ -n ${IN_B:-} ]] || IN_B=1 exec ip netns exec b "$0" "$@"
@@ -18,7 +20,6 @@ source "${0%/*}/lib.sh"
 
 readonly SCENARIOS=$TESTS/scenarios
 readonly FIRST_PORT=20000
-readonly AT_ONCE=4
 shift || true
 
 # Sets claim, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
@@ -149,19 +150,10 @@ against_initiator() { # FILE PORT
 declare -A says
 declare -a told unwanted
 
-# play ROLE/NAME PORT: one case, in a directory of its own
-play() {
-	local file=$TESTS/wire/$1.txt
-	WORK=$all/$1
-	read_scenario "$file"
-	check "$1: $claim" "against_${1%%/*}" "$file" "$2" >"$WORK.out" 2>&1
-	printf '%s\n' "$(<"$WORK.out")"
-}
-
 # ---- unmodified modules
 
 kernel_complains() {
-	dmesg | grep -m 1 -E 'BUG:|Oops|general protection|kernel BUG at|KASAN|WARNING:|blocked for more than'
+	dmesg | grep -E 'BUG:|Oops|general protection|kernel BUG at|KASAN|WARNING:|blocked for more than'
 }
 
 a_connection_works() { # PORT
@@ -170,20 +162,22 @@ a_connection_works() { # PORT
 	peer_is_content
 }
 
-# Ends the suite if the kernel is not well after ROLE/NAME
-is_the_kernel_well() { # ROLE/NAME PORT
-	local why
-	if why=$(kernel_complains); then
-		echo "crash $1: $why"
-	elif grep -q 'to die of SIG' "$all/$1.out"; then
-		echo "hang $1: a program cannot be killed"
-	elif ! grep -q '^ok [ir]' "$all/$1.out" && ! (
-		# shellcheck disable=SC2030 # for this attempt
-		WORK=$all/well
+# One case and what becomes of the kernel; ends the suite if it is not well
+play_alone() { # ROLE/NAME PORT COMMAND…
+	local name=$1 port=$2 why
+	echo "# begin $name"
+	check "$name: $claim" "${@:3}" >"$WORK/case"
+	cat "$WORK/case"
+	why=$(kernel_complains) || true
+	if [[ -n $why ]]; then
+		echo "crash $name: ${why%%$'\n'*}"
+	elif grep -q 'to die of SIG' "$WORK/case"; then
+		echo "hang $name: a program cannot be killed"
+	elif grep -q '^ok recorded' "$WORK/case" && ! (
 		trap 'stop_all || true' EXIT
-		a_connection_works "$2"
+		a_connection_works $((port + 1))
 	) >/dev/null 2>&1; then
-		echo "hang $1: no connection can be made any more"
+		echo "hang $name: no connection can be made any more"
 	else
 		return 0
 	fi
@@ -202,27 +196,16 @@ scenarios() {
 }
 
 mapfile -t names < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else scenarios; fi)
-# shellcheck disable=SC2031 # of lib.sh
-all=$WORK
-mkdir -p "$all/well" "${names[@]/#/$all/}"
-port=$FIRST_PORT running=0
+port=$FIRST_PORT
 for name in "${names[@]}"; do
 	port=$((port + 2))
+	file=$TESTS/wire/$name.txt
+	read_scenario "$file"
 	if [[ $VM_STOCK == 1 ]]; then
-		echo "# begin $name"
-		(play "$name" $port)
-		is_the_kernel_well "$name" $((port + 1))
-		continue
+		play_alone "$name" $port "against_${name%%/*}" "$file" $port
+	else
+		check_beside "$name: $claim" "against_${name%%/*}" "$file" $port
 	fi
-	if ((running == AT_ONCE)); then
-		wait -n || true
-		running=$((running - 1))
-	fi
-	(play "$name" $port) &
-	running=$((running + 1))
 done
-wait
-WORK=$all
-cases=$(cat "$all"/*/*.out | grep -cE '^(not )?ok ' || true)
-failed=$(cat "$all"/*/*.out | grep -c '^not ok ' || true)
+together
 finish
