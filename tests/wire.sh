@@ -95,7 +95,7 @@ program_is_told() {
 look() {
 	[[ -n ${says[rdma]} ]] || return 0
 	wait_line peer 'waiting for' 40
-	wait_for 10 "the rdma tool to show '${says[rdma]}'" shows
+	wait_for 30 "the rdma tool to show '${says[rdma]}'" shows
 	: >"$WORK/looked"
 }
 
@@ -103,9 +103,10 @@ shows() {
 	local line
 	local -a words
 	read -ra words <<<"${says[rdma]}"
+	rdma resource show qp -dd >"$WORK/rdma.log" 2>&1 || return 1
 	while read -r line; do
 		[[ $line == *" pid ${pid_of[program]} "* ]] && has_attributes "$line " "${words[@]}" && return 0
-	done < <(rdma resource show qp -dd)
+	done <"$WORK/rdma.log"
 	return 1
 }
 
