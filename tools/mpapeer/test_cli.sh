@@ -57,6 +57,7 @@ check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" "$dir/typing.txt
 check 0 "nobody.txt: 2 expectations met" "$mpapeer" run "$dir/nobody.txt" "$dir/nobody.txt" --listen 127.0.0.1:0
 check 2 "typo.txt:1: 'reqest'" "$mpapeer" run "$dir/nobody.txt" "$dir/typo.txt" --listen 0
 check 2 "/run/netns/no-such: No such file" "$mpapeer" run "$dir/nobody.txt" --listen 0 --netns no-such
+# shellcheck disable=SC2016 # the inner shell's
 check 1 "nothing came within 30ms" bash -c '"$0" run "$2" --listen 127.0.0.1:0 --within 30ms > "$3" &
 	for ((i = 0; i < 100; i++)); do read -r _ _ to <"$3" && break; sleep 0.05; done
 	"$0" run "$1" --connect "$to" >/dev/null; cat "$3"; wait $!' \
