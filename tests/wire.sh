@@ -138,10 +138,15 @@ against_responder() { # FILE PORT
 against_initiator() { # FILE PORT
 	local -a options
 	read -ra options <<<"${says[program]}" || true
-	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --within 15s --set "LOOKED=$WORK/looked"
+	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --within 15s --set "LOOKED=$WORK/looked" \
+		--set "ENDED=$WORK/ended"
 	wait_line peer '^listening on' 40
 	spawn program "$RDMAFIRST" client "$(address a)" "$2" --timeout 45 "${options[@]}"
 	look
+	if [[ $(<"$1") == *'{ENDED}'* ]]; then
+		wait_for 60 'the end of the program' is_gone program
+		: >"$WORK/ended"
+	fi
 	peer_is_content
 	program_is_told
 	ended program 20

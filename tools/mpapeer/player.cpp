@@ -201,12 +201,17 @@ void Player::run(const statement::Send &action)
         flush();
 }
 
-void Player::run(const statement::Wait &action)
+void Player::pass_time(Deadline until)
 {
     if (session_)
-        session_->pump_until(Clock::now() + action.length);
+        session_->pump_until(until);
     else
-        std::this_thread::sleep_for(action.length);
+        std::this_thread::sleep_until(until);
+}
+
+void Player::run(const statement::Wait &action)
+{
+    pass_time(Clock::now() + action.length);
 }
 
 void Player::run(const statement::WaitFor &action)
@@ -220,7 +225,7 @@ void Player::run(const statement::WaitFor &action)
         if (Clock::now() >= until)
             throw Failure(fmt::format("{} has not come within {}", action.file,
                                       duration_text(within)));
-        session().pump_until(std::min(until, Clock::now() + glance));
+        pass_time(std::min(until, Clock::now() + glance));
     }
 }
 

@@ -48,6 +48,7 @@ private:
     void execute(const Statement &statement);
     Session &session();
     void flush(bool fin_follows = false);
+    void pass_time(Deadline until);
     Deadline deadline() const { return Clock::now() + settings_.within; }
 
     void run(const statement::Send &action);

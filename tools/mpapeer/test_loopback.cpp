@@ -268,7 +268,8 @@ TEST(Loopback, WaitsForAFile)
 TEST(Loopback, NobodyNeedsToComeFirst)
 {
     const Scenario scenario =
-        parse_scenario("s", "expect no-connection for 50ms\nwait 10ms\nexpect no-connection for 10ms\n");
+        parse_scenario("s", "expect no-connection for 50ms\nwait 10ms\nwait for / within 1s\n"
+                            "expect no-connection for 10ms\n");
     std::ostringstream out;
     Player player(scenario, {.listen = HostPort{"127.0.0.1", "0"}}, out);
     EXPECT_TRUE(player.play()) << out.str();
