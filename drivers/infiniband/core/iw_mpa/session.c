@@ -546,6 +546,8 @@ static enum iw_mpa_next got_reply(struct iw_mpa_session *s, bool trailing)
 	if (d->verdict == IW_MPA_REJECTED)
 		return end(s, d->status, d->ecode);
 	/* Nothing may follow an accept before our first FPDU (SEC-06) */
+	if (trailing)
+		iw_mpa_saw_bad_rx(s, IW_MPA_FRAME_TRAILING);
 	if (trailing || !llp_acceptable(s))
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
 	if (d->verdict == IW_MPA_DROP)
@@ -635,8 +637,10 @@ enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more)
 	}
 	if (s->state != IW_MPA_REQ_WAIT)
 		return IW_MPA_NEXT_WAIT;
-	if (more)
+	if (more) {
+		iw_mpa_saw_bad_rx(s, IW_MPA_FRAME_TRAILING);
 		return end(s, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
+	}
 	return got_request(s);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_process);
