@@ -40,7 +40,8 @@ fails() { # STAGE SECONDS
 
 if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
-	echo 0 >$FAILSLAB/verbose
+	# which one it was is in the kernel log
+	echo 1 >$FAILSLAB/verbose
 	check 'allocations of rdma_listen() fail, one at a time' fails listen 60
 	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80

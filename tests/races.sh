@@ -283,7 +283,7 @@ all_at_once() {
 		serve
 	done
 	stop server
-	stop storm KILL
+	stop storm
 	note "$rounds servers came and went"
 	in_order
 }

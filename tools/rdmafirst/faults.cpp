@@ -228,10 +228,10 @@ Outcome Attempt::run()
 		connect();
 	} catch (const SystemError &error) {
 		outcome_.text = error.what();
-	} catch (const DeadlinePassed &) {
+	} catch (const DeadlinePassed &error) {
 		if (workers)
 			static_cast<void>(workers->disarm());
-		throw;
+		throw DeadlinePassed(fmt::format("{} {}: {}", options_.stage, nth_, error.what()));
 	}
 	if (workers)
 		outcome_.hit = workers->disarm();
