@@ -106,7 +106,7 @@ TEST(Scenario, RefusesNonsenseAndNamesTheLine)
         {"split at", "split wants a number"},
         {"split at 5,4", "must rise"},
         {"split every 0", "split every 0"},
-        {"split by 3", "'at', 'every' or 'off'"},
+        {"split by 3", "'at', 'every', 'urgent' or 'off'"},
         {"split every 3 4", "'4' is too much"},
         {"gap 5", "'5' is not a duration"},
         {"wait", "wait wants a duration"},
