@@ -322,11 +322,11 @@ counters_add_up() {
 	connect 7620
 	connect 7620 --mpa revision=1 --no-receive --send x || true
 	# shellcheck disable=SC2016 # for the other shell
-	run_well peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"; printf "MPA ID Rex" >&3; cat <&3' "$(address b)" || true
+	run peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"; printf "MPA ID Rex" >&3; cat <&3' "$(address b)"
 	# V05 of the requirements and a byte behind it
 	# shellcheck disable=SC2016
-	run_well peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"
-		printf "MPA ID Req Frame\x10\x02\x00\x04\x00\x08\x00\x04x" >&3; cat <&3' "$(address b)" || true
+	run peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"
+		printf "MPA ID Req Frame\x10\x02\x00\x04\x00\x08\x00\x04x" >&3; cat <&3' "$(address b)"
 	stop server
 	after=$("$MPANL" stat siw1/1)
 	# how much more is counted of each
