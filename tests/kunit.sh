@@ -7,10 +7,11 @@
 # unloads them.
 set -euo pipefail
 
-dmesg -C
 modprobe kunit
 for module in "$VM_MODDIR"/*_test.ko; do
+	# the kernel's log does not hold all of them
+	dmesg -C
 	insmod "$module"
+	dmesg -t
 	rmmod "$(basename "$module" .ko)"
 done
-dmesg -t
