@@ -18,3 +18,9 @@ require_packages() {
 	apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
 		{ apt-get update -qq >/dev/null && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null; }
 }
+
+# use_ccache: cmake's compilers go through ccache from now on, which takes the objects of any checkout
+use_ccache() {
+	export CCACHE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa/ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
+	export CCACHE_MAXSIZE=500M CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+}
