@@ -69,6 +69,9 @@ static const struct value_case value_cases[] = {
 	{ "RFC 6581", RDMA_MPA_POLICY_DIALECT, 0, 0 },
 	{ "early draft", RDMA_MPA_POLICY_DIALECT, 1, 0 },
 	{ "dialect beyond", RDMA_MPA_POLICY_DIALECT, 2, -ERANGE },
+	{ "ORD lowered", RDMA_MPA_POLICY_SHORT_IRD, 0, 0 },
+	{ "short IRD rejected", RDMA_MPA_POLICY_SHORT_IRD, 1, 0 },
+	{ "short IRD beyond", RDMA_MPA_POLICY_SHORT_IRD, 2, -ERANGE },
 };
 
 static void value_desc(const struct value_case *c, char *desc)
@@ -182,6 +185,8 @@ static void options_become_settings(struct kunit *test)
 			set_option(&layer, RDMA_OPTION_MPA_DECIDE_MS, 14));
 	KUNIT_EXPECT_EQ(test, 0,
 			set_option(&layer, RDMA_OPTION_MPA_CONNECT_MS, 15));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_SHORT_IRD,
+					    RDMA_MPA_SHORT_IRD_REJECT));
 	KUNIT_EXPECT_EQ(test, 0,
 			iw_mpa_layer_set_option(&layer, RDMA_OPTION_MPA_RTR,
 						kinds, sizeof(kinds)));
@@ -199,6 +204,7 @@ static void options_become_settings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 13u, p.rtr_ms);
 	KUNIT_EXPECT_EQ(test, 14u, p.decide_ms);
 	KUNIT_EXPECT_EQ(test, 15u, p.connect_ms);
+	KUNIT_EXPECT_TRUE(test, p.ord_strict);
 	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,
 			(int)p.rtr_offer);
 	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,

@@ -38,6 +38,7 @@ constexpr std::array settings = {
 	Setting{"decide-ms", RDMA_MPA_POLICY_DECIDE_MS, 4, Form::number},
 	Setting{"dialect", RDMA_MPA_POLICY_DIALECT, 1, Form::number},
 	Setting{"connect-ms", RDMA_MPA_POLICY_CONNECT_MS, 4, Form::number},
+	Setting{"short-ird", RDMA_MPA_POLICY_SHORT_IRD, 1, Form::number},
 };
 
 struct Kind {

@@ -77,7 +77,8 @@ Bytes Fuzzer::data(uint16_t attr, bool in_policy)
 			size = 2;
 		else if (attr == RDMA_MPA_POLICY_RTR_ORDER)
 			size = 1 + below(3);
-		else if (attr < RDMA_MPA_POLICY_REQUEST_MS || attr == RDMA_MPA_POLICY_DIALECT)
+		else if (attr < RDMA_MPA_POLICY_REQUEST_MS || attr == RDMA_MPA_POLICY_DIALECT ||
+			 attr == RDMA_MPA_POLICY_SHORT_IRD)
 			size = 1;
 	}
 	if (one_in(8))

@@ -94,6 +94,7 @@ constexpr std::array<std::pair<std::string_view, int>, __RDMA_OPTION_MPA_NUM> mp
 	{"rtr-ms", RDMA_OPTION_MPA_RTR_MS},
 	{"decide-ms", RDMA_OPTION_MPA_DECIDE_MS},
 	{"connect-ms", RDMA_OPTION_MPA_CONNECT_MS},
+	{"short-ird", RDMA_OPTION_MPA_SHORT_IRD},
 }};
 
 int mpa_option_name(std::string_view text)

@@ -177,6 +177,7 @@ enum rdma_mpa_attr {
  *	accept or reject
  * @RDMA_MPA_POLICY_DIALECT: u8, enum rdma_mpa_dialect
  * @RDMA_MPA_POLICY_CONNECT_MS: u32, initiator: how long TCP may take to connect
+ * @RDMA_MPA_POLICY_SHORT_IRD: u8, enum rdma_mpa_short_ird
  * @__RDMA_MPA_POLICY_NUM: number of settings, for arrays
  *
  * A program's option of rdma_set_option() beats the port's setting, this the
@@ -199,6 +200,7 @@ enum rdma_mpa_policy {
 	RDMA_MPA_POLICY_DECIDE_MS,
 	RDMA_MPA_POLICY_DIALECT,
 	RDMA_MPA_POLICY_CONNECT_MS,
+	RDMA_MPA_POLICY_SHORT_IRD,
 	__RDMA_MPA_POLICY_NUM
 };
 
@@ -295,6 +297,17 @@ enum rdma_mpa_crc {
 };
 
 /**
+ * enum rdma_mpa_short_ird - what a responder does about a Request whose IRD is
+ *	below the ORD that its program accepts with
+ * @RDMA_MPA_SHORT_IRD_LOWER: lower the ORD
+ * @RDMA_MPA_SHORT_IRD_REJECT: reject, saying the ORD that is needed
+ */
+enum rdma_mpa_short_ird {
+	RDMA_MPA_SHORT_IRD_LOWER,
+	RDMA_MPA_SHORT_IRD_REJECT,
+};
+
+/**
  * enum rdma_mpa_dialect - layout of the enhanced word's flags
  * @RDMA_MPA_DIALECT_RFC6581: RFC 6581
  * @RDMA_MPA_DIALECT_EARLY_DRAFT: that of the early drafts, for devices built
@@ -343,6 +356,7 @@ enum rdma_mpa_role {
  * @RDMA_OPTION_MPA_RTR_MS: __u32, milliseconds
  * @RDMA_OPTION_MPA_DECIDE_MS: __u32, milliseconds, for listeners
  * @RDMA_OPTION_MPA_CONNECT_MS: __u32, milliseconds
+ * @RDMA_OPTION_MPA_SHORT_IRD: __u32, enum rdma_mpa_short_ird
  * @__RDMA_OPTION_MPA_NUM: number of options, for arrays
  */
 enum rdma_mpa_option {
@@ -357,6 +371,7 @@ enum rdma_mpa_option {
 	RDMA_OPTION_MPA_RTR_MS,
 	RDMA_OPTION_MPA_DECIDE_MS,
 	RDMA_OPTION_MPA_CONNECT_MS,
+	RDMA_OPTION_MPA_SHORT_IRD,
 	__RDMA_OPTION_MPA_NUM
 };
 

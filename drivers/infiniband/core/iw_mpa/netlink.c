@@ -48,6 +48,7 @@ static const struct nla_policy settings_policy[] = {
 	[RDMA_MPA_POLICY_DECIDE_MS]	= { .type = NLA_U32 },
 	[RDMA_MPA_POLICY_DIALECT]	= { .type = NLA_U8 },
 	[RDMA_MPA_POLICY_CONNECT_MS]	= { .type = NLA_U32 },
+	[RDMA_MPA_POLICY_SHORT_IRD]	= { .type = NLA_U8 },
 };
 
 static const char * const setting_name[] = {
@@ -65,6 +66,7 @@ static const char * const setting_name[] = {
 	[RDMA_MPA_POLICY_DECIDE_MS]	= "deadline of the program",
 	[RDMA_MPA_POLICY_DIALECT]	= "dialect",
 	[RDMA_MPA_POLICY_CONNECT_MS]	= "deadline of TCP",
+	[RDMA_MPA_POLICY_SHORT_IRD]	= "answer to a short IRD",
 };
 
 static const struct nla_policy place_policy[] = {
@@ -167,6 +169,9 @@ static int put_settings(struct sk_buff *msg, int attr,
 		return -EMSGSIZE;
 	if (set & BIT(RDMA_MPA_POLICY_DIALECT) &&
 	    nla_put_u8(msg, RDMA_MPA_POLICY_DIALECT, p->dialect))
+		return -EMSGSIZE;
+	if (set & BIT(RDMA_MPA_POLICY_SHORT_IRD) &&
+	    nla_put_u8(msg, RDMA_MPA_POLICY_SHORT_IRD, p->ord_strict))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
 	return 0;

@@ -47,6 +47,7 @@ static const struct value_range range_of[__RDMA_MPA_POLICY_NUM] = {
 	[RDMA_MPA_POLICY_DECIDE_MS]	= { 1, IW_MPA_DEADLINE_MAX },
 	[RDMA_MPA_POLICY_CONNECT_MS]	= { 1, IW_MPA_DEADLINE_MAX },
 	[RDMA_MPA_POLICY_DIALECT]	= { 0, IW_MPA_EARLY_DRAFT },
+	[RDMA_MPA_POLICY_SHORT_IRD]	= { 0, RDMA_MPA_SHORT_IRD_REJECT },
 };
 
 /**
@@ -107,6 +108,9 @@ int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_policy setting,
 		break;
 	case RDMA_MPA_POLICY_DIALECT:
 		policy->dialect = value;
+		break;
+	case RDMA_MPA_POLICY_SHORT_IRD:
+		policy->ord_strict = value == RDMA_MPA_SHORT_IRD_REJECT;
 		break;
 	default:
 		return -EINVAL;
@@ -194,6 +198,7 @@ int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
 		[RDMA_OPTION_MPA_RTR_MS]	= RDMA_MPA_POLICY_RTR_MS,
 		[RDMA_OPTION_MPA_DECIDE_MS]	= RDMA_MPA_POLICY_DECIDE_MS,
 		[RDMA_OPTION_MPA_CONNECT_MS]	= RDMA_MPA_POLICY_CONNECT_MS,
+		[RDMA_OPTION_MPA_SHORT_IRD]	= RDMA_MPA_POLICY_SHORT_IRD,
 	};
 	u32 value;
 

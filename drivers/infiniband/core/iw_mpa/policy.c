@@ -69,6 +69,8 @@ void iw_mpa_layer_apply(const struct iw_mpa_layer *layer,
 		policy->decide_ms = v->decide_ms;
 	if (has(layer, RDMA_MPA_POLICY_DIALECT))
 		policy->dialect = v->dialect;
+	if (has(layer, RDMA_MPA_POLICY_SHORT_IRD))
+		policy->ord_strict = v->ord_strict;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_layer_apply);
 
