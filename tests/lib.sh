@@ -24,6 +24,8 @@ BUILD=${TESTS%/*}/build/tools
 RDMAFIRST=$BUILD/rdmafirst/rdmafirst
 MPAPEER=$BUILD/mpapeer/mpapeer
 
+# seconds that a process may take to die
+PATIENCE=25
 # The suite's argument: only cases whose claim it matches
 only=${1:-}
 WORK=$(mktemp -d)
@@ -173,7 +175,7 @@ stop() {
 	else
 		kill "-$signal" "$pid" 2>/dev/null || true
 	fi
-	wait_for 25 "$1 to die of SIG$signal" is_gone "$1"
+	wait_for "$PATIENCE" "$1 to die of SIG$signal" is_gone "$1"
 	wait "$pid" 2>/dev/null || true
 	unset "pid_of[$1]"
 }
@@ -337,10 +339,12 @@ check_beside() {
 
 # Waits for those that check_beside started
 together() {
+	((beside > 0)) || return 0
 	wait
 	cases=$((cases + $(cat "$WORK"/beside.*.out | grep -cE '^(not )?ok ' || true)))
 	failed=$((failed + $(cat "$WORK"/beside.*.out | grep -c '^not ok ' || true)))
 	rm -rf "$WORK"/beside.*
+	beside=0
 }
 
 finish() {
