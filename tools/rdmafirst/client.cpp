@@ -29,6 +29,7 @@ private:
 	Exit connected();
 	Exit exchange();
 	bool good(const Completion &done);
+	void last_completions();
 	void linger();
 	void disconnect();
 
@@ -86,6 +87,27 @@ bool Client::good(const Completion &done)
 	return !options_.expect || *options_.expect == done.data;
 }
 
+// What is flushed may complete a little after the event that tells of the end.
+void Client::last_completions()
+{
+	const Clock::time_point until = Clock::now() + std::chrono::seconds(3);
+	const std::vector<int> queues{endpoint_.id()->send_cq_channel->fd, endpoint_.id()->recv_cq_channel->fd};
+	size_t due = due_;
+	try {
+		for (;;) {
+			for (const Completion &done : endpoint_.completions()) {
+				good(done);
+				due -= done.receive ? 0 : 1;
+			}
+			if (due == 0)
+				return;
+			wait_readable(queues, until, "what is due");
+		}
+	} catch (const DeadlinePassed &) {
+		say(fmt::format("{} work requests never completed", due));
+	}
+}
+
 // Established: sends and reads if asked to, waits for what is to be received.
 Exit Client::exchange()
 {
@@ -110,8 +132,7 @@ Exit Client::exchange()
 		const bool all_done = due_ == 0 && received_;
 		if (auto event = next_event(channel_.get())) {
 			say(event->describe());
-			for (const Completion &done : endpoint_.completions())
-				good(done);
+			last_completions();
 			return options_.hold && all_done ? Exit::ok : Exit::failed;
 		}
 		if (all_done && !options_.hold)
