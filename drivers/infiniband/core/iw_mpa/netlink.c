@@ -28,6 +28,7 @@
 
 #include "device.h"
 #include "netlink.h"
+#include "observe.h"
 
 MODULE_ALIAS_RDMA_NETLINK(RDMA_NL_MPA, 63);
 
@@ -335,10 +336,9 @@ static int put_addr(struct sk_buff *msg, int attr,
 
 static int put_name(struct sk_buff *msg, const struct iw_mpa_session *s)
 {
-	struct iw_mpa_name name = {};
+	struct iw_mpa_name name;
 
-	if (s->ops->name)
-		s->ops->name(s, &name);
+	iw_mpa_session_name(s, &name);
 	if (name.qpn && nla_put_u32(msg, RDMA_MPA_ATTR_QPN, name.qpn))
 		return -EMSGSIZE;
 	if (put_addr(msg, RDMA_MPA_ATTR_LOCAL_ADDR, &name.local) ||

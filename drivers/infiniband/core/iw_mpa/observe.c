@@ -9,7 +9,10 @@
  */
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/in.h>
 #include <linux/percpu.h>
+#include <linux/string.h>
+#include <net/ipv6.h>
 
 #include <rdma/iw_mpa.h>
 
@@ -19,6 +22,35 @@
 
 #define CREATE_TRACE_POINTS
 #include "trace.h"
+
+/* Whom an initiator was told to connect to */
+static void name_peer(const struct iw_mpa_addr *peer,
+		      struct sockaddr_storage *ss)
+{
+	struct sockaddr_in6 *v6 = (struct sockaddr_in6 *)ss;
+	struct sockaddr_in *v4 = (struct sockaddr_in *)ss;
+
+	if (ipv6_addr_v4mapped(&peer->ip)) {
+		v4->sin_family = AF_INET;
+		v4->sin_addr.s_addr = peer->ip.s6_addr32[3];
+		v4->sin_port = peer->port;
+	} else {
+		v6->sin6_family = AF_INET6;
+		v6->sin6_addr = peer->ip;
+		v6->sin6_port = peer->port;
+	}
+}
+
+/* What is known of it; a socket that has failed does not know its peer */
+void iw_mpa_session_name(const struct iw_mpa_session *s,
+			 struct iw_mpa_name *name)
+{
+	memset(name, 0, sizeof(*name));
+	if (s->ops->name)
+		s->ops->name(s, name);
+	if (!name->remote.ss_family && s->peer_addr.net)
+		name_peer(&s->peer_addr, &name->remote);
+}
 
 static void add(const struct iw_mpa_session *s, enum iw_mpa_counter counter,
 		int n)

@@ -9,6 +9,8 @@
 #include <rdma/iw_mpa.h>
 
 #ifdef __KERNEL__
+void iw_mpa_session_name(const struct iw_mpa_session *s,
+			 struct iw_mpa_name *name);
 void iw_mpa_saw_state(const struct iw_mpa_session *s, enum iw_mpa_state was);
 void iw_mpa_saw_tx(const struct iw_mpa_session *s,
 		   const struct iw_mpa_frame *frame);

@@ -16,6 +16,7 @@
 #include <rdma/iw_mpa.h>
 
 #include "device.h"
+#include "observe.h"
 
 #ifndef _IW_MPA_TRACE_HELPERS
 #define _IW_MPA_TRACE_HELPERS
@@ -33,10 +34,9 @@ static inline const char *mpa_trace_llp(const struct iw_mpa_session *s)
 static inline u32 mpa_trace_name(const struct iw_mpa_session *s, u8 *local,
 				 u8 *remote)
 {
-	struct iw_mpa_name name = {};
+	struct iw_mpa_name name;
 
-	if (s->ops->name)
-		s->ops->name(s, &name);
+	iw_mpa_session_name(s, &name);
 	memcpy(local, &name.local, sizeof(struct sockaddr_in6));
 	memcpy(remote, &name.remote, sizeof(struct sockaddr_in6));
 	return name.qpn;
