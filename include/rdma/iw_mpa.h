@@ -708,6 +708,7 @@ struct iw_mpa_device_ops {
 
 struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 					     const struct iw_mpa_caps *caps,
+					     const struct iw_mpa_policy *initial,
 					     const struct iw_mpa_device_ops *ops);
 void iw_mpa_unregister_device(struct iw_mpa_device *dev);
 int iw_mpa_session_open(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,

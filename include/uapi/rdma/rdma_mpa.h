@@ -230,7 +230,8 @@ enum rdma_mpa_cap {
 
 /**
  * enum rdma_mpa_layer - where a setting comes from
- * @RDMA_MPA_LAYER_BUILT_IN: nobody set it
+ * @RDMA_MPA_LAYER_BUILT_IN: nobody set it: the device's driver, which may have
+ *	module parameters for it, or iw_mpa
  * @RDMA_MPA_LAYER_DEFAULT: set for all devices
  * @RDMA_MPA_LAYER_DEVICE: set for the device
  * @RDMA_MPA_LAYER_PORT: set for the port

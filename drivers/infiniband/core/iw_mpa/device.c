@@ -168,7 +168,8 @@ static void apply(const struct iw_mpa_layer *layer, enum rdma_mpa_layer name,
 static void look(const struct iw_mpa_place *place, struct iw_mpa_view *view)
 {
 	memset(view, 0, sizeof(*view));
-	view->effective = iw_mpa_default_policy;
+	view->effective = place->dev ? place->dev->initial :
+				       iw_mpa_default_policy;
 	apply(&default_layer, RDMA_MPA_LAYER_DEFAULT, view);
 	if (place->dev)
 		apply(&place->dev->layer, RDMA_MPA_LAYER_DEVICE, view);
@@ -302,6 +303,8 @@ int iw_mpa_change(const struct iw_mpa_place *place,
  * iw_mpa_register_device - make a device known
  * @ibdev: the device, not yet registered
  * @caps: what it can do; copied
+ * @initial: the policy that holds for it where nothing is set, what a driver's
+ *	parameters ask for; copied. NULL for %iw_mpa_default_policy.
  * @ops: the driver's; must outlive the device
  *
  * May sleep.
@@ -310,6 +313,7 @@ int iw_mpa_change(const struct iw_mpa_place *place,
  */
 struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 					     const struct iw_mpa_caps *caps,
+					     const struct iw_mpa_policy *initial,
 					     const struct iw_mpa_device_ops *ops)
 {
 	struct iw_mpa_device *dev;
@@ -321,6 +325,7 @@ struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 
 	dev->ibdev = ibdev;
 	dev->caps = *caps;
+	dev->initial = initial ? *initial : iw_mpa_default_policy;
 	dev->ops = ops;
 	for (i = 0; i < ibdev->phys_port_cnt; i++) {
 		struct iw_mpa_port *port = &dev->port[i];

@@ -87,6 +87,7 @@ struct iw_mpa_port {
  * @list: on iw_mpa_devices; under iw_mpa_devices_lock
  * @ibdev: the device; alive while iw_mpa_device_get() says so
  * @caps: what it can do
+ * @initial: what holds where nothing is set
  * @ops: its driver
  * @layer: its policy; under iw_mpa_layers_lock
  * @ports: number of ports
@@ -96,6 +97,7 @@ struct iw_mpa_device {
 	struct list_head list;
 	struct ib_device *ibdev;
 	struct iw_mpa_caps caps;
+	struct iw_mpa_policy initial;
 	const struct iw_mpa_device_ops *ops;
 	struct iw_mpa_layer layer;
 	u32 ports;

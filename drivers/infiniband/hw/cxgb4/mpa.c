@@ -10,14 +10,20 @@
  * Everything here is called with the endpoint's mutex held, which serialises
  * the session.
  */
+#include <linux/kref.h>
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/skbuff.h>
+#include <linux/xarray.h>
 #include <net/netlink.h>
+
+#include <rdma/iw_cm.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/restrack.h>
 
 #include "iw_cxgb4.h"
 
-/* The parameters are the policy that a device starts with */
+/* The parameters are the policy that a device has until something is set */
 static int peer2peer = 1;
 module_param(peer2peer, int, 0644);
 MODULE_PARM_DESC(peer2peer, "Support peer2peer ULPs (default=1)");
@@ -224,6 +230,9 @@ static int c4iw_mpa_event(struct iw_mpa_session *s,
 		event.private_data = (void *)ev->pdata;
 		event.private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
 	}
+	/* See c4iw_mpa_cancel() */
+	if (ev->type != IW_MPA_EVENT_REQUEST && !ep->com.cm_id)
+		return 0;
 	switch (ev->type) {
 	case IW_MPA_EVENT_REQUEST:
 		return c4iw_connect_request_upcall(ep, &event);
@@ -237,12 +246,93 @@ static int c4iw_mpa_event(struct iw_mpa_session *s,
 	return -EINVAL;
 }
 
+static void c4iw_mpa_name(const struct iw_mpa_session *s,
+			  struct iw_mpa_name *name)
+{
+	const struct c4iw_ep *ep = container_of(s, struct c4iw_ep, mpa);
+
+	if (ep->com.qp)
+		name->qpn = ep->com.qp->wq.sq.qid;
+	name->local = ep->com.local_addr;
+	name->remote = ep->com.remote_addr;
+}
+
 static const struct iw_mpa_ops c4iw_mpa_ops = {
 	.send		= c4iw_mpa_send,
 	.enter_rdma	= c4iw_mpa_enter_rdma,
 	.terminate	= c4iw_mpa_terminate,
 	.deadline	= c4iw_mpa_deadline,
 	.event		= c4iw_mpa_event,
+	.name		= c4iw_mpa_name,
+};
+
+/* The endpoint of a QP, with a reference, or NULL */
+static struct c4iw_ep *mpa_qp_ep(struct c4iw_qp *qhp)
+{
+	struct c4iw_ep *ep;
+
+	mutex_lock(&qhp->mutex);
+	ep = qhp->ep;
+	if (ep)
+		c4iw_get_ep(&ep->com);
+	mutex_unlock(&qhp->mutex);
+	return ep;
+}
+
+static struct c4iw_ep *mpa_find_ep(struct xarray *eps,
+				   const struct iw_cm_id *id)
+{
+	struct c4iw_ep *ep;
+	unsigned long index;
+
+	xa_lock_irq(eps);
+	xa_for_each(eps, index, ep)
+		if (READ_ONCE(ep->com.cm_id) == id &&
+		    kref_get_unless_zero(&ep->com.kref))
+			break;
+	xa_unlock_irq(eps);
+	return ep;
+}
+
+/*
+ * The endpoint of an rdma_cm_id, with a reference, or NULL. Its iw_cm_id may be
+ * gone by now: it is compared and not looked into.
+ */
+static struct c4iw_ep *mpa_id_ep(struct rdma_cm_id *id)
+{
+	struct c4iw_dev *dev = to_c4iw_dev(id->device);
+	const struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
+
+	if (!iw_id)
+		return NULL;
+	return mpa_find_ep(&dev->hwtids, iw_id) ?:
+	       mpa_find_ep(&dev->atids, iw_id);
+}
+
+static int c4iw_mpa_fill_conn(struct sk_buff *msg,
+			      struct rdma_restrack_entry *res)
+{
+	struct c4iw_ep *ep;
+	int rv = -EBUSY;
+
+	if (res->type == RDMA_RESTRACK_QP)
+		ep = mpa_qp_ep(to_c4iw_qp(container_of(res, struct ib_qp,
+						       res)));
+	else
+		ep = mpa_id_ep(rdma_res_to_id(res));
+	if (!ep)
+		return -ENOTCONN;
+	if (mutex_trylock(&ep->com.mutex)) {
+		rv = iw_mpa_fill_conn(msg, &ep->mpa);
+		mutex_unlock(&ep->com.mutex);
+	}
+	c4iw_put_ep(&ep->com);
+	return rv;
+}
+
+static const struct iw_mpa_device_ops c4iw_mpa_device_ops = {
+	.llp		= "tcp",
+	.fill_conn	= c4iw_mpa_fill_conn,
 };
 
 static unsigned int timeout_ms(void)
@@ -251,13 +341,8 @@ static unsigned int timeout_ms(void)
 	       1000;
 }
 
-/**
- * c4iw_mpa_init_dev - take a device's policy from the module parameters
- * @dev: the device
- */
-void c4iw_mpa_init_dev(struct c4iw_dev *dev)
+static void initial_policy(struct iw_mpa_policy *policy)
 {
-	struct iw_mpa_policy *policy = &dev->mpa_policy;
 	bool write = p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE;
 	u8 rtr = write ? IW_MPA_RTR_WRITE : IW_MPA_RTR_READ;
 
@@ -289,16 +374,16 @@ void c4iw_mpa_init_dev(struct c4iw_dev *dev)
 }
 
 /**
- * c4iw_mpa_init - prepare an endpoint's session
- * @ep: the endpoint
+ * c4iw_mpa_register - make a device known to iw_mpa
+ * @dev: the device, with its ports, not yet registered
+ *
+ * Reads the module parameters.
  *
  * Return: 0 or a negative errno
  */
-int c4iw_mpa_init(struct c4iw_ep *ep)
+int c4iw_mpa_register(struct c4iw_dev *dev)
 {
-	const struct iw_mpa_caps caps = {
-		.max_ird = cur_max_read_depth(ep->com.dev),
-		.max_ord = cur_max_read_depth(ep->com.dev),
+	struct iw_mpa_caps caps = {
 		.rtr_send = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
 		.rtr_recv = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
 		.rtr_recv_one = true,
@@ -306,10 +391,76 @@ int c4iw_mpa_init(struct c4iw_ep *ep)
 		.tx_markers = true,
 		.rx_markers = true,
 	};
+	struct iw_mpa_policy initial;
+	struct iw_mpa_device *mpa;
 
-	ep->mpa_flush = false;
-	return iw_mpa_session_init(&ep->mpa, &c4iw_mpa_ops, &caps,
-				   &ep->com.dev->mpa_policy);
+	dev->max_read_depth = min3(dev->rdev.lldi.max_ordird_qp,
+				   c4iw_max_read_depth,
+				   (u32)IW_MPA_DEPTH_MAX);
+	caps.max_ird = dev->max_read_depth;
+	caps.max_ord = dev->max_read_depth;
+	initial_policy(&initial);
+	mpa = iw_mpa_register_device(&dev->ibdev, &caps, &initial,
+				     &c4iw_mpa_device_ops);
+	if (IS_ERR(mpa))
+		return PTR_ERR(mpa);
+	dev->mpa = mpa;
+	return 0;
+}
+
+/**
+ * c4iw_mpa_unregister - the opposite
+ * @dev: the device, without endpoints
+ */
+void c4iw_mpa_unregister(struct c4iw_dev *dev)
+{
+	iw_mpa_unregister_device(dev->mpa);
+	dev->mpa = NULL;
+}
+
+/* The port that the route goes through */
+static unsigned int mpa_port(const struct c4iw_ep *ep)
+{
+	return ep->ctrlq_idx;
+}
+
+/**
+ * c4iw_mpa_listen - the ULP listens
+ * @ep: the endpoint
+ * @id: with what the ULP asks for
+ *
+ * A snapshot of each port's policy, for the connections to come through it.
+ *
+ * Return: 0, or -EINVAL if that is beyond the device
+ */
+int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id)
+{
+	unsigned int i;
+	int rv;
+
+	for (i = 0; i < ep->com.dev->rdev.lldi.nports; i++) {
+		rv = iw_mpa_session_open(&ep->mpa[i], &c4iw_mpa_ops,
+					 ep->com.dev->mpa, i + 1,
+					 iw_cm_mpa_options(id));
+		if (rv)
+			return rv;
+	}
+	return 0;
+}
+
+/**
+ * c4iw_mpa_inherit - prepare a responder's session
+ * @ep: the endpoint, with its route
+ * @listener: its listener
+ *
+ * Return: 0, or -ENODEV if the port is none of the device
+ */
+int c4iw_mpa_inherit(struct c4iw_ep *ep, const struct c4iw_listen_ep *listener)
+{
+	if (mpa_port(ep) >= listener->com.dev->rdev.lldi.nports)
+		return -ENODEV;
+	iw_mpa_session_inherit(&ep->mpa, &listener->mpa[mpa_port(ep)]);
+	return 0;
 }
 
 static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
@@ -324,36 +475,58 @@ static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
 
 /**
  * c4iw_mpa_connect - the ULP connects
- * @ep: the endpoint
+ * @ep: the endpoint, with its addresses and route
+ * @id: with what the ULP asks for
  * @param: from the ULP; copied
- * @peer: whom to
  *
  * Return: 0, or -EINVAL if it is beyond device or protocol
  */
-int c4iw_mpa_connect(struct c4iw_ep *ep, const struct iw_cm_conn_param *param,
-		     const struct sockaddr_storage *peer)
+int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
+		     const struct iw_cm_conn_param *param)
 {
 	struct iw_mpa_ulp ulp = ulp_of(param);
-	int rv = c4iw_mpa_init(ep);
+	int rv;
 
+	rv = iw_mpa_session_open(&ep->mpa, &c4iw_mpa_ops, ep->com.dev->mpa,
+				 mpa_port(ep) + 1, iw_cm_mpa_options(id));
 	if (rv)
 		return rv;
-	iw_mpa_set_peer(&ep->mpa, &init_net, (const struct sockaddr *)peer);
+	iw_mpa_set_peer(&ep->mpa, &init_net,
+			(const struct sockaddr *)&ep->com.remote_addr);
 	return iw_mpa_connect(&ep->mpa, &ulp);
+}
+
+/**
+ * c4iw_mpa_cancel - nothing comes of connecting
+ * @ep: the endpoint, without its cm_id: the ULP is told otherwise
+ * @err: a negative errno
+ *
+ * Whether or not c4iw_mpa_connect() has been called.
+ */
+void c4iw_mpa_cancel(struct c4iw_ep *ep, int err)
+{
+	if (ep->mpa.state == IW_MPA_CONNECTING)
+		iw_mpa_abort(&ep->mpa, err);
 }
 
 /**
  * c4iw_mpa_accept - the ULP accepts
  * @ep: the endpoint, with cm_id and QP
+ * @id: with what the ULP asks for
  * @param: from the ULP
  *
  * Return: as from iw_mpa_accept()
  */
-int c4iw_mpa_accept(struct c4iw_ep *ep, const struct iw_cm_conn_param *param)
+int c4iw_mpa_accept(struct c4iw_ep *ep, struct iw_cm_id *id,
+		    const struct iw_cm_conn_param *param)
 {
 	struct iw_mpa_ulp ulp = ulp_of(param);
+	int rv = iw_mpa_session_options(&ep->mpa, iw_cm_mpa_options(id));
 
-	return iw_mpa_accept(&ep->mpa, &ulp);
+	if (!rv)
+		return iw_mpa_accept(&ep->mpa, &ulp);
+	iw_mpa_reject(&ep->mpa, NULL, 0);
+	return rv;
 }
 
 /**
@@ -406,14 +579,9 @@ enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
  */
 int c4iw_mpa_fill_res_qp(struct sk_buff *msg, struct c4iw_qp *qhp)
 {
-	struct c4iw_ep *ep;
+	struct c4iw_ep *ep = mpa_qp_ep(qhp);
 	int rv = 0;
 
-	mutex_lock(&qhp->mutex);
-	ep = qhp->ep;
-	if (ep)
-		c4iw_get_ep(&ep->com);
-	mutex_unlock(&qhp->mutex);
 	if (!ep)
 		return 0;
 

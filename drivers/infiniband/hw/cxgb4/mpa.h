@@ -9,10 +9,11 @@
 
 struct c4iw_dev;
 struct c4iw_ep;
+struct c4iw_listen_ep;
 struct c4iw_qp;
 struct iw_cm_conn_param;
+struct iw_cm_id;
 struct sk_buff;
-struct sockaddr_storage;
 
 /**
  * enum c4iw_mpa_close - what to do with TCP
@@ -26,11 +27,15 @@ enum c4iw_mpa_close {
 	C4IW_MPA_ABORT,
 };
 
-void c4iw_mpa_init_dev(struct c4iw_dev *dev);
-int c4iw_mpa_init(struct c4iw_ep *ep);
-int c4iw_mpa_connect(struct c4iw_ep *ep, const struct iw_cm_conn_param *param,
-		     const struct sockaddr_storage *peer);
-int c4iw_mpa_accept(struct c4iw_ep *ep, const struct iw_cm_conn_param *param);
+int c4iw_mpa_register(struct c4iw_dev *dev);
+void c4iw_mpa_unregister(struct c4iw_dev *dev);
+int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id);
+int c4iw_mpa_inherit(struct c4iw_ep *ep, const struct c4iw_listen_ep *listener);
+int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
+		     const struct iw_cm_conn_param *param);
+void c4iw_mpa_cancel(struct c4iw_ep *ep, int err);
+int c4iw_mpa_accept(struct c4iw_ep *ep, struct iw_cm_id *id,
+		    const struct iw_cm_conn_param *param);
 enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
 				unsigned int len);
 enum c4iw_mpa_close c4iw_mpa_how_to_close(const struct c4iw_ep *ep);

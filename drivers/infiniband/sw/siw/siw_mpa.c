@@ -532,7 +532,7 @@ int siw_mpa_register(struct siw_device *sdev)
 	};
 	struct iw_mpa_device *dev;
 
-	dev = iw_mpa_register_device(&sdev->base_dev, &caps,
+	dev = iw_mpa_register_device(&sdev->base_dev, &caps, NULL,
 				     &siw_mpa_device_ops);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);

@@ -15,6 +15,10 @@
 #include "../cm.c"
 
 #include <linux/delay.h>
+#include <linux/file.h>
+#include <linux/net.h>
+#include <net/netlink.h>
+#include <rdma/rdma_netlink.h>
 
 /* Their header, which cm.c includes, cannot be included twice */
 int cxgb4_clip_get(const struct net_device *dev, const u32 *lip, u8 v6)
@@ -49,6 +53,7 @@ enum {
  * @event: the last of them
  * @pdata: its private data
  * @rv: what to return for an event
+ * @options: what it asks for by rdma_set_option()
  * @request: the last request that has not been answered
  */
 struct ulp {
@@ -58,6 +63,7 @@ struct ulp {
 	struct iw_cm_event event;
 	u8 pdata[U8_MAX];
 	int rv;
+	struct iw_mpa_layer options;
 	void *request;
 };
 
@@ -88,6 +94,11 @@ static int ulp_event(struct iw_cm_id *id, struct iw_cm_event *event)
 	if (event->event == IW_CM_EVENT_CONNECT_REQUEST && !ulp->rv)
 		ulp->request = event->provider_data;
 	return ulp->rv;
+}
+
+const struct iw_mpa_layer *iw_cm_mpa_options(struct iw_cm_id *id)
+{
+	return &to_ulp(id)->options;
 }
 
 static void set_address(struct sockaddr_storage *ss, u32 ip, u16 port)
@@ -126,6 +137,20 @@ struct fixture {
 };
 
 static struct fixture *fix;
+
+/* The rdma_cm_id of an iw_cm_id is not of interest, but to ask for that */
+static struct rdma_cm_id some_id;
+
+struct iw_cm_id *rdma_iw_cm_id(struct rdma_cm_id *id)
+{
+	return &fix->ulp.id;
+}
+
+struct rdma_cm_id *rdma_res_to_id(struct rdma_restrack_entry *res)
+{
+	some_id.device = &edge->dev->ibdev;
+	return &some_id;
+}
 
 static const struct {
 	int mpa_rev, peer2peer, p2p_type, markers, crc, timeout;
@@ -588,7 +613,7 @@ static void request_is_what_the_parameters_say(struct kunit *test)
 	p2p_type = c->p2p_type;
 	markers_enabled = c->markers;
 	crc_enabled = c->crc;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, c->ird, c->ord, c->pdata);
 
 	expect_frame(test, 1, c->frame, c->pdata);
@@ -685,7 +710,7 @@ static void reply_takes_the_qp_to_rts(struct kunit *test)
 	const struct fw_ri_init *init = &edge->init.u.init;
 
 	p2p_type = c->p2p_type;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, c->ird, c->ord, 0);
 	peer_sends(test, INITIATOR_TID, c->reply);
 
@@ -730,7 +755,7 @@ static void reply_takes_the_qp_to_rts(struct kunit *test)
 static void plain_reply_is_not_followed_by_an_rtr(struct kunit *test)
 {
 	mpa_rev = 1;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, REP "4001000470696e67");
 	expect_reply_event(test, 0);
@@ -745,7 +770,7 @@ static void plain_reply_is_not_followed_by_an_rtr(struct kunit *test)
 static void client_server_reply_is_not_followed_by_an_rtr(struct kunit *test)
 {
 	peer2peer = 0;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, 8, 4, 0);
 	peer_sends(test, INITIATOR_TID, REP "5002000400040008");
 	expect_reply_event(test, 0);
@@ -769,7 +794,7 @@ static void wanted_markers_are_received(struct kunit *test)
 {
 	markers_enabled = 1;
 	crc_enabled = 0;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, REP "1002000480084008");
 	KUNIT_EXPECT_EQ(test, (int)(FW_RI_MPA_IETF_ENABLE |
@@ -1016,7 +1041,7 @@ static void silent_responder_times_out(struct kunit *test)
 static void fin_instead_of_a_reply_is_told_once(struct kunit *test)
 {
 	mpa_rev = 1;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, 8, 8, 0);
 	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID);
 	expect_reply_event(test, -ECONNRESET);
@@ -1066,11 +1091,12 @@ static void depth_desc(const struct depth_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(depth, depth_cases, depth_desc);
 
-static void set_depths(const struct depth_case *c)
+static void set_depths(struct kunit *test, const struct depth_case *c)
 {
 	edge->dev->rdev.lldi.adapter_type = CHELSIO_CHIP_CODE(c->chip, 0);
 	edge->dev->rdev.lldi.max_ordird_qp = c->adapter;
 	c4iw_max_read_depth = c->parameter;
+	edge_replug(test);
 }
 
 /* IRD-15 IRD-16 C2: no more is accepted than can be installed */
@@ -1079,7 +1105,7 @@ static void reply_is_held_against_the_adapter(struct kunit *test)
 	const struct depth_case *c = test->param_value;
 	char reply[64];
 
-	set_depths(c);
+	set_depths(test, c);
 	initiator(test, 1, 1, 0);
 	snprintf(reply, sizeof(reply), REP "5002000480014%03x", c->limit);
 	peer_sends(test, INITIATOR_TID, reply);
@@ -1200,7 +1226,7 @@ static void reset_behind_a_part_of_a_reply_is_told(struct kunit *test)
 static void reset_of_a_plain_request_is_told(struct kunit *test)
 {
 	mpa_rev = 1;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
 	expect_reply_event(test, -ECONNRESET);
@@ -1360,7 +1386,7 @@ static void request_is_accepted(struct kunit *test)
 
 	p2p_type = c->p2p_type;
 	peer2peer = c->peer2peer;
-	c4iw_mpa_init_dev(edge->dev);
+	edge_replug(test);
 	responder(test);
 	peer_sends_in(test, CHILD_TID, c->request, c->pdata, 1024);
 
@@ -1486,7 +1512,7 @@ static void request_is_held_against_the_adapter(struct kunit *test)
 	const struct depth_case *c = test->param_value;
 	char reply[64];
 
-	set_depths(c);
+	set_depths(test, c);
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "50020004fffe7ffe");
 	expect_request_event(test);
@@ -1768,6 +1794,360 @@ static void passive_open_survives_a_shared_skb(struct kunit *test)
 	listener_refs(test, 1);
 }
 
+/* --------------------------------------------------------------- policies */
+
+/*
+ * What `rdma mpa` asks for, through a socket as it has one. Returns the status
+ * of the answer.
+ */
+static int ask_iw_mpa(struct kunit *test, struct sk_buff *msg)
+{
+	struct kvec out = { .iov_base = msg->data, .iov_len = msg->len };
+	struct {
+		struct nlmsghdr nlh;
+		struct nlmsgerr err;
+		u8 more[512];
+	} answer = {};
+	struct kvec in = { .iov_base = &answer, .iov_len = sizeof(answer) };
+	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT };
+	struct socket *sock;
+	struct file *file;
+	int rv;
+
+	KUNIT_ASSERT_EQ(test, 0, sock_create_kern(&init_net, AF_NETLINK,
+						  SOCK_RAW, NETLINK_RDMA,
+						  &sock));
+	/* Whose permissions count */
+	file = sock_alloc_file(sock, 0, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
+	rv = kernel_sendmsg(sock, &hdr, &out, 1, msg->len);
+	KUNIT_EXPECT_EQ(test, (int)msg->len, rv);
+	rv = kernel_recvmsg(sock, &hdr, &in, 1, sizeof(answer), MSG_DONTWAIT);
+	KUNIT_EXPECT_GE(test, rv, (int)sizeof(answer.nlh) + 4);
+	KUNIT_EXPECT_EQ(test, NLMSG_ERROR, (int)answer.nlh.nlmsg_type);
+	fput(file);
+	kfree_skb(msg);
+	return answer.err.error;
+}
+
+static struct sk_buff *request_for(struct kunit *test, int cmd, u32 port)
+{
+	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, msg);
+	nlmsg_put(msg, 0, 1, RDMA_NL_GET_TYPE(RDMA_NL_MPA, cmd), 0,
+		  NLM_F_REQUEST | NLM_F_ACK);
+	nla_put_u32(msg, RDMA_MPA_ATTR_DEV_INDEX, EDGE_INDEX);
+	if (port)
+		nla_put_u32(msg, RDMA_MPA_ATTR_PORT, port);
+	return msg;
+}
+
+enum { U8_SETTING = 1, U16_SETTING = 2, U32_SETTING = 4 };
+
+/* `rdma mpa set dev` (@port 0) or `rdma mpa set link` */
+static int mpa_set(struct kunit *test, u32 port, int setting, int size,
+		   u32 value)
+{
+	struct sk_buff *msg = request_for(test, RDMA_MPA_CMD_POLICY_SET, port);
+	struct nlattr *nest = nla_nest_start(msg, RDMA_MPA_ATTR_POLICY);
+	u8 byte = value;
+	u16 word = value;
+
+	nla_put(msg, setting, size, size == U8_SETTING ? (void *)&byte :
+		size == U16_SETTING ? (void *)&word : (void *)&value);
+	nla_nest_end(msg, nest);
+	nlmsg_end(msg, nlmsg_hdr(msg));
+	return ask_iw_mpa(test, msg);
+}
+
+static int mpa_reset(struct kunit *test, u32 port)
+{
+	struct sk_buff *msg = request_for(test, RDMA_MPA_CMD_POLICY_RESET,
+					  port);
+
+	nlmsg_end(msg, nlmsg_hdr(msg));
+	return ask_iw_mpa(test, msg);
+}
+
+struct policy_case {
+	const char *desc;
+	u32 port;		/* 0: the device */
+	unsigned int route;	/* index of the port that it goes through */
+	int setting, size;
+	u32 value;
+	const char *frame;
+};
+
+/* Else it is V09 with IRD and ORD of 8: peer2peer=1, p2p_type=1 */
+static const struct policy_case policy_cases[] = {
+	{ "set dev rtr write", 0, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2,
+	  REQ "5002000480088008" },
+	{ "set link /1 rtr write", 1, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING,
+	  2, REQ "5002000480088008" },
+	{ "set link /1 rtr read,write, which no parameter can say", 1, 0,
+	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 6, REQ "500200048008c008" },
+	{ "set link /2 rtr write, and the route is by /1", 2, 0,
+	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2, REQ "5002000480084008" },
+	{ "set link /2 rtr write, and the route is by /2", 2, 1,
+	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2, REQ "5002000480088008" },
+	{ "set link /1 model client-server", 1, 0, RDMA_MPA_POLICY_MODEL,
+	  U8_SETTING, RDMA_MPA_MODEL_CLIENT_SERVER, REQ "5002000400080008" },
+	{ "set dev revision 1", 0, 0, RDMA_MPA_POLICY_REVISION, U8_SETTING,
+	  RDMA_MPA_REVISION_1, REQ "40010000" },
+	{ "set dev crc if-asked", 0, 0, RDMA_MPA_POLICY_CRC, U8_SETTING,
+	  RDMA_MPA_CRC_IF_ASKED, REQ "1002000480084008" },
+	{ "set dev ird 4", 0, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 4,
+	  REQ "5002000480044008" },
+	{ "set dev ord ulp", 0, 0, RDMA_MPA_POLICY_ORD, U16_SETTING,
+	  RDMA_MPA_DEPTH_ULP, REQ "5002000480087fff" },
+};
+
+static void policy_desc(const struct policy_case *c, char *desc)
+{
+	strscpy(desc, c->desc, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(policy, policy_cases, policy_desc);
+
+static void next_initiator(struct kunit *test)
+{
+	end_connections();
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	edge->cpl[CPL_ACT_OPEN_REQ] = 0;
+	initiator(test, 8, 8, 0);
+}
+
+static void setting_is_in_the_next_request(struct kunit *test)
+{
+	const struct policy_case *c = test->param_value;
+
+	edge->port = c->route;
+	initiator(test, 8, 8, 0);
+	expect_frame(test, 1, REQ "5002000480084008", 0);
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, c->port, c->setting, c->size,
+					 c->value));
+	next_initiator(test);
+	expect_frame(test, 2, c->frame, 0);
+	/* And back to what the parameters say */
+	KUNIT_ASSERT_EQ(test, 0, mpa_reset(test, c->port));
+	next_initiator(test);
+	expect_frame(test, 3, REQ "5002000480084008", 0);
+	KUNIT_EXPECT_EQ(test, 3ULL,
+			edge_counter(test, c->route + 1,
+				     "mpa_req_sent_rev1") +
+			edge_counter(test, c->route + 1,
+				     "mpa_req_sent_rev2"));
+	KUNIT_EXPECT_EQ(test, 0ULL,
+			edge_counter(test, 2 - c->route, "mpa_req_sent_rev2"));
+}
+
+static void deadline_can_be_set(struct kunit *test)
+{
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_REPLY_MS,
+					 U32_SETTING, 5000));
+	initiator(test, 8, 8, 0);
+	KUNIT_EXPECT_LE(test, ep_of(INITIATOR_TID)->timer.expires,
+			jiffies + 5 * HZ + 1);
+	expire(ep_of(INITIATOR_TID));
+	expect_reply_event(test, -ETIMEDOUT);
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_timeout_reply"));
+	expect_no_other_event(test);
+}
+
+static void setting_beyond_the_adapter_is_refused(struct kunit *test)
+{
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING,
+				IW_MPA_RTR_SEND));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT, U8_SETTING,
+				IW_MPA_RTR_ALL));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 33));
+	KUNIT_EXPECT_EQ(test, 0,
+			mpa_set(test, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 32));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, EDGE_PORTS + 1, RDMA_MPA_POLICY_CRC,
+				U8_SETTING, 0));
+	initiator(test, 8, 8, 0);
+	expect_frame(test, 1, REQ "5002000480084008", 0);
+}
+
+/* Later changes are for adapters that are plugged in then */
+static void parameters_are_read_once(struct kunit *test)
+{
+	peer2peer = 0;
+	c4iw_max_read_depth = 4;
+	initiator(test, 8, 8, 0);
+	expect_frame(test, 1, REQ "5002000480084008", 0);
+	end_connections();
+	edge_replug(test);
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 0));
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	edge->cpl[CPL_ACT_OPEN_REQ] = 0;
+	initiator(test, 4, 4, 0);
+	expect_frame(test, 2, REQ "5002000400040004", 0);
+}
+
+/* Of V12's kinds the Reply lists the one that is preferred */
+static void listener_keeps_its_policy(struct kunit *test)
+{
+	responder(test);
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT,
+					 U8_SETTING, IW_MPA_RTR_WRITE));
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expect_frame(test, 1, REP "5002000480084008", 0);
+	cpl_fw4_ack(CHILD_TID);
+	end_connections();
+	stop_listening(test);
+
+	/* And the next one has the new one, on that port alone */
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expect_frame(test, 2, REP "5002000480088008", 0);
+	cpl_fw4_ack(CHILD_TID);
+	end_connections();
+
+	edge->port = 1;
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	child(test, CHILD_TID);
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expect_frame(test, 3, REP "5002000480084008", 0);
+	cpl_fw4_ack(CHILD_TID);
+	KUNIT_EXPECT_EQ(test, 2ULL,
+			edge_counter(test, 1, "mpa_established_responder"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 2, "mpa_established_responder"));
+}
+
+static void option_of_connect_beats_the_port(struct kunit *test)
+{
+	static const u8 write[] = { IW_MPA_RTR_WRITE };
+	static const u8 send[] = { IW_MPA_RTR_SEND };
+	struct iw_mpa_layer *options = &fix->ulp.options;
+
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_OFFER,
+					 U8_SETTING, IW_MPA_RTR_READ));
+	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, write, 1);
+	initiator(test, 8, 8, 0);
+	expect_frame(test, 1, REQ "5002000480088008", 0);
+}
+
+static void options_of_listen_and_accept_hold(struct kunit *test)
+{
+	static const u8 write[] = { IW_MPA_RTR_WRITE };
+	static const u8 read[] = { IW_MPA_RTR_READ };
+	static const u8 send[] = { IW_MPA_RTR_SEND };
+	struct iw_mpa_layer *options = &fix->listener.options;
+
+	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL, c4iw_create_listen(&fix->listener.id, 4));
+	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
+	KUNIT_EXPECT_NULL(test, edge->stid_data);
+
+	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, write, 1);
+	responder(test);
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expect_frame(test, 1, REP "5002000480088008", 0);
+	cpl_fw4_ack(CHILD_TID);
+	end_connections();
+
+	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_OPTION_MPA_RTR, read, 1);
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	child(test, CHILD_TID);
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	expect_frame(test, 2, REP "5002000480084008", 0);
+	cpl_fw4_ack(CHILD_TID);
+	end_connections();
+
+	/* What it cannot do is rejected, as it would be without the option */
+	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_OPTION_MPA_RTR, send, 1);
+	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
+	child(test, CHILD_TID);
+	peer_sends(test, CHILD_TID, REQ "500200048008c008");
+	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_accepts(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 3, edge->frames);
+	KUNIT_EXPECT_EQ(test, 0x70, (int)edge->frame[16]);
+	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
+}
+
+/* By the number of the QP and by cm_id, for RDMA_MPA_CMD_CONN_GET */
+static void connection_can_be_asked_for(struct kunit *test)
+{
+	struct rdma_restrack_entry id = { .type = RDMA_RESTRACK_CM_ID };
+	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
+	unsigned int len;
+
+	fix->qp->ibqp.res.type = RDMA_RESTRACK_QP;
+	KUNIT_EXPECT_EQ(test, -ENOTCONN, c4iw_mpa_fill_conn(msg, &id));
+	KUNIT_EXPECT_EQ(test, -ENOTCONN,
+			c4iw_mpa_fill_conn(msg, &fix->qp->ibqp.res));
+	KUNIT_EXPECT_EQ(test, 0u, msg->len);
+
+	/* While TCP connects there is no tid */
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &id));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "CONNECTING"));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "c4iw_test"));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "tcp"));
+	skb_trim(msg, 0);
+
+	cpl_act_establish(0, INITIATOR_TID);
+	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &id));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "RDMA"));
+	len = msg->len;
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &fix->qp->ibqp.res));
+	KUNIT_EXPECT_EQ(test, 2 * len, msg->len);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(msg->data, msg->data + len, len));
+	kfree_skb(msg);
+}
+
+static void connection_is_counted(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_half_open"));
+	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
+	KUNIT_EXPECT_EQ(test, 0ULL, edge_counter(test, 1, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_req_sent_enhanced"));
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_rep_rcvd_rev2"));
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_rtr_sent_read"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_established_initiator"));
+
+	/* V47: the model differs */
+	next_initiator(test);
+	peer_sends(test, INITIATOR_TID, REP "5002000400080008");
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_term_sent_rtr"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_failed_initiator"));
+	ulp_destroys_qp();
+}
+
+/* It has been told by its return value, and nothing is half open for ever */
+static void connect_that_cannot_leave_is_told_once(struct kunit *test)
+{
+	edge->skbs_left = CN_MAX_CON_BUF;
+	KUNIT_EXPECT_EQ(test, -ENOMEM, ulp_connects(8, 8, 0));
+	edge->skbs_left = EDGE_NO_LIMIT;
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
+	KUNIT_EXPECT_EQ(test, 0ULL, edge_counter(test, 1, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_failed_initiator"));
+}
+
 static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE_PARAM(request_is_what_the_parameters_say,
 			 request_gen_params),
@@ -1824,6 +2204,16 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(peer_that_speaks_out_of_turn_is_dropped),
 	KUNIT_CASE(passive_open_survives_without_memory),
 	KUNIT_CASE(passive_open_survives_a_shared_skb),
+	KUNIT_CASE_PARAM(setting_is_in_the_next_request, policy_gen_params),
+	KUNIT_CASE(deadline_can_be_set),
+	KUNIT_CASE(setting_beyond_the_adapter_is_refused),
+	KUNIT_CASE(parameters_are_read_once),
+	KUNIT_CASE(listener_keeps_its_policy),
+	KUNIT_CASE(option_of_connect_beats_the_port),
+	KUNIT_CASE(options_of_listen_and_accept_hold),
+	KUNIT_CASE(connection_can_be_asked_for),
+	KUNIT_CASE(connection_is_counted),
+	KUNIT_CASE(connect_that_cannot_leave_is_told_once),
 	{}
 };
 

@@ -29,6 +29,8 @@ enum edge_sizes {
 	EDGE_STID	= 3,
 	EDGE_FRAME_MAX	= 1024,
 	EDGE_NO_LIMIT	= -1,
+	EDGE_PORTS	= 2,
+	EDGE_INDEX	= 0x7fffff00,	/* of the RDMA device; nobody else's */
 };
 
 /**
@@ -39,7 +41,8 @@ enum edge_sizes {
  * @atids: active opens
  * @tid_tab: connections
  * @stid_data: the listener
- * @netdev: its only port
+ * @netdev: all of its ports
+ * @port: index of the port that routes go through
  * @l2t: its only L2T entry
  * @l2t_refs: references to it that the driver holds
  * @dst: its only route
@@ -72,6 +75,7 @@ struct edge {
 	void *tid_tab[EDGE_TIDS];
 	void *stid_data;
 	struct net_device *netdev;
+	unsigned int port;
 	struct l2t_entry l2t;
 	int l2t_refs;
 	struct dst_entry dst;
@@ -352,7 +356,7 @@ unsigned int cxgb4_port_chan(const struct net_device *dev)
 
 unsigned int cxgb4_port_idx(const struct net_device *dev)
 {
-	return 0;
+	return edge->port;
 }
 
 u64 cxgb4_select_ntuple(struct net_device *dev, const struct l2t_entry *l2t)
@@ -537,9 +541,9 @@ void c4iw_rqtpool_free(struct c4iw_rdev *rdev, u32 addr, int size)
 static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 {
 	static const unsigned short mtus[NMTUS] = { 1500 };
-	static struct net_device *ports[1];
+	static struct net_device *ports[EDGE_PORTS];
 	static struct cxgb4_virt_res vr;
-	static unsigned short rxq_ids[1];
+	static unsigned short rxq_ids[EDGE_PORTS];
 	struct cxgb4_lld_info *lldi;
 	struct c4iw_dev *dev;
 
@@ -566,6 +570,7 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	KUNIT_ASSERT_NOT_NULL(test, dev);
 	edge->dev = dev;
 	ports[0] = edge->netdev;
+	ports[1] = edge->netdev;
 	lldi = &dev->rdev.lldi;
 	lldi->pdev = kunit_kzalloc(test, sizeof(*lldi->pdev), GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, lldi->pdev);
@@ -574,9 +579,10 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	lldi->vr = &vr;
 	lldi->mtus = mtus;
 	lldi->rxq_ids = rxq_ids;
-	lldi->nrxq = 1;
-	lldi->ntxq = 1;
-	lldi->nchan = 1;
+	lldi->nports = EDGE_PORTS;
+	lldi->nrxq = EDGE_PORTS;
+	lldi->ntxq = EDGE_PORTS;
+	lldi->nchan = EDGE_PORTS;
 	lldi->adapter_type = chip;
 	lldi->max_ordird_qp = max_ordird;
 	lldi->max_ird_adapter = 1024;
@@ -587,7 +593,39 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	xa_init_flags(&dev->stids, XA_FLAGS_LOCK_IRQ);
 	mutex_init(&dev->rdev.stats.lock);
 	init_waitqueue_head(&dev->wait);
-	c4iw_mpa_init_dev(dev);
+	/* As far as iw_mpa looks at it, it is registered */
+	refcount_set(&dev->ibdev.refcount, 1);
+	write_pnet(&dev->ibdev.coredev.rdma_net, &init_net);
+	dev->ibdev.dev.init_name = "c4iw_test";
+	dev->ibdev.index = EDGE_INDEX;
+	dev->ibdev.phys_port_cnt = EDGE_PORTS;
+	KUNIT_ASSERT_EQ(test, 0, c4iw_mpa_register(dev));
+}
+
+/* The module parameters, as for an adapter that is plugged in now */
+static void edge_replug(struct kunit *test)
+{
+	c4iw_mpa_unregister(edge->dev);
+	KUNIT_ASSERT_EQ(test, 0, c4iw_mpa_register(edge->dev));
+}
+
+/* What has been counted on a port, from 1 */
+static u64 edge_counter(struct kunit *test, u32 port, const char *name)
+{
+	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
+	u64 value = U64_MAX;
+	int i;
+
+	if (!stats)
+		return value;
+	if (iw_mpa_get_port_stats(edge->dev->mpa, port, stats) ==
+	    stats->num_counters)
+		for (i = 0; i < stats->num_counters; i++)
+			if (!strcmp(stats->descs[i].name, name))
+				value = stats->value[i];
+	rdma_free_hw_stats_struct(stats);
+	KUNIT_EXPECT_NE_MSG(test, value, U64_MAX, "no counter %s", name);
+	return value;
 }
 
 /* Everything that was taken has been given back */
@@ -596,6 +634,11 @@ static void edge_down(struct kunit *test)
 	struct c4iw_dev *dev = edge->dev;
 	int i;
 
+	for (i = 1; i <= EDGE_PORTS; i++)
+		KUNIT_EXPECT_EQ(test, 0ULL,
+				edge_counter(test, i, "mpa_half_open"));
+	c4iw_mpa_unregister(dev);
+	KUNIT_EXPECT_EQ(test, 1u, refcount_read(&dev->ibdev.refcount));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&dev->hwtids));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&dev->atids));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&dev->stids));
