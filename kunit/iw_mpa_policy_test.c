@@ -443,10 +443,11 @@ static int fake_enter_rdma(struct iw_mpa_session *s,
 	return 0;
 }
 
-static void fake_terminate(struct iw_mpa_session *s,
-			   const struct iw_mpa_rdma *rdma,
-			   enum iw_mpa_ecode ecode)
+static int fake_terminate(struct iw_mpa_session *s,
+			  const struct iw_mpa_rdma *rdma,
+			  enum iw_mpa_ecode ecode)
 {
+	return 0;
 }
 
 static void fake_deadline(struct iw_mpa_session *s, unsigned int ms)

@@ -563,11 +563,12 @@ struct iw_mpa_ops {
 	/**
 	 * @terminate: Send a TERM 2/0/@ecode as the only FPDU, best effort.
 	 * The QP may have to enter RDMA mode for it as @rdma says, without
-	 * RTR. %IW_MPA_NEXT_CLOSE follows.
+	 * RTR. %IW_MPA_NEXT_CLOSE follows. Returns 0, or a negative errno if
+	 * the QP is in no state to send one.
 	 */
-	void (*terminate)(struct iw_mpa_session *s,
-			  const struct iw_mpa_rdma *rdma,
-			  enum iw_mpa_ecode ecode);
+	int (*terminate)(struct iw_mpa_session *s,
+			 const struct iw_mpa_rdma *rdma,
+			 enum iw_mpa_ecode ecode);
 	/**
 	 * @deadline: Call iw_mpa_timeout() @ms milliseconds from now; replaces
 	 * an earlier deadline. 0 cancels it.

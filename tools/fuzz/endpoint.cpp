@@ -91,7 +91,7 @@ const iw_mpa_ops Endpoint::ops_ = {
     .enter_rdma = [](iw_mpa_session *s,
                      const iw_mpa_rdma *rdma) { return of(s).on_enter_rdma(*rdma); },
     .terminate = [](iw_mpa_session *s, const iw_mpa_rdma *rdma,
-                    iw_mpa_ecode ecode) { of(s).on_terminate(*rdma, ecode); },
+                    iw_mpa_ecode ecode) { of(s).on_terminate(*rdma, ecode); return 0; },
     .deadline = [](iw_mpa_session *s, unsigned int ms) { of(s).on_deadline(ms); },
     .event = [](iw_mpa_session *s, const iw_mpa_event *ev) { return of(s).on_event(*ev); },
 };

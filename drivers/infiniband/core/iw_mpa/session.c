@@ -170,8 +170,8 @@ static enum iw_mpa_next terminate(struct iw_mpa_session *s,
 				  const struct iw_mpa_rdma *rdma, int status,
 				  enum iw_mpa_ecode ecode)
 {
-	iw_mpa_saw_term(s, ecode);
-	s->ops->terminate(s, rdma, ecode);
+	if (!s->ops->terminate(s, rdma, ecode))
+		iw_mpa_saw_term(s, ecode);
 	return end(s, status, ecode);
 }
 

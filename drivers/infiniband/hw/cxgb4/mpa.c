@@ -182,9 +182,9 @@ static int c4iw_mpa_enter_rdma(struct iw_mpa_session *s,
 	return move_to_rts(session_ep(s), rdma, rtr);
 }
 
-static void c4iw_mpa_terminate(struct iw_mpa_session *s,
-			       const struct iw_mpa_rdma *rdma,
-			       enum iw_mpa_ecode ecode)
+static int c4iw_mpa_terminate(struct iw_mpa_session *s,
+			      const struct iw_mpa_rdma *rdma,
+			      enum iw_mpa_ecode ecode)
 {
 	struct c4iw_ep *ep = session_ep(s);
 	struct c4iw_qp_attributes attrs = {
@@ -193,12 +193,16 @@ static void c4iw_mpa_terminate(struct iw_mpa_session *s,
 		.ecode = ecode,
 		.send_term = 1,
 	};
+	int rv;
 
 	/* The firmware sends a TERM for a QP in RTS only */
-	if (!move_to_rts(ep, rdma, 0) &&
-	    !c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp,
-			    C4IW_QP_ATTR_NEXT_STATE, &attrs, 1))
+	rv = move_to_rts(ep, rdma, 0);
+	if (!rv)
+		rv = c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp,
+				    C4IW_QP_ATTR_NEXT_STATE, &attrs, 1);
+	if (!rv)
 		ep->mpa_flush = true;
+	return rv;
 }
 
 static void c4iw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)

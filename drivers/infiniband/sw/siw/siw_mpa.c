@@ -70,11 +70,12 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 	return rv;
 }
 
-static void siw_mpa_terminate(struct iw_mpa_session *s,
-			      const struct iw_mpa_rdma *rdma,
-			      enum iw_mpa_ecode ecode)
+static int siw_mpa_terminate(struct iw_mpa_session *s,
+			     const struct iw_mpa_rdma *rdma,
+			     enum iw_mpa_ecode ecode)
 {
 	struct siw_qp *qp = to_siw_cep(s)->qp;
+	int rv = -EINVAL;
 
 	down_write(&qp->state_lock);
 	if (qp->attrs.state <= SIW_QP_STATE_RTR &&
@@ -82,8 +83,10 @@ static void siw_mpa_terminate(struct iw_mpa_session *s,
 		siw_init_terminate(qp, TERM_ERROR_LAYER_LLP, LLP_ETYPE_MPA,
 				   ecode, 0);
 		siw_send_terminate(qp);
+		rv = 0;
 	}
 	up_write(&qp->state_lock);
+	return rv;
 }
 
 static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)

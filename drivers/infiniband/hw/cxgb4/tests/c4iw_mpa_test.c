@@ -1061,6 +1061,8 @@ static void failed_init_is_told_once(struct kunit *test)
 	expect_reply_event(test, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, 1, edge->inits);
 	KUNIT_EXPECT_EQ(test, 0, edge->terms);
+	KUNIT_EXPECT_EQ(test, 0ULL,
+			edge_counter(test, 1, "mpa_term_sent_local"));
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
 	/* Fixed: the QP's IRD goes back once */
 	KUNIT_EXPECT_EQ(test, 1024u, edge->dev->avail_ird);
