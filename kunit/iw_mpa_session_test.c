@@ -12,6 +12,7 @@
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
+#include <rdma/ib_verbs.h>
 #include <rdma/iw_mpa.h>
 
 #define REQ "4d504120494420526571204672616d65"
@@ -40,6 +41,7 @@ struct fake {
 
 	int send_rv;
 	int enter_rv;
+	int term_rv;
 	int event_rv;
 };
 
@@ -79,6 +81,8 @@ static int fake_terminate(struct iw_mpa_session *s,
 {
 	struct fake *f = to_fake(s);
 
+	if (f->term_rv)
+		return f->term_rv;
 	f->term = ecode;
 	f->terms++;
 	return 0;
@@ -874,6 +878,63 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	expect_first_rev(test, ip + 1, 7174, IW_MPA_PEER_TO_PEER, 2);
 }
 
+static u64 counted(struct kunit *test, struct iw_mpa_device *dev,
+		   const char *name)
+{
+	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
+	u64 value = U64_MAX;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, stats);
+	KUNIT_EXPECT_EQ(test, stats->num_counters,
+			iw_mpa_get_port_stats(dev, 1, stats));
+	for (i = 0; i < stats->num_counters; i++)
+		if (!strcmp(stats->descs[i].name, name))
+			value = stats->value[i];
+	rdma_free_hw_stats_struct(stats);
+	return value;
+}
+
+/* As initiator(), on a port that counts; its Reply cannot be carried out */
+static void initiator_whose_qp_fails(struct kunit *test,
+				     struct iw_mpa_device *dev, int term_rv)
+{
+	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->test = test;
+	f->enter_rv = -ENOMEM;
+	f->term_rv = term_rv;
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, &fake_ops, dev, 1,
+						     NULL));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_half_open"));
+	expect_over(f, feed(f, REP "500200048008c008", 532, false), 1);
+	KUNIT_EXPECT_EQ(test, 0ULL, counted(test, dev, "mpa_half_open"));
+}
+
+static void term_is_counted_if_it_is_sent(struct kunit *test)
+{
+	static const struct iw_mpa_device_ops ops = { .llp = "tcp" };
+	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
+						GFP_KERNEL);
+	struct iw_mpa_device *dev;
+
+	KUNIT_ASSERT_NOT_NULL(test, ibdev);
+	ibdev->phys_port_cnt = 1;
+	ibdev->dev.init_name = "fake";
+	dev = iw_mpa_register_device(ibdev, &fake_caps, NULL, &ops);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+
+	initiator_whose_qp_fails(test, dev, 0);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_term_sent_local"));
+	initiator_whose_qp_fails(test, dev, -EINVAL);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_term_sent_local"));
+	KUNIT_EXPECT_EQ(test, 2ULL, counted(test, dev, "mpa_failed_initiator"));
+	iw_mpa_unregister_device(dev);
+}
+
 static struct kunit_case session_cases[] = {
 	KUNIT_CASE(initiator_asks_for_write_and_read),
 	KUNIT_CASE(initiator_enters_rdma_with_the_rtr),
@@ -905,6 +966,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
+	KUNIT_CASE(term_is_counted_if_it_is_sent),
 	{}
 };
 

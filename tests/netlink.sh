@@ -11,6 +11,7 @@
 source "${0%/*}/lib.sh"
 
 MPANL=$BUILD/mpanl/mpanl
+RDMA=${TESTS%/*}/build/rdma
 FUZZ_SECONDS=${FUZZ_SECONDS:-5}
 
 # Every case begins with nothing set
@@ -147,6 +148,61 @@ impossible() {
 	is '{"model":2}' siw0/1 .policy
 }
 
+# attr TYPE HEX: an attribute in hexadecimal (all machines of these tests are little-endian)
+attr() {
+	local len=$((4 + ${#2} / 2)) padding=000000
+	printf '%02x00%02x%02x%s%s' $len $(($1 & 255)) $(($1 >> 8)) "$2" "${padding:0:$(((4 - len % 4) % 4 * 2))}"
+}
+
+# Every refusal has a text of its own: "Invalid argument" is what mpanl makes of none
+refused_with_text() { # COMMAND…
+	local out rc=0
+	out=$("$MPANL" raw "$@" 2>&1) || rc=$?
+	[[ $rc -eq 1 && $out == 'refused: errno '* ]] || fail "$* is not refused: status $rc: $out"
+	[[ $out != *': Invalid argument' && $out != *': Numerical result'* ]] || fail "$* is refused without a reason"
+}
+
+# Commands: 1 get, 2 set, 3 reset, 4 stat, 5 conn, 6 and 7 notifications; attributes: 2 index, 4 port,
+# 6 policy, 9 settings, 15 QPN; nested is 0x8000
+odd_requests() {
+	plain
+	local index command
+	index=$(printf '%02x000000' "$(get siw0 '."dev-index"')")
+	for command in 0 6 7 8 63; do
+		refused_with_text $command
+		refused_with_text $command --dump
+	done
+	for command in 2 3 5; do
+		refused_with_text $command --dump
+	done
+	refused_with_text 1 --dump "$(attr 2 "$index")"
+	for command in 1 2 3 4 5; do
+		# no such attribute, one that is another command's, sizes, none, cut short
+		refused_with_text $command "$(attr 99 00000000)"
+		refused_with_text $command "$(attr 3 00000000)"
+		refused_with_text $command "$(attr 2 0000)"
+		refused_with_text $command "$(attr 2 "${index}00")"
+		refused_with_text $command "$(attr 2 "$index")ff"
+		refused_with_text $command "$(attr 2 ffffff7f)$(attr 15 01000000)"
+	done
+	refused_with_text 1 "$(attr 4 01000000)"
+	refused_with_text 1 "$(attr 2 "$index")$(attr 4 02000000)"
+	refused_with_text 2 "$(attr 2 "$index")"
+	# a nest that does not say so, one with what is none of the settings, values and sizes
+	refused_with_text 2 "$(attr 6 "$(attr 2 00)")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 60 00)")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 2 07)")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 2 00000000)")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 01020304)")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 "")")"
+	refused_with_text 2 "$(attr $((0x8006)) "$(attr 9 00000000)")"
+	refused_with_text 3 "$(attr 9 00800000)"
+	refused_with_text 5 "$(attr 2 "$index")"
+	refused_with_text 5 "$(attr 2 "$index")$(attr 15 01000000)$(attr 16 01000000)"
+	is '{}' default .policy
+	is '{}' siw0 .policy
+}
+
 as_nobody() {
 	setpriv --reuid 65534 --regid 65534 --clear-groups "$@"
 }
@@ -235,6 +291,45 @@ option_depths() {
 	rtr_is write
 	frame_is '[16383,2]' request '[.ird, .ord]'
 	frame_is '[2,16383]' reply '[([.ird, 2] | min), .ord]'
+}
+
+# The outcome, whole, by the number of the QP and by that of the cm_id
+outcome_can_be_asked_for() {
+	plain
+	serve 7614 --ird 16 --ord 8
+	start held a 40 "$RDMAFIRST" client "$(address b)" 7614 --expect first --hold --timeout 30 --ird 8 --ord 16
+	wait_line held '^received' 30
+	wait_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED' 20
+	told_of siw0 initiator '["RDMA",2,1,"peer-to-peer",["write"],8,16,16,8]'
+	told_of siw1 responder '["RDMA",2,1,"peer-to-peer",["write","read"],16,8,8,16]'
+	refused 2 'no such QP or cm_id' "$MPANL" conn siw0 --cm-id 4711
+	stop server
+	ended held 20
+}
+
+told_of() { # DEVICE ROLE WANTED
+	local qpn id by_qpn by_id
+	qpn=$(rdma resource show qp link "$1/1" -dd -j | jq "[.[] | select(.\"drv_mpa-role\" == \"$2\")][0].lqpn")
+	id=$(rdma resource show cm_id link "$1/1" -dd -j | jq "[.[] | select(.lqpn == $qpn)][0].\"cm-idn\"")
+	by_qpn=$("$MPANL" conn "$1" --qpn "$qpn")
+	by_id=$("$MPANL" conn "$1" --cm-id "$id")
+	[[ $by_qpn == "$by_id" ]] || fail "by cm_id it is $by_id, by QP $by_qpn"
+	[[ $(jq -r .role <<<"$by_qpn") == "$2" ]] || fail "$1 says $by_qpn"
+	note "$by_qpn"
+	local got
+	got=$(jq -c '[.state, .revision, .enhanced, .model, .rtr // ["none"], .ird, .ord, ."peer-ird", ."peer-ord"]' <<<"$by_qpn")
+	[[ $got == "$3" ]] || fail "of $1 it says $got, not $3"
+}
+
+# A bad option changes nothing of what has been set before
+bad_option_changes_nothing() {
+	plain
+	one_connection 7615 '' '--mpa rtr=bytes:0401 --mpa ird=2
+		--mpa-bad rtr=bytes:0202 --mpa-bad rtr=bytes:01020401 --mpa-bad rtr=bytes:08 --mpa-bad rtr=bytes:
+		--mpa-bad ird=0x4000 --mpa-bad ird=bytes:0100 --mpa-bad model=3 --mpa-bad 99=1'
+	rtr_is read-request
+	frame_is '["send","read"]' request '.rtr | sort_by({send: 0, write: 1, read: 2}[.])'
+	frame_is '[2,true]' request '[.ird, .p2p]'
 }
 
 option_refused() {
@@ -348,6 +443,146 @@ nothing_half_open() {
 	[[ $(counter siw0/1 mpa_half_open) == 0 && $(counter siw1/1 mpa_half_open) == 0 ]]
 }
 
+# ---- each counter
+
+REQ=4d504120494420526571204672616d65
+REP=4d504120494420526570204672616d65
+REQ_V08=send\ hex\ ${REQ}5002000480088008
+REP_V47=send\ hex\ ${REP}5002000400080008
+
+# counts LINK 'COUNTER…' COMMAND…: each of them counts one more, and none of the others of its kind
+counts() {
+	local before after wanted got
+	before=$("$MPANL" stat "$1")
+	"${@:3}"
+	wait_for 10 'nothing to be half open' nothing_half_open
+	after=$("$MPANL" stat "$1")
+	# shellcheck disable=SC2086 # words
+	wanted=$(printf 'mpa_%s\n' $2 | sort | paste -sd' ')
+	got=$(jq -rn --argjson a "$before" --argjson b "$after" \
+		'$b.stats | to_entries[] | . as $e | range(.value - $a.stats[.key]) | $e.key' | sort | paste -sd' ')
+	[[ $got == "$wanted" ]] || fail "${*:3}: counted $got, not $wanted"
+}
+
+play() { # NAME NETNS OPTIONS STATEMENT…
+	local name=$1 netns=$2 options=$3
+	printf '%s\n' 'within 20s' "${@:4}" >"$WORK/$name.txt"
+	# shellcheck disable=SC2086 # words
+	start "$name" "$netns" 60 "$MPAPEER" run "$WORK/$name.txt" $options
+}
+
+# A peer of our responder's, which listens on $port
+from_peer() { # STATEMENT…
+	play peer a "--connect $(address b):$port" "$@"
+	ended_well peer 40
+}
+
+# A peer of our initiator's
+initiator_meets() { # PORT STATEMENT…
+	play peer b "--listen $(address b):$1 --accept-within 40s" 'expect request' "${@:2}"
+	wait_line peer '^listening on' 20
+	# shellcheck disable=SC2086 # words
+	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --no-receive --timeout 30 $client_options
+	ended_well peer 30
+}
+
+client_options=''
+port=7640
+# What every enhanced Request and its Reply count
+ENHANCED_RESPONDER='req_rcvd_rev2 req_rcvd_enhanced rep_sent_rev2 rep_sent_enhanced'
+ENHANCED_INITIATOR='req_sent_rev2 req_sent_enhanced rep_rcvd_rev2 rep_rcvd_enhanced'
+
+responder_counters() {
+	plain
+	local terminated="$ENHANCED_RESPONDER failed_responder" over="$ENHANCED_RESPONDER established_responder"
+	port=7640
+	serve $port
+	counts siw1/1 'req_rcvd_rev1 rep_sent_rev1 established_responder' from_peer "send hex ${REQ}40010000" 'expect reply rev=1'
+	counts siw1/1 'req_rcvd_rev2 rep_sent_rev2 established_responder' from_peer "send hex ${REQ}40020000" 'expect reply rev=2'
+	counts siw1/1 "$over rtr_rcvd_write" from_peer "$REQ_V08" 'expect reply accept' 'send rtr write' 'expect send'
+	counts siw1/1 "$over rtr_rcvd_read" from_peer "send hex ${REQ}5002000480084008" 'expect reply accept' \
+		'send rtr read' 'expect read-response'
+	counts siw1/1 "$over rtr_rcvd_send" from_peer "send hex ${REQ}50020004c0080008" 'expect reply accept' \
+		'send rtr send' 'expect send'
+	counts siw1/1 "$over rtr_rcvd_other" from_peer "$REQ_V08" 'expect reply accept' 'send fpdu send "hello"' 'expect send'
+	# F6 to F8, and one of layer 0
+	counts siw1/1 "$terminated term_rcvd_local" from_peer "$REQ_V08" 'expect reply' \
+		'send hex 0016414700000000000000020000000100000000200500001680d5f1' 'expect close'
+	counts siw1/1 "$terminated term_rcvd_ird" from_peer "$REQ_V08" 'expect reply' \
+		'send hex 0016414700000000000000020000000100000000200600006540fb1b' 'expect close'
+	counts siw1/1 "$terminated term_rcvd_rtr" from_peer "$REQ_V08" 'expect reply' \
+		'send hex 0016414700000000000000020000000100000000200700001bd2babe' 'expect close'
+	counts siw1/1 "$terminated term_rcvd_other" from_peer "$REQ_V08" 'expect reply' \
+		'send term 0/0/0' 'expect close'
+	# frames that are none
+	counts siw1/1 'bad_key failed_responder' from_peer "send hex ${REP}40010000" 'expect close'
+	counts siw1/1 'bad_rev failed_responder' from_peer "send hex ${REQ}5003000400080004" 'expect close'
+	counts siw1/1 'bad_pdata_len failed_responder' from_peer "send hex ${REQ}50020201" 'expect close'
+	counts siw1/1 'bad_block failed_responder' from_peer "send hex ${REQ}500200028008" 'expect close'
+	counts siw1/1 'req_rcvd_rev2 req_rcvd_enhanced bad_trailing failed_responder' \
+		from_peer "send hex ${REQ}500200040008000478" 'expect close'
+	stop server
+	# deadlines
+	"$MPANL" set siw1/1 request-ms=300 rtr-ms=300
+	port=7641
+	serve $port
+	counts siw1/1 'timeout_request failed_responder' from_peer 'expect close'
+	counts siw1/1 "$terminated timeout_rtr" from_peer "$REQ_V08" 'expect reply' 'expect close'
+	stop server
+	plain
+	"$MPANL" set siw1/1 decide-ms=300
+	port=7642
+	serve $port --ignore nobody
+	counts siw1/1 'req_rcvd_rev2 req_rcvd_enhanced timeout_decide failed_responder' \
+		from_peer "send hex ${REQ}5002000a800880086e6f626f6479" 'expect close'
+	stop server
+	port=7643
+	serve $port --reject busy
+	counts siw1/1 "$terminated reject_sent" from_peer "$REQ_V08" 'expect reply reject' 'expect close'
+	stop server
+}
+
+# Nobody answers at an address that ARP need not look for
+connects_to_nobody() {
+	ip netns exec a ip neigh replace 10.77.0.9 lladdr 02:00:00:00:00:09 dev eth0 nud permanent
+	run client a 40 "$RDMAFIRST" client 10.77.0.9 7655 --timeout 30
+	ip netns exec a ip neigh del 10.77.0.9 dev eth0
+}
+
+initiator_counters() {
+	plain
+	local term="$ENHANCED_INITIATOR failed_initiator" goes="$ENHANCED_INITIATOR established_initiator"
+	client_options='--mpa revision=1'
+	counts siw0/1 'req_sent_rev1 rep_rcvd_rev1 established_initiator' \
+		initiator_meets 7650 "send hex ${REP}40010000" 'wait 300ms'
+	client_options=''
+	counts siw0/1 "$goes rtr_sent_write" initiator_meets 7650 "send hex ${REP}5002000480088008" 'expect write-rtr'
+	counts siw0/1 "$goes rtr_sent_read" initiator_meets 7650 "send hex ${REP}5002000480084008" 'expect read-rtr'
+	counts siw0/1 "$goes rtr_sent_send" initiator_meets 7650 "send hex ${REP}50020004c0080008" 'expect send'
+	counts siw0/1 "$term term_sent_rtr" initiator_meets 7650 "$REP_V47" 'expect term 2/0/7'
+	# ORD 1000 of a device of 128
+	counts siw0/1 "$term term_sent_ird" initiator_meets 7650 "send hex ${REP}50020004800883e8" 'expect term 2/0/6'
+	counts siw0/1 "$term reject_rcvd" initiator_meets 7650 "send hex ${REP}7002000480088008" 'expect close'
+	counts siw0/1 'req_sent_rev2 req_sent_enhanced bad_key failed_initiator' \
+		initiator_meets 7650 "send hex ${REQ}5002000480088008" 'expect close'
+	"$MPANL" set siw0/1 reply-ms=300 connect-ms=300
+	counts siw0/1 'req_sent_rev2 req_sent_enhanced timeout_reply failed_initiator' initiator_meets 7650 'expect close'
+	counts siw0/1 'timeout_connect failed_initiator' connects_to_nobody
+	"$MPANL" set siw0/1 revision=3 reply-ms=5000
+	counts siw0/1 'req_sent_rev2 req_sent_enhanced fallbacks req_sent_rev1 rep_rcvd_rev1 established_initiator' \
+		initiator_meets 7651 'reset' 'accept' 'expect request rev=1' "send hex ${REP}40010000" 'wait 300ms'
+}
+
+# The list of counters is longer than a datagram: who changes something meanwhile is noticed
+dumps_are_of_one_piece() {
+	plain
+	local said
+	said=$("$MPANL" interrupt)
+	[[ $said == '{"records":2,"datagrams":'[23]',"interrupted":false}' ]] || fail "undisturbed: $said"
+	said=$("$MPANL" interrupt siw0/1 rtr-ms=1)
+	[[ $said == *'"interrupted":true}' ]] || fail "nobody is told: $said"
+}
+
 half_open_is_counted() {
 	plain
 	serve 7621
@@ -384,7 +619,9 @@ notifications() {
 	wait_line monitor '"event":"connection".*"dev":"siw1".*"state":"RDMA","role":"responder","status":0.*"local":"10.77.0.2:7630".*"rtr-seen":\["write"\]' 10
 	stop server
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7630 --timeout 15
-	wait_line monitor '"event":"connection".*"dev":"siw0".*"role":"initiator","status":111' 10
+	wait_line monitor '"event":"connection".*"dev":"siw0".*"role":"initiator","status":111.*"remote":"10.77.0.2:7630"' 10
+	initiator_meets 7631 "$REP_V47" 'expect term 2/0/7'
+	wait_line monitor '"event":"connection".*"dev":"siw0".*"state":"REP_RCVD".*"status":71,"ecode":7.*"remote":"10.77.0.2:7631"' 10
 	stop monitor
 }
 
@@ -417,6 +654,8 @@ tracing() {
 
 busy() { # starts watchers and changers
 	local i
+	"$RDMA" mpa monitor >"$WORK/monitor0.log" 2>&1 &
+	pid_of[monitor0]=$!
 	for i in 1 2; do
 		"$MPANL" monitor --seconds 60 >"$WORK/monitor$i.log" 2>&1 &
 		pid_of[monitor$i]=$!
@@ -463,6 +702,8 @@ namespace_goes_while_watched() {
 	ip netns add c
 	ip netns exec c "$MPANL" monitor --seconds 60 >"$WORK/monitorc.log" 2>&1 &
 	pid_of[monitorc]=$!
+	ip netns exec c "$RDMA" mpa monitor >"$WORK/monitorc0.log" 2>&1 &
+	pid_of[monitorc0]=$!
 	# shellcheck disable=SC2016
 	ip netns exec c bash -c 'while :; do "$0" show; done' "$MPANL" >"$WORK/dumpc.log" 2>&1 &
 	pid_of[dumpc]=$!
@@ -470,6 +711,7 @@ namespace_goes_while_watched() {
 	ip netns del c
 	stop dumpc
 	stop monitorc
+	stop monitorc0
 	stop_all
 	for i in 1 2 3; do
 		ip netns add c
@@ -516,6 +758,7 @@ check 'settings can be made, seen and taken back' set_and_reset
 check 'layers lie on each other, ceilings only get lower' layers
 check 'of several settings in a request all are taken or none' all_or_nothing
 check 'what cannot be is refused with a reason' impossible
+check 'odd requests are refused with a reason' odd_requests
 check 'an ordinary user may look and not touch' others_may_look
 check 'root of another user namespace may not touch either' root_elsewhere
 check "the port's RTR read is on the wire and in rdma resource" port_rtr_read
@@ -525,12 +768,17 @@ check "a listener's options are those of its connections" listener_option_inheri
 check "options before accept beat the listener's" accept_option
 check 'depths can be left to the program, or limited by it' option_depths
 check 'bad options are refused by rdma_set_option()' option_refused
+check 'bad options change nothing' bad_option_changes_nothing
+check 'what was negotiated can be asked for' outcome_can_be_asked_for
 check 'impossible options are refused by rdma_connect()' impossible_option
 check 'a listener keeps the policy it began with' snapshot_at_listen
 check 'Rev 1 alone closes on Rev 2, and the other falls back' revision_1
 check 'a ceiling holds for those who ask for more' ceiling
 check 'a deadline is as it is set' deadline
 check 'counters count' counters_add_up
+check 'each counter of a responder counts what it says' responder_counters
+check 'each counter of an initiator counts what it says' initiator_counters
+check 'a list that changes while it is read says so' dumps_are_of_one_piece
 check 'half-open connections are counted' half_open_is_counted
 check 'changes and connections are notified' notifications
 check 'tracepoints tell the story' tracing

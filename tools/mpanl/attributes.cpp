@@ -44,6 +44,11 @@ void Message::put_u32(uint16_t attr, uint32_t value)
 	put(attr, {reinterpret_cast<const uint8_t *>(&value), sizeof(value)});
 }
 
+void Message::put_byte(uint8_t byte)
+{
+	bytes_.push_back(byte);
+}
+
 void Message::nest(uint16_t attr, const Bytes &attributes)
 {
 	put(attr | NLA_F_NESTED, attributes);

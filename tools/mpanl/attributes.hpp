@@ -24,6 +24,7 @@ public:
 	void put_u8(uint16_t attr, uint8_t value);
 	void put_u16(uint16_t attr, uint16_t value);
 	void put_u32(uint16_t attr, uint32_t value);
+	void put_byte(uint8_t byte); // not an attribute: whatever it may mean
 	void nest(uint16_t attr, const Bytes &attributes);
 
 	// With the length and this sequence number filled in

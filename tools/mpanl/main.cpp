@@ -161,6 +161,44 @@ void monitor(unsigned seconds)
 	}
 }
 
+// A request as odd as it may be: any command, flags and attributes
+void raw(unsigned command, bool is_dump, const std::string &hex)
+{
+	Socket socket;
+	Message message(static_cast<uint16_t>(RDMA_NL_GET_TYPE(RDMA_NL_MPA, command)),
+			static_cast<uint16_t>(NLM_F_REQUEST | (is_dump ? NLM_F_DUMP : NLM_F_ACK)));
+
+	for (size_t i = 0; i + 1 < hex.size(); i += 2)
+		message.put_byte(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+	request(socket, message);
+}
+
+// The list of all counters does not fit into one datagram: what is done between two of them?
+void interrupt(const std::string &place, const std::vector<std::string> &assignments)
+{
+	Socket socket;
+	Message message(type_of(RDMA_MPA_CMD_STAT_GET), NLM_F_REQUEST | NLM_F_DUMP);
+	unsigned records = 0, datagrams = 0;
+	bool interrupted = false, done = false;
+
+	socket.send_raw(message.finished(1));
+	if (!place.empty())
+		set(place, assignments);
+	while (!done) {
+		const Bytes datagram = socket.receive(std::chrono::seconds(10));
+
+		if (datagram.empty())
+			throw std::runtime_error("the list does not end");
+		datagrams++;
+		for_each(datagram, [&](const nlmsghdr &header, std::span<const uint8_t>) {
+			interrupted |= (header.nlmsg_flags & NLM_F_DUMP_INTR) != 0;
+			done |= header.nlmsg_type == NLMSG_DONE || header.nlmsg_type == NLMSG_ERROR;
+			records += header.nlmsg_type == type_of(RDMA_MPA_CMD_STAT_GET);
+		});
+	}
+	print({{"records", records}, {"datagrams", datagrams}, {"interrupted", interrupted}});
+}
+
 } // namespace
 
 int main(int argc, char **argv)
@@ -168,7 +206,9 @@ int main(int argc, char **argv)
 	CLI::App app("speaks iw_mpa's netlink interface, for tests; records are JSON, one a line");
 	std::vector<std::string> words;
 	std::string place;
-	unsigned seconds = 3600, qpn = 0, cm_id = 0;
+	unsigned seconds = 3600, qpn = 0, cm_id = 0, command = 0;
+	std::string hex;
+	bool is_dump = false;
 	uint64_t seed = 1;
 
 	app.require_subcommand(1);
@@ -191,6 +231,13 @@ int main(int argc, char **argv)
 	auto *fuzz_app = app.add_subcommand("fuzz", "send random and mutated messages");
 	fuzz_app->add_option("--seconds", seconds, "how long")->capture_default_str();
 	fuzz_app->add_option("--seed", seed, "what random numbers start from")->capture_default_str();
+	auto *raw_app = app.add_subcommand("raw", "any request");
+	raw_app->add_option("COMMAND", command, "number of the command")->required();
+	raw_app->add_option("ATTRIBUTES", hex, "bytes in hexadecimal");
+	raw_app->add_flag("--dump", is_dump, "ask for a list");
+	auto *interrupt_app = app.add_subcommand("interrupt", "read the list of all counters, and change a policy meanwhile");
+	interrupt_app->add_option("PLACE", place, "default, DEVICE or DEVICE/PORT; nothing is changed without it");
+	interrupt_app->add_option("SETTING", words, "NAME=VALUE");
 	CLI11_PARSE(app, argc, argv);
 
 	try {
@@ -208,6 +255,10 @@ int main(int argc, char **argv)
 			show_connection(place, RDMA_MPA_ATTR_CM_ID, cm_id);
 		else if (*monitor_app)
 			monitor(seconds);
+		else if (*raw_app)
+			raw(command, is_dump, hex);
+		else if (*interrupt_app)
+			interrupt(place, words);
 		else
 			return fuzz(std::chrono::seconds(seconds), seed);
 	} catch (const Refused &refused) {

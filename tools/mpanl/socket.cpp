@@ -23,12 +23,14 @@ constexpr std::chrono::seconds answer_time{30};
 
 std::string reason(const nlmsghdr &header, std::span<const uint8_t> body, int error)
 {
-	size_t skip = sizeof(nlmsgerr);
+	size_t skip = sizeof(int); // a list that ends early has nothing else
 	nlmsgerr err;
 
-	std::memcpy(&err, body.data(), sizeof(err));
-	if (!(header.nlmsg_flags & NLM_F_CAPPED))
-		skip = sizeof(int) + NLMSG_ALIGN(err.msg.nlmsg_len);
+	if (header.nlmsg_type == NLMSG_ERROR) {
+		std::memcpy(&err, body.data(), sizeof(err));
+		skip = header.nlmsg_flags & NLM_F_CAPPED ? sizeof(nlmsgerr) :
+							   sizeof(int) + NLMSG_ALIGN(err.msg.nlmsg_len);
+	}
 	if (header.nlmsg_flags & NLM_F_ACK_TLVS && skip <= body.size()) {
 		const Attributes tlvs = parse(body.subspan(skip));
 
@@ -138,10 +140,8 @@ bool Socket::request(Message &message, const Handler &handler)
 				const int error = body.size() >= sizeof(int) ?
 							  -static_cast<int>(static_cast<int32_t>(number(body.first(4)))) :
 							  0;
-				if (error && header.nlmsg_type == NLMSG_ERROR)
-					throw Refused(error, reason(header, body, error));
 				if (error)
-					throw Refused(error, std::strerror(error));
+					throw Refused(error, reason(header, body, error));
 				done = true;
 				return;
 			}

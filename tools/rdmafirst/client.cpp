@@ -181,6 +181,7 @@ Exit Client::start()
 		return result;
 	endpoint_.create_qp();
 	set_mpa_options(endpoint_.id(), options_.mpa);
+	try_bad_mpa_options(endpoint_.id(), options_.mpa_bad);
 	rdma_conn_param param = conn_param(options_);
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");

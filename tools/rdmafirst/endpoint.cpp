@@ -135,6 +135,15 @@ void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 			throw SystemError(fmt::format("rdma_set_option {}", option.name));
 }
 
+void try_bad_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
+{
+	for (const MpaOption &option : options)
+		if (rdma_set_option(id, RDMA_OPTION_MPA, option.name, const_cast<uint8_t *>(option.value.data()),
+				    option.value.size()) == 0 ||
+		    errno != EINVAL)
+			throw std::runtime_error(fmt::format("rdma_set_option {}: not refused with EINVAL", option.name));
+}
+
 Channel make_channel()
 {
 	Channel channel(rdma_create_event_channel());

@@ -58,6 +58,7 @@ struct Options {
 	unsigned times = 1;        // client: connect so often, one after the other
 	std::string again;   // server: "accept" or "reject" once more after accept
 	std::vector<MpaOption> mpa;	   // set before connect or listen
+	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // server: accept with a queue pair that is in error
 	bool expose = false; // server: send where the peer may write and read: address and rkey
@@ -156,6 +157,7 @@ rdma_conn_param conn_param(const Options &options);
 sockaddr_storage socket_address(const Options &options);
 MpaOption mpa_option(const std::string &text); // "NAME=VALUE"; throws std::invalid_argument
 void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options);
+void try_bad_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options); // throws if one is taken
 Channel make_channel();
 Id make_id(rdma_event_channel *channel);
 std::optional<Event> next_event(rdma_event_channel *channel);

@@ -108,6 +108,7 @@ Exit run(int argc, char **argv)
 
 	auto *client = app.add_subcommand("client", "connect, and wait for a message");
 	add_common(*client, options);
+	add_mpa(*client, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
 	add_pdata(*client, "pdata", "private data of the connect",
 		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
 	client->add_option("--send", options.send, "send this once established")->expected(1)->take_all();
