@@ -196,7 +196,7 @@ odd_requests() {
 	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 01020304)")"
 	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 "")")"
 	refused_with_text 2 "$(attr $((0x8006)) "$(attr 9 00000000)")"
-	refused_with_text 3 "$(attr 9 00800000)"
+	refused_with_text 3 "$(attr 9 00000001)"
 	refused_with_text 5 "$(attr 2 "$index")"
 	refused_with_text 5 "$(attr 2 "$index")$(attr 15 01000000)$(attr 16 01000000)"
 	is '{}' default .policy
@@ -501,7 +501,7 @@ responder_counters() {
 	counts siw1/1 'req_rcvd_rev2 rep_sent_rev2 established_responder' from_peer "send hex ${REQ}40020000" 'expect reply rev=2'
 	counts siw1/1 "$over rtr_rcvd_write" from_peer "$REQ_V08" 'expect reply accept' 'send rtr write' 'expect send'
 	counts siw1/1 "$over rtr_rcvd_read" from_peer "send hex ${REQ}5002000480084008" 'expect reply accept' \
-		'send rtr read' 'expect read-response'
+		'wait 500ms' 'send rtr read' 'expect send' 'expect read-response'
 	counts siw1/1 "$over rtr_rcvd_send" from_peer "send hex ${REQ}50020004c0080008" 'expect reply accept' \
 		'send rtr send' 'expect send'
 	counts siw1/1 "$over rtr_rcvd_other" from_peer "$REQ_V08" 'expect reply accept' 'send fpdu send "hello"' 'expect send'
