@@ -67,6 +67,25 @@ bool fits(const UlpParameters &parameters, bool enhanced)
 
 } // namespace
 
+/// What programs say with rdma_set_option(), right and wrong
+static void read_options(Input &input, iw_mpa_layer &layer)
+{
+    for (unsigned n = 1 + input.below(4); n > 0; n--) {
+        const int name = static_cast<int>(input.below(__RDMA_OPTION_MPA_NUM + 1));
+        const unsigned raw = input.u16();
+        // small numbers mean most, 0x3fff something of its own
+        const std::uint32_t number = raw & 0x8000 ? raw & 0x3fff : raw & 0xf;
+        u8 kinds[4] = {static_cast<u8>(1u << (raw & 3)), static_cast<u8>(1u << (raw >> 2 & 3)),
+                       static_cast<u8>(1u << (raw >> 4 & 3)), static_cast<u8>(raw >> 6)};
+        const iw_mpa_layer before = layer;
+        const int rv = name == RDMA_OPTION_MPA_RTR
+                           ? iw_mpa_layer_set_option(&layer, name, kinds, raw >> 8 & 7)
+                           : iw_mpa_layer_set_option(&layer, name, &number, sizeof(number));
+        CHECK(rv == 0 || rv == -EINVAL);
+        CHECK_IF(rv, std::memcmp(&before, &layer, sizeof(layer)) == 0);
+    }
+}
+
 UlpParameters::UlpParameters(Input &input, const Side &side)
 {
     const unsigned style = input.u8();
@@ -76,6 +95,8 @@ UlpParameters::UlpParameters(Input &input, const Side &side)
     ulp.ord = style & 2 ? read_ulp_depth(input, side.caps.max_ord) : side.ord;
     if (style & 4)
         ulp.pdata_len = style & 8 ? 506 + input.below(9) : input.u8();
+    if (style & 32)
+        read_options(input, options);
     if (ulp.pdata_len) {
         data = std::make_unique<u8[]>(ulp.pdata_len);
         std::iota(data.get(), data.get() + ulp.pdata_len, style);
@@ -97,7 +118,8 @@ const iw_mpa_ops Endpoint::ops_ = {
 };
 
 Endpoint::Endpoint(Role role, const Side &side)
-    : role_(role), side_(side), driver_(std::make_unique<Driver>())
+    : role_(role), side_(side), device_ird_(side.caps.max_ird), device_ord_(side.caps.max_ord),
+      driver_(std::make_unique<Driver>())
 {
     std::memset(&driver_->session, 0xa5, sizeof(driver_->session));
     driver_->endpoint = this;
@@ -406,6 +428,83 @@ void Endpoint::check_at_rest() const
     CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
 }
 
+/// More than the device has, or than fits; what is above a ceiling is lowered to it
+bool Endpoint::is_possible(const UlpParameters &given, bool enhanced) const
+{
+    return given.ulp.ird <= device_ird_ && given.ulp.ord <= device_ord_ && fits(given, enhanced);
+}
+
+namespace {
+
+u16 lowered(u16 depth, u16 ceiling, bool pow2)
+{
+    if (ceiling == IW_MPA_DEPTH_MAX)
+        return depth;
+    return std::min(depth, pow2 ? std::bit_floor(ceiling) : ceiling);
+}
+
+/// What holds once a layer lies over it: its settings, and ceilings that only get lower.
+Side under_options(Side side, const iw_mpa_layer &layer)
+{
+    const auto has = [&](rdma_mpa_policy setting) { return layer.set >> setting & 1; };
+    const auto take = [&](rdma_mpa_policy setting, auto member) {
+        if (has(setting))
+            side.policy.*member = layer.value.*member;
+    };
+    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::rev);
+    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::enhanced);
+    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::fallback);
+    take(RDMA_MPA_POLICY_MODEL, &iw_mpa_policy::model);
+    take(RDMA_MPA_POLICY_RTR_OFFER, &iw_mpa_policy::rtr_offer);
+    take(RDMA_MPA_POLICY_RTR_ACCEPT, &iw_mpa_policy::rtr_accept);
+    if (has(RDMA_MPA_POLICY_RTR_ORDER))
+        std::ranges::copy(layer.value.rtr_order, side.policy.rtr_order);
+    take(RDMA_MPA_POLICY_IRD, &iw_mpa_policy::ird_ulp);
+    take(RDMA_MPA_POLICY_ORD, &iw_mpa_policy::ord_ulp);
+    if (has(RDMA_MPA_POLICY_IRD))
+        side.policy.max_ird = std::min(side.policy.max_ird, layer.value.max_ird);
+    if (has(RDMA_MPA_POLICY_ORD))
+        side.policy.max_ord = std::min(side.policy.max_ord, layer.value.max_ord);
+    take(RDMA_MPA_POLICY_REQUEST_MS, &iw_mpa_policy::request_ms);
+    take(RDMA_MPA_POLICY_REPLY_MS, &iw_mpa_policy::reply_ms);
+    take(RDMA_MPA_POLICY_RTR_MS, &iw_mpa_policy::rtr_ms);
+    take(RDMA_MPA_POLICY_DECIDE_MS, &iw_mpa_policy::decide_ms);
+    take(RDMA_MPA_POLICY_CONNECT_MS, &iw_mpa_policy::connect_ms);
+    take(RDMA_MPA_POLICY_SHORT_IRD, &iw_mpa_policy::ord_strict);
+    side.caps.max_ird = lowered(side.caps.max_ird, side.policy.max_ird, side.caps.pow2_depths);
+    side.caps.max_ord = lowered(side.caps.max_ord, side.policy.max_ord, side.caps.pow2_depths);
+    return side;
+}
+
+bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
+{
+    return a.rev == b.rev && a.enhanced == b.enhanced && a.fallback == b.fallback &&
+           a.model == b.model && a.rtr_offer == b.rtr_offer && a.rtr_accept == b.rtr_accept &&
+           std::ranges::equal(a.rtr_order, b.rtr_order) && a.max_ird == b.max_ird &&
+           a.max_ord == b.max_ord && a.ird_ulp == b.ird_ulp && a.ord_ulp == b.ord_ulp &&
+           a.ord_strict == b.ord_strict && a.crc == b.crc && a.markers == b.markers &&
+           a.dialect == b.dialect && a.connect_ms == b.connect_ms &&
+           a.request_ms == b.request_ms && a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
+           a.reply_ms == b.reply_ms;
+}
+
+} // namespace
+
+/// As a driver does right before connect or accept; false: the device cannot do it.
+bool Endpoint::take_options(const iw_mpa_layer &options)
+{
+    const Side side = under_options(side_, options);
+    const int rv = iw_mpa_session_options(session(), &options);
+
+    CHECK(rv == iw_mpa_policy_check(&side.policy, &side.caps));
+    if (rv == 0)
+        side_ = side;
+    CHECK(same(driver_->session.policy, side_.policy));
+    CHECK(driver_->session.caps.max_ird == side_.caps.max_ird);
+    CHECK(driver_->session.caps.max_ord == side_.caps.max_ord);
+    return rv == 0;
+}
+
 /// What @parameters point to is gone when it returns.
 void Endpoint::connect(UlpParameters &&parameters)
 {
@@ -413,9 +512,9 @@ void Endpoint::connect(UlpParameters &&parameters)
     const iw_mpa_state before = state();
     if (!is_initiator())
         return;
-    const bool possible = given.ulp.ird <= side_.caps.max_ird &&
-                          given.ulp.ord <= side_.caps.max_ord &&
-                          fits(given, side_.sends_enhanced());
+    if (before == IW_MPA_IDLE && given.options.set && !take_options(given.options))
+        return;
+    const bool possible = is_possible(given, side_.sends_enhanced());
     if (before == IW_MPA_IDLE)
         CHECK(iw_mpa_ulp_check(session(), &given.ulp) == (possible ? 0 : -EINVAL));
     begin(Call::connect);
@@ -460,6 +559,10 @@ void Endpoint::accept(const UlpParameters &parameters)
     const iw_mpa_state before = state();
     if (is_initiator() || call_ != Call::none)
         return;
+    if (before == IW_MPA_REQ_RCVD && parameters.options.set && !take_options(parameters.options)) {
+        reject(parameters);
+        return;
+    }
     begin(Call::accept);
     ulp_ = &parameters.ulp;
     const int rv = iw_mpa_accept(session(), &parameters.ulp);
@@ -467,10 +570,7 @@ void Endpoint::accept(const UlpParameters &parameters)
         CHECK(rv == -ECONNRESET && state() == before);
     } else {
         CHECK(rv <= 0 && sends_ == 1);
-        CHECK_IF(parameters.ulp.ird > side_.caps.max_ird ||
-                     parameters.ulp.ord > side_.caps.max_ord ||
-                     !fits(parameters, peer_frame_->enhanced),
-                 rv == -EINVAL && enters_ == 0);
+        CHECK_IF(!is_possible(parameters, peer_frame_->enhanced), rv == -EINVAL && enters_ == 0);
         CHECK_IF(enter_error_, rv == enter_error_);
         CHECK((rv != 0) == is_closed());
         CHECK_IF(rv == 0, state() == (rdma_.rtr ? IW_MPA_RTR_WAIT : IW_MPA_RDMA));

@@ -34,6 +34,7 @@ struct UlpParameters {
     iw_mpa_ulp ulp{};
     std::unique_ptr<u8[]> data;
     bool slow = false; ///< TCP takes its time to connect
+    iw_mpa_layer options{};
 };
 
 class Endpoint {
@@ -98,6 +99,8 @@ private:
     void check_established(const iw_mpa_event &event) const;
     void check_cause(const iw_mpa_event &event) const;
     void check_at_rest() const;
+    bool is_possible(const UlpParameters &given, bool enhanced) const;
+    bool take_options(const iw_mpa_layer &options);
 
     void begin(Call call, int err = 0);
     void end(std::optional<iw_mpa_next> next = {});
@@ -108,7 +111,8 @@ private:
     iw_mpa_kind awaited() const { return is_initiator() ? IW_MPA_REPLY : IW_MPA_REQUEST; }
 
     const Role role_;
-    const Side side_;
+    Side side_; ///< with the ULP's options, once it has said them
+    const std::uint32_t device_ird_, device_ord_;
     std::unique_ptr<Driver> driver_;
     Endpoint *peer_ = nullptr;
 
