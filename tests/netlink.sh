@@ -501,7 +501,7 @@ responder_counters() {
 	counts siw1/1 'req_rcvd_rev2 rep_sent_rev2 established_responder' from_peer "send hex ${REQ}40020000" 'expect reply rev=2'
 	counts siw1/1 "$over rtr_rcvd_write" from_peer "$REQ_V08" 'expect reply accept' 'send rtr write' 'expect send'
 	counts siw1/1 "$over rtr_rcvd_read" from_peer "send hex ${REQ}5002000480084008" 'expect reply accept' \
-		'wait 500ms' 'send rtr read' 'expect send' 'expect read-response'
+		'send rtr read' 'expect send or read-response'
 	counts siw1/1 "$over rtr_rcvd_send" from_peer "send hex ${REQ}50020004c0080008" 'expect reply accept' \
 		'send rtr send' 'expect send'
 	counts siw1/1 "$over rtr_rcvd_other" from_peer "$REQ_V08" 'expect reply accept' 'send fpdu send "hello"' 'expect send'
