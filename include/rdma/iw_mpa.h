@@ -679,6 +679,8 @@ enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more);
 int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp);
 int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata,
 		  size_t pdata_len);
+u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev);
+u8 iw_mpa_event_reads_in(const struct iw_mpa_event *ev);
 enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr);
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err);
 enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s);

@@ -742,6 +742,38 @@ int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata, size_t pdata_len)
 EXPORT_SYMBOL_GPL(iw_mpa_reject);
 
 /**
+ * iw_mpa_event_reads_out - how many RDMA Reads of the ULP's the peer takes
+ * @ev: the event
+ *
+ * For struct iw_cm_event, whose ird it is, of 8 bits: what does not fit
+ * saturates. Any context.
+ *
+ * Return: the depth in force or, if there is no connection, what the peer has
+ * said (IRD-06), 0 if it has not
+ */
+u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev)
+{
+	return min_t(u16, ev->status ? ev->peer_ird : ev->ord, 0xff);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_event_reads_out);
+
+/**
+ * iw_mpa_event_reads_in - how many RDMA Reads of the peer's the ULP takes
+ * @ev: the event
+ *
+ * For struct iw_cm_event, whose ord it is, of 8 bits: what does not fit
+ * saturates. Any context.
+ *
+ * Return: the depth in force or, if there is no connection, what the peer has
+ * asked for (IRD-06), 0 if it has not
+ */
+u8 iw_mpa_event_reads_in(const struct iw_mpa_event *ev)
+{
+	return min_t(u16, ev->status ? ev->peer_ord : ev->ird, 0xff);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_event_reads_in);
+
+/**
  * iw_mpa_first_fpdu - responder: the peer's first whole and valid FPDU is in
  * @s: the session
  * @rtr: its kind, one of enum iw_mpa_rtr, 0 if it is no RTR

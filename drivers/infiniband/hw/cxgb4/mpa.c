@@ -225,8 +225,8 @@ static int c4iw_mpa_event(struct iw_mpa_session *s,
 	struct c4iw_ep *ep = session_ep(s);
 	struct iw_cm_event event = {
 		.status = ev->status,
-		.ird = min_t(u16, ev->ord, U8_MAX),
-		.ord = min_t(u16, ev->ird, U8_MAX),
+		.ird = iw_mpa_event_reads_out(ev),
+		.ord = iw_mpa_event_reads_in(ev),
 	};
 
 	/* ULPs look at the pointer alone; iw_cm copies what has a length */

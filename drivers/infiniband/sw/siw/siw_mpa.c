@@ -106,8 +106,8 @@ static void siw_mpa_fill_event(struct siw_cep *cep,
 {
 	memset(event, 0, sizeof(*event));
 	event->status = ev->status;
-	event->ird = min_t(u16, ev->ord, U8_MAX);
-	event->ord = min_t(u16, ev->ird, U8_MAX);
+	event->ird = iw_mpa_event_reads_out(ev);
+	event->ord = iw_mpa_event_reads_in(ev);
 	/* ULPs look at the pointer alone; iw_cm copies what has a length */
 	if (ev->pdata_len) {
 		event->private_data = (void *)ev->pdata;
