@@ -111,6 +111,19 @@ program_ends() { # SIGNAL
 	in_order
 }
 
+# It is in the system call that disconnects, which waits for what comes of the connect
+killed_while_it_disconnects() {
+	port=$((port + 10))
+	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
+	start client b 170 "$RDMAFIRST" client $NOBODY "$port" --cut --timeout 160
+	wait_line client '^disconnects' 30
+	sleep 1
+	has_line client '^disconnected' && fail 'it does not wait'
+	pkill -KILL -P "${pid_of[client]}" || true
+	wait_for "$SOON" 'the client to end' is_gone client
+	in_order
+}
+
 # siw has no disassociate_ucontext: ib_uverbs waits for the programs
 device_goes() { # SIGNAL
 	hold_all
@@ -357,6 +370,7 @@ deadlines_passed() {
 check "the peer resets, closes, or closes its half: $STATES" peer_ends
 check "the program is killed: $STATES" program_ends KILL
 check "the program destroys everything in order: $STATES" program_ends TERM
+check 'the program is killed while it disconnects what is not connected yet' killed_while_it_disconnects
 check "rdma link del, and the program is killed: $STATES" device_goes KILL
 check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then

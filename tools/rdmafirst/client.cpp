@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "cut.h"
 #include "endpoint.h"
 
 #include <algorithm>
@@ -32,6 +33,7 @@ private:
 	void last_completions();
 	void linger();
 	void disconnect();
+	void cut();
 
 	const Options &options_;
 	Clock::time_point deadline_;
@@ -175,6 +177,16 @@ Exit Client::connected()
 	return result;
 }
 
+// librdmacm would end the connection first. Which number is ours is its secret; others are refused.
+void Client::cut()
+{
+	say("disconnects");
+	for (uint32_t id = 0; id < 4096; id++) {
+		if (disconnect_by_number(channel_->fd, id))
+			say("disconnected");
+	}
+}
+
 Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
@@ -185,6 +197,8 @@ Exit Client::start()
 	rdma_conn_param param = conn_param(options_);
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
+	if (options_.cut)
+		cut();
 	return Exit::ok;
 }
 

@@ -61,6 +61,7 @@ struct Options {
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // server: accept with a queue pair that is in error
+	bool cut = false; // client: disconnect while it connects
 	bool expose = false; // server: send where the peer may write and read: address and rkey
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
