@@ -48,9 +48,9 @@ peer() { # NAME=VALUE…
 }
 
 # odd WHAT: a program at a good responder; how its requests ended is in its log
-odd() { # WHAT
+odd() { # WHAT [OPTION-OF-THE-SERVER…]
 	capture wire a
-	serve --expose
+	serve --expose "${@:2}"
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd "$1" --timeout 20
 	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
 	has_line client "^$1 was posted" || fail 'it was not posted'
@@ -83,6 +83,12 @@ odd_terminated() { # WHAT L/T/C [HEX]
 	odd "$1"
 	all_completed
 	terminated "${@:2}"
+}
+
+many_reads() {
+	odd many-reads --restless
+	has_line client 'is not answered' && fail "$(grep 'not answered' "$WORK/client.log")"
+	has_line client '^request completed' && fail "$(grep 'request completed' "$WORK/client.log")"
 }
 
 # Our initiator's program, and a peer that answers as scenario odd-responder.txt says
@@ -165,6 +171,11 @@ bad 'F14: a Read Response in two segments that ends early' short_read
 bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
 bad 'F15: what is posted to a QP in error completes' odd_completes send-in-error
 bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
+bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
+bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9
+bad 'F18: memory that the peer was not given is not invalidated (TERM 0/1/9)' odd_terminated invalidate-local 0/1/9
+bad 'F19: reads are answered while the responder modifies its QP' many_reads
+bad 'F20: a program cannot post the address of a structure of the kernel' odd_completes kernel-pointer
 [[ $VM_KERNEL == debug ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page
 finish

@@ -280,6 +280,7 @@ void Endpoint::create_qp()
 		if (rdma_post_recv(id_.get(), slot, slot, slot_size, mr_.get()) != 0)
 			throw SystemError("rdma_post_recv");
 		pending_++;
+		pending_receives_++;
 	}
 }
 
@@ -289,6 +290,16 @@ void Endpoint::spoil_qp()
 	attr.qp_state = IBV_QPS_ERR;
 	if (ibv_modify_qp(id_->qp, &attr, IBV_QP_STATE) != 0)
 		throw SystemError("ibv_modify_qp");
+}
+
+void Endpoint::be_restless()
+{
+	restless_ = std::jthread([qp = id_->qp](const std::stop_token &stop) {
+		ibv_qp_attr attr{};
+		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+		while (!stop.stop_requested() && ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS) == 0)
+			;
+	});
 }
 
 void Endpoint::post_send(std::string_view text)
@@ -322,20 +333,23 @@ std::string Endpoint::expose()
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
 	if (!exposed_)
 		throw SystemError("ibv_reg_mr");
-	return fmt::format("{:x} {:x}", reinterpret_cast<uintptr_t>(buffer_.data()), exposed_->rkey);
+	return fmt::format("{:x} {:x} {:x}", reinterpret_cast<uintptr_t>(buffer_.data()), exposed_->rkey, mr_->lkey);
 }
 
-unsigned Endpoint::never_completed()
+unsigned Endpoint::never_completed(bool only_sends)
 {
 	const auto deadline = Clock::now() + std::chrono::seconds(3);
-	while (pending_ != 0 && Clock::now() < deadline) {
+	const unsigned rest = only_sends ? pending_receives_ : 0;
+	while (pending_ > rest && Clock::now() < deadline) {
 		const std::vector<Completion> done = completions();
 		for (const Completion &one : done)
-			say(fmt::format("{} completed: {}", one.receive ? "receive" : "request", ibv_wc_status_str(one.status)));
+			if (!only_sends || one.status != IBV_WC_SUCCESS)
+				say(fmt::format("{} completed: {}", one.receive ? "receive" : "request",
+						ibv_wc_status_str(one.status)));
 		if (done.empty())
-			std::this_thread::sleep_for(std::chrono::milliseconds(10));
+			std::this_thread::sleep_for(std::chrono::microseconds(only_sends ? 100 : 10000));
 	}
-	return pending_;
+	return pending_ - rest;
 }
 
 bool Endpoint::post_read()
@@ -365,6 +379,7 @@ void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
 	int n;
 	while ((n = ibv_poll_cq(cq, 1, &wc)) > 0) {
 		pending_--;
+		pending_receives_ -= cq == id_->recv_cq;
 		Completion done{.receive = cq == id_->recv_cq,
 				.read = wc.opcode == IBV_WC_RDMA_READ,
 				.status = wc.status,

@@ -12,6 +12,7 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
+#include <thread>
 #include <vector>
 
 #include <netinet/in.h>
@@ -62,6 +63,7 @@ struct Options {
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // server: accept with a queue pair that is in error
 	bool cut = false; // client: disconnect while it connects
+	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
@@ -126,14 +128,17 @@ public:
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
+	void be_restless(); // modify the queue pair all the time, to what it is, until the end
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
 	[[nodiscard]] std::string describe_qp() const; // the depths installed
 	void post(ibv_send_wr &wr); // lkey and an address of the buffer are filled in where there is no address
 	std::vector<Completion> completions(); // does not wait
-	// How many of the work requests that were posted have not completed; waits a little for them.
-	unsigned never_completed();
-	std::string expose(); // "ADDRESS RKEY", in hexadecimal
+	// How many of the work requests that were posted have not completed, receives not counted if
+	// only_sends; waits a little for them.
+	unsigned never_completed(bool only_sends = false);
+	void expect_one_more() { pending_++; } // that was posted behind our back
+	std::string expose(); // "ADDRESS RKEY LKEY", in hexadecimal; LKEY is of memory without remote access
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
 
 private:
@@ -146,9 +151,11 @@ private:
 	std::array<char, (receives + sends) * slot_size> buffer_{};
 	size_t posted_ = 0; // sends and reads
 	unsigned pending_ = 0; // work requests that have not completed
+	unsigned pending_receives_ = 0; // among them
 	Id id_;
 	Mr mr_; // is released first
 	Mr exposed_;
+	std::jthread restless_;
 };
 
 // Prints one line; the reader may be waiting for it.

@@ -103,6 +103,7 @@ Exit run(int argc, char **argv)
 	server->add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
 	server->add_flag("--expose", options.expose,
 			 "send address and rkey of memory that the peer may write and read");
+	server->add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
 	server->add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 	server->add_option("--timeout", timeout, "seconds without anything happening")->capture_default_str();
 

@@ -3,8 +3,10 @@
 // that the kernel takes must complete, one way or another, and all memory must be free afterwards.
 #include "endpoint.h"
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
+#include <fstream>
 #include <functional>
 #include <map>
 #include <sstream>
@@ -12,6 +14,7 @@
 #include <fcntl.h>
 #include <fmt/format.h>
 #include <linux/userfaultfd.h>
+#include <rdma/siw-abi.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
@@ -23,13 +26,14 @@ namespace {
 struct Exposed {
 	uint64_t address = 0;
 	uint32_t rkey = 0;
+	uint32_t local_key = 0; // without remote access
 };
 
 Exposed parse(std::string_view text)
 {
 	Exposed exposed;
 	std::istringstream in{std::string(text)};
-	in >> std::hex >> exposed.address >> exposed.rkey;
+	in >> std::hex >> exposed.address >> exposed.rkey >> exposed.local_key;
 	return exposed;
 }
 
@@ -82,6 +86,100 @@ void two_reads(Endpoint &endpoint, const Exposed &exposed)
 {
 	read(endpoint, exposed);
 	read(endpoint, exposed);
+}
+
+// One after the other
+void many_reads(Endpoint &endpoint, const Exposed &exposed)
+{
+	for (unsigned i = 0; i < 1000; i++) {
+		read(endpoint, exposed);
+		if (endpoint.never_completed(true) != 0) {
+			say(fmt::format("read {} is not answered", i + 1));
+			return;
+		}
+	}
+}
+
+void post_invalidate(Endpoint &endpoint, uint32_t stag)
+{
+	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND_WITH_INV;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	wr.invalidate_rkey = stag;
+	wr.wr.rdma.rkey = stag; // where libsiw looks
+	endpoint.post(wr);
+}
+
+void invalidate(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_invalidate(endpoint, exposed.rkey);
+	endpoint.never_completed(true);
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, exposed);
+}
+
+void invalidate_wrong_key(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_invalidate(endpoint, exposed.rkey ^ 1);
+}
+
+void invalidate_local(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_invalidate(endpoint, exposed.local_key);
+}
+
+void post_marked_send(Endpoint &endpoint, uint64_t mark)
+{
+	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
+	ibv_send_wr wr{};
+	wr.wr_id = mark;
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	endpoint.post(wr);
+}
+
+// The place in siw's send queue, which the kernel shares with us, of a Send that has completed
+siw_sqe *find_in_queue(uint64_t mark, size_t sqes)
+{
+	std::ifstream maps("/proc/self/maps");
+	for (std::string line; std::getline(maps, line);) {
+		if (line.find("/uverbs") == std::string::npos)
+			continue;
+		auto *queue = reinterpret_cast<siw_sqe *>(std::stoull(line, nullptr, 16));
+		for (size_t i = 0; i < sqes; i++)
+			if (queue[i].id == mark && queue[i].opcode == SIW_OP_SEND && queue[i].num_sge == 1)
+				return &queue[i];
+	}
+	return nullptr;
+}
+
+// Behind the next Send stands what only the kernel may post: the address of a structure of its own.
+void kernel_pointer(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr uint64_t mark = 0x6d61726b;
+	constexpr uint64_t nowhere = 0xdead000000000000; // no address at all
+	post_marked_send(endpoint, mark);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	siw_sqe *sqe = find_in_queue(mark, 1); // it is the first
+	if (!sqe) {
+		say("the send queue is not found");
+		return;
+	}
+	sqe += 2;
+	sqe->id = mark;
+	sqe->num_sge = 0;
+	sqe->opcode = SIW_OP_REG_MR;
+	sqe->rkey = exposed.rkey;
+	sqe->base_mr = nowhere;
+	std::atomic_thread_fence(std::memory_order_seq_cst);
+	sqe->flags = SIW_WQE_VALID | SIW_WQE_SIGNALLED;
+	endpoint.expect_one_more();
+	post_marked_send(endpoint, mark + 1);
 }
 
 void empty_sge(Endpoint &endpoint, const Exposed &)
@@ -139,6 +237,8 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> things = {
 	{"send-in-error", send_in_error}, {"write-wrap", write_wrap}, {"read-huge", read_huge}, {"read-beyond", read_beyond}, {"read", read},
 	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
+	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
+	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 };
 
 } // namespace

@@ -146,6 +146,8 @@ void Server::on_event(const Event &event)
 	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0) {
 		connection.established = true;
 		tell(connection, connection.endpoint.describe_qp());
+		if (options_.restless)
+			connection.endpoint.be_restless();
 	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 		connection.over = true;
 	}
