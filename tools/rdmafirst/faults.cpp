@@ -266,7 +266,7 @@ bool run(const FaultOptions &options)
 		say(fmt::format("{}: {} times: {}", options.stage, count, text));
 	say(fmt::format("{}: {} allocations failed, one at a time{}", options.stage, failed,
 			quiet < 3 ? "; there are more" : ""));
-	return failed != 0;
+	return failed != 0 && quiet >= 3;
 }
 
 } // namespace
