@@ -149,11 +149,13 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 	struct iw_cm_id *id = cep->cm_id;
 	struct iw_cm_event event;
 
+	/* A connect that fails says so itself, maybe before there is a socket */
+	if (ev->type != IW_MPA_EVENT_REQUEST && !id)
+		return 0;
+
 	siw_mpa_fill_event(cep, ev, &event);
 	if (ev->type == IW_MPA_EVENT_REQUEST)
 		return siw_mpa_request_event(cep, &event);
-	if (!id)
-		return 0;
 	if (ev->type == IW_MPA_EVENT_REPLY) {
 		event.event = IW_CM_EVENT_CONNECT_REPLY;
 		/* No memory for a copy: the event itself must not get lost */
