@@ -275,7 +275,7 @@ show_captures() {
 	for file in "$WORK"/*.pcap; do
 		[[ -s $file ]] || continue
 		note "${file##*/}:"
-		"$MPAPEER" decode "$file" 2>&1 | head -n 30 | cut -c1-300 | sed 's/^/#     /'
+		{ "$MPAPEER" decode "$file" 2>&1 || true; } | head -n 30 | cut -c1-300 | sed 's/^/#     /'
 	done
 }
 
