@@ -581,7 +581,8 @@ struct iw_mpa_ops {
 	int (*event)(struct iw_mpa_session *s, const struct iw_mpa_event *ev);
 	/**
 	 * @name: Say which connection this is, for notifications and traces;
-	 * @name is zeroed. Optional.
+	 * @name is zeroed. Any context: tracepoints call it, so it must not
+	 * sleep nor take a lock. Optional.
 	 */
 	void (*name)(const struct iw_mpa_session *s, struct iw_mpa_name *name);
 };

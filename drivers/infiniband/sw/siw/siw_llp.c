@@ -136,6 +136,57 @@ static void siw_tcp_kick_rx(struct socket *s)
 	release_sock(s->sk);
 }
 
+static void siw_tcp_addr4(struct sockaddr_storage *ss, __be32 addr, __be16 port)
+{
+	struct sockaddr_in *sin = (struct sockaddr_in *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (!port)
+		return;
+	sin->sin_family = AF_INET;
+	sin->sin_addr.s_addr = addr;
+	sin->sin_port = port;
+}
+
+#if IS_ENABLED(CONFIG_IPV6)
+static void siw_tcp_addr6(struct sockaddr_storage *ss, const struct sock *sk,
+			  const struct in6_addr *addr, __be16 port)
+{
+	struct sockaddr_in6 *sin6 = (struct sockaddr_in6 *)ss;
+
+	memset(ss, 0, sizeof(*ss));
+	if (!port)
+		return;
+	sin6->sin6_family = AF_INET6;
+	sin6->sin6_addr = *addr;
+	sin6->sin6_port = port;
+	sin6->sin6_scope_id = ipv6_iface_scope_id(addr, sk->sk_bound_dev_if);
+}
+#endif
+
+/*
+ * Not with getname(): that takes the socket's lock, which tracepoints must
+ * not, and knows no peer of a connection that has broken.
+ */
+static void siw_tcp_addrs(const struct socket *s,
+			  struct sockaddr_storage *local,
+			  struct sockaddr_storage *remote)
+{
+	const struct sock *sk = s->sk;
+	const struct inet_sock *inet = inet_sk(sk);
+
+#if IS_ENABLED(CONFIG_IPV6)
+	if (sk->sk_family == AF_INET6) {
+		siw_tcp_addr6(local, sk, &sk->sk_v6_rcv_saddr,
+			      inet->inet_sport);
+		siw_tcp_addr6(remote, sk, &sk->sk_v6_daddr, inet->inet_dport);
+		return;
+	}
+#endif
+	siw_tcp_addr4(local, inet->inet_rcv_saddr, inet->inet_sport);
+	siw_tcp_addr4(remote, inet->inet_daddr, inet->inet_dport);
+}
+
 /* A RST instead of a FIN leaves no trace that the next connection finds */
 static void siw_tcp_abort(struct socket *s)
 {
@@ -154,6 +205,7 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.recv		= siw_tcp_recv,
 	.start_rx	= siw_tcp_start_rx,
 	.kick_rx	= siw_tcp_kick_rx,
+	.addrs		= siw_tcp_addrs,
 	.close		= sock_release,
 	.abort		= siw_tcp_abort,
 };

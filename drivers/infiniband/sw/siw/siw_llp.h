@@ -11,12 +11,13 @@
 
 struct siw_cep;
 struct siw_qp;
+struct sockaddr_storage;
 
 /**
  * struct siw_llp_ops - a lower layer protocol
  *
- * All but @start_rx may sleep. Those that return int return 0 or a negative
- * errno unless they say otherwise.
+ * All but @start_rx and @addrs may sleep. Those that return int return 0 or a
+ * negative errno unless they say otherwise.
  */
 struct siw_llp_ops {
 	/** @name: for people */
@@ -54,6 +55,12 @@ struct siw_llp_ops {
 	void (*start_rx)(struct siw_cep *cep, struct siw_qp *qp);
 	/** @kick_rx: let the QP look for what came in before it was ready */
 	void (*kick_rx)(struct socket *s);
+	/**
+	 * @addrs: the connection's addresses, also when it has broken; the
+	 * family of one that is not known is 0. Any context, takes no lock.
+	 */
+	void (*addrs)(const struct socket *s, struct sockaddr_storage *local,
+		      struct sockaddr_storage *remote);
 	/** @close: flush what was sent, and release */
 	void (*close)(struct socket *s);
 	/** @abort: release at once; the addresses are free to connect again */

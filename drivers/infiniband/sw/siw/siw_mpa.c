@@ -94,6 +94,21 @@ static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 	siw_cm_set_deadline(to_siw_cep(s), ms);
 }
 
+/* Any context: a socket is not looked into but for its addresses */
+static void siw_mpa_addrs(const struct siw_cep *cep,
+			  struct sockaddr_storage *local,
+			  struct sockaddr_storage *remote)
+{
+	const struct socket *s = READ_ONCE(cep->sock);
+
+	if (s) {
+		cep->llp->addrs(s, local, remote);
+	} else {
+		local->ss_family = 0;
+		remote->ss_family = 0;
+	}
+}
+
 /*
  * The event of iw_cm has 8 bit for depths and for the length of the private
  * data. What does not fit saturates. Its ird is what we may read from the
@@ -113,8 +128,7 @@ static void siw_mpa_fill_event(struct siw_cep *cep,
 		event->private_data = (void *)ev->pdata;
 		event->private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
 	}
-	getname_local(cep->sock, &event->local_addr);
-	getname_peer(cep->sock, &event->remote_addr);
+	siw_mpa_addrs(cep, &event->local_addr, &event->remote_addr);
 }
 
 static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
@@ -182,12 +196,7 @@ static void siw_mpa_name(const struct iw_mpa_session *s,
 
 	if (cep->qp)
 		name->qpn = qp_id(cep->qp);
-	if (!cep->sock)
-		return;
-	if (getname_local(cep->sock, &name->local) < 0)
-		name->local.ss_family = 0;
-	if (getname_peer(cep->sock, &name->remote) < 0)
-		name->remote.ss_family = 0;
+	siw_mpa_addrs(cep, &name->local, &name->remote);
 }
 
 static const struct iw_mpa_ops siw_mpa_ops = {
