@@ -172,6 +172,11 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 		return siw_mpa_request_event(cep, &event);
 	if (ev->type == IW_MPA_EVENT_REPLY) {
 		event.event = IW_CM_EVENT_CONNECT_REPLY;
+		/* rdma_cm takes them over, also when there is no connection */
+		if (ev->status) {
+			event.local_addr = id->local_addr;
+			event.remote_addr = id->remote_addr;
+		}
 		/* No memory for a copy: the event itself must not get lost */
 		if (id->event_handler(id, &event)) {
 			event.private_data = NULL;
