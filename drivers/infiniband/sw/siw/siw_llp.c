@@ -70,11 +70,19 @@ static int siw_tcp_status(struct socket *s)
 	}
 }
 
-static bool siw_addr_is_wildcard(struct sockaddr *addr)
+/**
+ * siw_addr_is_wildcard - does it stand for all addresses?
+ * @addr: the address, IPv4 or IPv6
+ *
+ * Any context.
+ *
+ * Return: true if it does
+ */
+bool siw_addr_is_wildcard(const struct sockaddr *addr)
 {
 	if (addr->sa_family == AF_INET)
-		return ipv4_is_zeronet(((struct sockaddr_in *)addr)->sin_addr.s_addr);
-	return ipv6_addr_any(&((struct sockaddr_in6 *)addr)->sin6_addr);
+		return ipv4_is_zeronet(((const struct sockaddr_in *)addr)->sin_addr.s_addr);
+	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
 static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,

@@ -69,4 +69,6 @@ struct siw_llp_ops {
 
 extern const struct siw_llp_ops siw_llp_tcp;
 
+bool siw_addr_is_wildcard(const struct sockaddr *addr);
+
 #endif
