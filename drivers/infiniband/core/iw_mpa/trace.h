@@ -10,6 +10,7 @@
 #define _IW_MPA_TRACE_H
 
 #include <linux/in6.h>
+#include <linux/string.h>
 #include <linux/tracepoint.h>
 
 #include <rdma/ib_verbs.h>
@@ -20,9 +21,13 @@
 
 #ifndef _IW_MPA_TRACE_HELPERS
 #define _IW_MPA_TRACE_HELPERS
-static inline const char *mpa_trace_dev(const struct iw_mpa_session *s)
+/* It may be renamed meanwhile: that must not change how long it is */
+static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 {
-	return s->port ? dev_name(&s->port->dev->ibdev->dev) : "none";
+	const struct iw_mpa_port *port = s->port;
+
+	strscpy(name, port ? dev_name(&port->dev->ibdev->dev) : "none",
+		IB_DEVICE_NAME_MAX);
 }
 
 static inline const char *mpa_trace_llp(const struct iw_mpa_session *s)
@@ -97,7 +102,7 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
 	__print_flags(rtr, "|", { 1, "send" }, { 2, "write" }, { 4, "read" })
 
 #define MPA_WHO_FIELDS						\
-		__string(dev, mpa_trace_dev(s))			\
+		__dynamic_array(char, dev, IB_DEVICE_NAME_MAX)	\
 		__string(llp, mpa_trace_llp(s))			\
 		__field(bool, responder)			\
 		__field(u32, qpn)				\
@@ -105,7 +110,7 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
 		__array(u8, remote, sizeof(struct sockaddr_in6))
 
 #define MPA_WHO_ASSIGN						\
-		__assign_str(dev, mpa_trace_dev(s));		\
+		mpa_trace_dev(s, __get_str(dev));		\
 		__assign_str(llp, mpa_trace_llp(s));		\
 		__entry->responder = s->responder;		\
 		__entry->qpn = mpa_trace_name(s, __entry->local, __entry->remote)
@@ -260,7 +265,7 @@ TRACE_EVENT(mpa_term,
 		 u8 etype, u8 ecode),
 	TP_ARGS(s, received, layer, etype, ecode),
 	TP_STRUCT__entry(
-		__string(dev, mpa_trace_dev(s))
+		__dynamic_array(char, dev, IB_DEVICE_NAME_MAX)
 		__string(llp, mpa_trace_llp(s))
 		__field(bool, responder)
 		__field(bool, received)
@@ -270,7 +275,7 @@ TRACE_EVENT(mpa_term,
 	),
 	TP_fast_assign(
 		/* In soft interrupts, where a socket cannot be asked */
-		__assign_str(dev, mpa_trace_dev(s));
+		mpa_trace_dev(s, __get_str(dev));
 		__assign_str(llp, mpa_trace_llp(s));
 		__entry->responder = s->responder;
 		__entry->received = received;
