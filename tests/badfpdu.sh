@@ -134,6 +134,26 @@ short_read() {
 	has_line client '^request completed: ' || fail 'the read has not completed'
 }
 
+# Once for ibv_modify_qp(), once for the end of the connection
+flushed_once() {
+	local count entries
+	odd refill
+	read -r count entries <<<"$(sed -nE 's/^flushed ([0-9]+) of ([0-9]+) entries$/\1 \2/p' "$WORK/client.log")"
+	[[ -n $count ]] || fail 'nothing was flushed'
+	((count > 0 && count <= 2 * entries)) || fail "$count entries of $entries were flushed"
+}
+
+# It is refused, and there is no socket yet
+connect_in_error() {
+	serve
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --spoil --timeout 20
+	[[ $STATUS -eq 2 ]] || fail "the client ended with status $STATUS"
+	has_line client 'rdma_connect: Invalid argument' || fail 'it was not refused'
+	has_line client '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/client.log")"
+	no_warning
+	good
+}
+
 # The program cannot keep the connection management of the host waiting
 replaced_page() {
 	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
@@ -177,6 +197,9 @@ bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminat
 bad 'F18: memory that the peer was not given is not invalidated (TERM 0/1/9)' odd_terminated invalidate-local 0/1/9
 bad 'F19: reads are answered while the responder modifies its QP' many_reads
 bad 'F20: a program cannot post the address of a structure of the kernel' odd_completes kernel-pointer
+bad 'F31: memory that the peer was not given is not read (TERM 0/1/2)' odd_terminated read-local 0/1/2
+bad 'F32: a program that fills its send queue again and again is flushed once round' flushed_once
+bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL == debug ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page
 finish

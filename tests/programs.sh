@@ -130,6 +130,71 @@ shown() {
 	ended server 30
 }
 
+# Whom it was to connect to, of a connection that is refused
+refused_address() {
+	start client a 60 "$RDMAFIRST" client "$(address b)" 7300 --linger 5000 --timeout 30
+	wait_line client '^event RDMA_CM_EVENT_REJECTED' 30
+	rdma resource show cm_id >"$WORK/cm_id.log"
+	has_line cm_id "dst-addr $(address b):7300( |$)" || fail "$(grep -o 'dst-addr [^ ]*' "$WORK/cm_id.log" | paste -sd' ')"
+}
+
+listeners() { # NETNS PORT
+	within "$1" cat /proc/net/tcp | grep -cE "$(printf ' 00000000:%04X 00000000:0000 0A ' "$2")" || true
+}
+
+talk_to() { # PORT
+	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --expect first --timeout 20
+	[[ $STATUS -eq 0 ]] || fail "a client ended with status $STATUS"
+}
+
+# All devices are everybody's, all listeners are asked to listen on each, but a port is of a namespace
+wildcard_listener() {
+	local seen
+	start server b 90 "$RDMAFIRST" server 0.0.0.0 7310 --count 0 --timeout 60
+	wait_line server '^listening' 30
+	within a rdma link add siwlo type siw netdev lo
+	seen="$(listeners a 7310) $(listeners b 7310)"
+	rdma link del siwlo
+	[[ $seen == '0 1' ]] || fail "listeners in a and b: $seen"
+	talk_to 7310
+	stop server
+}
+
+new_device() {
+	rdma link del siw1
+	start wildcard b 90 "$RDMAFIRST" server 0.0.0.0 7320 --count 0 --timeout 60
+	wait_line wildcard '^listening' 30
+	start taken b 90 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):7320" \
+		--set REPLY=enhanced --set THEN=flush
+	wait_line taken '^listening on' 20
+	within b rdma link add siw1 type siw netdev eth0
+	start server b 90 "$RDMAFIRST" server "$(address b)" 7321 --timeout 60
+	wait_line server '^listening' 30
+	talk_to 7321
+	stop taken
+	stop wildcard
+}
+
+# A probe on whoever asks a socket, which takes its lock
+no_lock_in_tracepoints() {
+	local tracing=/sys/kernel/tracing
+	[[ -d $tracing/events/iw_mpa && -e $tracing/kprobe_events ]] || { note 'this kernel has no tracepoints' && return; }
+	echo >$tracing/trace
+	echo 'p:asks lock_sock_nested' >$tracing/kprobe_events
+	echo stacktrace >$tracing/events/kprobes/asks/trigger
+	echo 1 >$tracing/events/iw_mpa/enable
+	start server b 60 "$RDMAFIRST" server "$(address b)" 7330 --timeout 60
+	wait_line server '^listening' 30
+	talk_to 7330
+	echo 0 >$tracing/events/iw_mpa/enable
+	echo '!stacktrace' >$tracing/events/kprobes/asks/trigger
+	# before the probe goes: that empties it
+	cp $tracing/trace "$WORK/trace.log"
+	echo >$tracing/kprobe_events
+	has_line trace "mpa_state: .*local=$(address a):[0-9]+ remote=$(address b):7330 .*to=RDMA" || fail 'the addresses were not traced'
+	! has_line trace 'trace_event_raw_event_mpa' || fail "$(grep -m 1 -B 3 trace_event_raw_event_mpa "$WORK/trace.log" | paste -sd' ')"
+}
+
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
@@ -140,4 +205,8 @@ done
 check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
 check 'the rdma tool shows both ends of a connection' shown
+check 'F36: a connection that is refused keeps its addresses' refused_address
+check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
+check 'F37: tracepoints take no lock' no_lock_in_tracepoints
+check 'F35: a listener that cannot listen on a new device keeps nobody else off it' new_device
 finish

@@ -191,7 +191,9 @@ Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
-	endpoint_.create_qp();
+	endpoint_.create_qp(send_queue_for(options_.odd));
+	if (options_.spoil)
+		endpoint_.spoil_qp();
 	set_mpa_options(endpoint_.id(), options_.mpa);
 	try_bad_mpa_options(endpoint_.id(), options_.mpa_bad);
 	rdma_conn_param param = conn_param(options_);

@@ -252,10 +252,11 @@ Endpoint::Endpoint(Id id) : id_(std::move(id))
 {
 }
 
-void Endpoint::create_qp()
+void Endpoint::create_qp(size_t send_queue)
 {
 	ibv_qp_init_attr attr{};
-	attr.cap.max_send_wr = sends;
+	send_queue_size_ = std::bit_ceil(send_queue);
+	attr.cap.max_send_wr = static_cast<uint32_t>(send_queue);
 	attr.cap.max_recv_wr = receives;
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_recv_sge = 1;

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <array>
+#include <bit>
 #include <chrono>
 #include <cstdint>
 #include <memory>
@@ -61,7 +62,7 @@ struct Options {
 	std::vector<MpaOption> mpa;	   // set before connect or listen
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
-	bool spoil = false;  // server: accept with a queue pair that is in error
+	bool spoil = false;  // accept or connect with a queue pair that is in error
 	bool cut = false; // client: disconnect while it connects
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
@@ -123,10 +124,12 @@ struct Completion {
 // The queue pair of an id, with the buffers of a few short messages.
 class Endpoint {
 public:
+	static constexpr size_t sends = 3;
+
 	explicit Endpoint(Id id);
 
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
-	void create_qp(); // with receives posted
+	void create_qp(size_t send_queue = sends); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
 	void be_restless(); // modify the queue pair all the time, to what it is, until the end
 	void post_send(std::string_view text);
@@ -139,17 +142,18 @@ public:
 	unsigned never_completed(bool only_sends = false);
 	void expect_one_more() { pending_++; } // that was posted behind our back
 	std::string expose(); // "ADDRESS RKEY LKEY", in hexadecimal; LKEY is of memory without remote access
+	[[nodiscard]] size_t send_queue_size() const { return send_queue_size_; } // as siw makes it
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
 
 private:
 	static constexpr size_t receives = 2;
-	static constexpr size_t sends = 3;
 	static constexpr size_t slot_size = 1024;
 
 	void poll(ibv_cq *cq, std::vector<Completion> &out);
 
 	std::array<char, (receives + sends) * slot_size> buffer_{};
 	size_t posted_ = 0; // sends and reads
+	size_t send_queue_size_ = 0;
 	unsigned pending_ = 0; // work requests that have not completed
 	unsigned pending_receives_ = 0; // among them
 	Id id_;
@@ -181,6 +185,7 @@ std::string pinned_memory(); // of this process, as /proc says it
 
 // odd.cpp
 std::vector<std::string> odd_things();
+size_t send_queue_for(const std::string &odd); // how many work requests it needs room for
 Exit do_odd(Endpoint &endpoint, const std::string &what, std::string_view exposed);
 
 Exit run_client(const Options &options);

@@ -142,14 +142,28 @@ void post_marked_send(Endpoint &endpoint, uint64_t mark)
 	endpoint.post(wr);
 }
 
+// What the server registered for itself alone
+void read_local(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, {exposed.address, exposed.local_key});
+}
+
+// What siw shares with us of its queues: where they begin, a page each
+std::vector<char *> shared_queues()
+{
+	std::vector<char *> found;
+	std::ifstream maps("/proc/self/maps");
+	for (std::string line; std::getline(maps, line);)
+		if (line.find("/uverbs") != std::string::npos)
+			found.push_back(reinterpret_cast<char *>(std::stoull(line, nullptr, 16)));
+	return found;
+}
+
 // The place in siw's send queue, which the kernel shares with us, of a Send that has completed
 siw_sqe *find_in_queue(uint64_t mark, size_t sqes)
 {
-	std::ifstream maps("/proc/self/maps");
-	for (std::string line; std::getline(maps, line);) {
-		if (line.find("/uverbs") == std::string::npos)
-			continue;
-		auto *queue = reinterpret_cast<siw_sqe *>(std::stoull(line, nullptr, 16));
+	for (char *shared : shared_queues()) {
+		auto *queue = reinterpret_cast<siw_sqe *>(shared);
 		for (size_t i = 0; i < sqes; i++)
 			if (queue[i].id == mark && queue[i].opcode == SIW_OP_SEND && queue[i].num_sge == 1)
 				return &queue[i];
@@ -180,6 +194,58 @@ void kernel_pointer(Endpoint &endpoint, const Exposed &exposed)
 	sqe->flags = SIW_WQE_VALID | SIW_WQE_SIGNALLED;
 	endpoint.expect_one_more();
 	post_marked_send(endpoint, mark + 1);
+}
+
+// Where the completion of a Send is that has been polled already
+volatile siw_cqe *find_completions(uint64_t mark, uint32_t qpn)
+{
+	for (char *queue : shared_queues()) {
+		auto *cqe = reinterpret_cast<siw_cqe *>(queue);
+		if (cqe->id == mark && cqe->opcode == SIW_OP_SEND && cqe->qp_id == qpn)
+			return cqe;
+	}
+	return nullptr;
+}
+
+// While the queue pair is flushed, a thread posts all of the send queue again and takes all completions.
+void refill(Endpoint &endpoint, const Exposed &)
+{
+	constexpr uint64_t mark = 0x6d61726c;
+	constexpr auto enough = std::chrono::seconds(5);
+	const size_t entries = endpoint.send_queue_size();
+	post_marked_send(endpoint, mark);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	volatile siw_sqe *sqes = find_in_queue(mark, 1);
+	volatile siw_cqe *cqes = find_completions(mark, endpoint.id()->qp->qp_num);
+	if (!sqes || !cqes) {
+		say("the queues are not found");
+		return;
+	}
+	std::atomic<unsigned> flushed = 0;
+	std::atomic<bool> at_work = false;
+	{
+		const std::jthread program([&](const std::stop_token &stop) {
+			const auto until = Clock::now() + enough;
+			while (!stop.stop_requested() && Clock::now() < until) {
+				for (size_t i = 0; i < entries; i++) {
+					if (cqes[i].flags != 0) {
+						cqes[i].flags = 0;
+						flushed++;
+					}
+					sqes[i].flags = SIW_WQE_VALID | SIW_WQE_SIGNALLED;
+				}
+				at_work = true;
+			}
+			for (size_t i = 0; i < entries; i++)
+				sqes[i].flags = 0;
+		});
+		while (!at_work)
+			std::this_thread::yield();
+		endpoint.spoil_qp();
+		std::this_thread::sleep_for(std::chrono::milliseconds(200));
+	}
+	say(fmt::format("flushed {} of {} entries", flushed.load(), entries));
 }
 
 void empty_sge(Endpoint &endpoint, const Exposed &)
@@ -239,6 +305,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
 	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
+	{"read-local", read_local}, {"refill", refill},
 };
 
 } // namespace
@@ -249,6 +316,13 @@ std::vector<std::string> odd_things()
 	for (const auto &[name, function] : things)
 		names.push_back(name);
 	return names;
+}
+
+size_t send_queue_for(const std::string &odd)
+{
+	// So large that to flush it takes longer than we may be kept from running
+	constexpr size_t large = 32768;
+	return odd == "refill" ? large : Endpoint::sends;
 }
 
 Exit do_odd(Endpoint &endpoint, const std::string &what, std::string_view exposed)
