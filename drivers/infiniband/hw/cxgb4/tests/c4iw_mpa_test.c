@@ -1472,6 +1472,30 @@ static void unacknowledged_reply_times_out(struct kunit *test)
 	ulp_destroys_qp();
 }
 
+/* As if its time had come, but nobody has had the time to see to it */
+static void expire_unseen(struct c4iw_ep *ep)
+{
+	del_timer_sync(&ep->timer);
+	set_bit(TIMEOUT, &ep->com.flags);
+}
+
+/* Fixed: it ended what the timer had been started for meanwhile */
+static void timeout_that_comes_late_ends_nothing(struct kunit *test)
+{
+	struct c4iw_ep *ep;
+
+	responder(test);
+	ep = ep_of(CHILD_TID);
+	expire_unseen(ep);
+	peer_sends(test, CHILD_TID, REQ "5002000480084008");
+	process_timeout(ep);
+	expire_unseen(ep);
+	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
+	process_timeout(ep);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&ep->timer));
+	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
+}
+
 /* Fixed: it used to run on, with the endpoint and without the connection */
 static void reset_stops_the_timer_of_the_reply(struct kunit *test)
 {
@@ -2187,6 +2211,7 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(outcome_can_be_watched),
 	KUNIT_CASE(reply_carries_what_the_ulp_passes),
 	KUNIT_CASE(unacknowledged_reply_times_out),
+	KUNIT_CASE(timeout_that_comes_late_ends_nothing),
 	KUNIT_CASE(reset_stops_the_timer_of_the_reply),
 	KUNIT_CASE(request_may_come_in_any_portions),
 	KUNIT_CASE_PARAM(request_is_held_against_the_adapter,
