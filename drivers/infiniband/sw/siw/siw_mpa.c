@@ -133,8 +133,7 @@ static void siw_mpa_fill_event(struct siw_cep *cep,
 
 static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
 {
-	struct siw_cep *listen_cep = cep->listen_cep;
-	int rv = -ECONNABORTED;
+	int rv;
 
 	event->event = IW_CM_EVENT_CONNECT_REQUEST;
 	event->provider_data = cep;
@@ -143,11 +142,7 @@ static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
 	siw_cep_get(cep);
 	cep->answer_due = true;
 
-	siw_cep_set_inuse(listen_cep);
-	if (listen_cep->state == SIW_EPSTATE_LISTENING)
-		rv = listen_cep->cm_id->event_handler(listen_cep->cm_id, event);
-	siw_cep_set_free(listen_cep);
-
+	rv = siw_cep_raise_request(cep->listen_cep, event);
 	siw_cep_leave_listener(cep);
 	if (rv) {
 		cep->answer_due = false;
