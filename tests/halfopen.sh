@@ -11,9 +11,10 @@ source "${0%/*}/lib.sh"
 
 readonly PEERS=999
 readonly PORT=7950
-# siw keeps 256 connections of a listener that have not sent their Request (SIW_MAX_HALF_OPEN), and
+# siw keeps as many connections of a listener that have not sent their Request as its backlog says, and
 # looks for more to drop when it has accepted a few
-readonly NO_REQUEST_MAX=$((256 + 32))
+readonly BACKLOG=256
+readonly NO_REQUEST_MAX=$((BACKLOG + 64))
 # the debug kernel is slow
 declare -A prompt_ms=([debian]=2000 [debug]=8000)
 HALFOPEN=$BUILD/halfopen/halfopen
@@ -48,7 +49,7 @@ is_back() {
 serve() {
 	# shellcheck disable=SC2016 # for the other shell
 	start server b 250 bash -c 'ulimit -n 8192; exec "$@"' -- \
-		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout 200 --backlog 1024
+		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout 200 --backlog $BACKLOG
 	wait_line server '^listening' 30
 }
 
