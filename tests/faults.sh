@@ -38,6 +38,43 @@ fails() { # STAGE SECONDS
 	kmemleak_is_on || fail 'kmemleak has given up'
 }
 
+# Entries for connection requests that wait for the listener's handler can be had from the reserve alone
+requests_fail() { # 0|1
+	echo "$1" >/sys/kernel/slab/iwcm_work/failslab
+	echo N >$FAILSLAB/task-filter
+	echo "$((100 * $1))" >$FAILSLAB/probability
+	echo -1 >$FAILSLAB/times
+	[[ $1 -eq 1 ]] && echo Y >$FAILSLAB/cache-filter || echo N >$FAILSLAB/cache-filter
+}
+
+outcomes() { # REGEX
+	grep -cE "event RDMA_CM_EVENT_($1)" "$WORK/many.log" || true
+}
+
+all_have_an_outcome() {
+	[[ $(outcomes 'ESTABLISHED|REJECTED') -eq 40 ]]
+}
+
+# Each is connected or refused, and the program told, soon: siw waits 10 s for a Reply
+reserve() {
+	local connected
+	port=$((port + 1))
+	start server b 90 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 80
+	wait_line server '^listening' 30
+	requests_fail 1
+	run_well alone a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
+	start many a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 40 --timeout 50
+	wait_line many 'all have been started' 30
+	wait_for 8 'an outcome of each of 40 connections' all_have_an_outcome
+	connected=$(outcomes ESTABLISHED)
+	note "$connected of 40 connected, $((40 - connected)) refused"
+	requests_fail 0
+	[[ $connected -ge 8 ]] || fail "only $connected were connected: the reserve is for 8"
+	stop many KILL
+	stop server KILL
+	good
+}
+
 if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
 	# which one it was is in the kernel log
@@ -46,6 +83,8 @@ if [[ -d $FAILSLAB ]]; then
 	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
 	check 'allocations of the workers of both roles fail, one at a time' fails workers 80
+	echo 0 >$FAILSLAB/verbose
+	check 'without memory for requests, each of 40 connections is made or refused at once' reserve
 else
 	note 'this kernel cannot let allocations fail'
 fi

@@ -61,6 +61,18 @@ many_rping() { # CLIENTS AT-A-TIME
 	on_the_wire wire 7100 peer_to_peer "$1"
 }
 
+# All of one program: each has a QP, each QP two queues to be mapped. Unmodified siw has 71.
+of_one_program() { # CONNECTIONS
+	local to
+	to=$(address b)
+	start server b 100 cmtime -b "$to" -p 7120 -c "$1"
+	wait_listener "$to" 7120
+	run_well client a 80 cmtime -b "$(address a)" -s "$to" -p 7120 -c "$1"
+	grep -qE 'failure|error' "$WORK/client.log" && fail "cmtime says: $(grep -cE 'failure|error' "$WORK/client.log") failures"
+	grep -q '^connect ' "$WORK/client.log" || fail 'cmtime says nothing of connecting'
+	stop server
+}
+
 many_at_once() { # CLIENTS
 	local i to
 	to=$(address b)
@@ -204,6 +216,7 @@ for netns in b a; do
 done
 check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
+check 'a hundred connections of one program at once' of_one_program 100
 check 'the rdma tool shows both ends of a connection' shown
 check 'F36: a connection that is refused keeps its addresses' refused_address
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener

@@ -1,0 +1,355 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * iw_cm's events: what waits for a handler, in which order it comes, and what
+ * becomes of it when there is no room. The device is a fake; the test is the
+ * provider.
+ */
+#include <kunit/test.h>
+#include <linux/completion.h>
+#include <linux/jiffies.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+
+/* Far more than anything here takes; only a failure waits so long */
+#define PATIENCE (30 * HZ)
+
+#define MAX_EVENTS 64
+
+struct fake {
+	struct ib_device dev;
+	struct ib_qp qp;
+	atomic_t qp_refs;
+
+	/* The provider saw these requests rejected, by their provider_data */
+	spinlock_t lock;
+	unsigned long rejected[MAX_EVENTS];
+	unsigned int n_rejected;
+};
+
+/* What the ULP's handler of one cm_id has seen, and how long it takes */
+struct ulp {
+	enum iw_cm_event_type seen[MAX_EVENTS];
+	unsigned long data[MAX_EVENTS];
+	atomic_t n;
+	bool slow;
+	int rv;
+	struct completion entered;
+	struct completion go_on;
+	bool left;
+};
+
+static struct fake *to_fake(struct ib_device *dev)
+{
+	return container_of(dev, struct fake, dev);
+}
+
+static int fake_create_listen(struct iw_cm_id *id, int backlog)
+{
+	return 0;
+}
+
+static int fake_destroy_listen(struct iw_cm_id *id)
+{
+	return 0;
+}
+
+static int fake_reject(struct iw_cm_id *id, const void *pdata, u8 len)
+{
+	struct fake *f = to_fake(id->device);
+
+	spin_lock(&f->lock);
+	if (f->n_rejected < MAX_EVENTS)
+		f->rejected[f->n_rejected++] = (unsigned long)id->provider_data;
+	spin_unlock(&f->lock);
+	return 0;
+}
+
+static int fake_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	return 0;
+}
+
+static struct ib_qp *fake_get_qp(struct ib_device *dev, int qpn)
+{
+	return &to_fake(dev)->qp;
+}
+
+static void fake_add_ref(struct ib_qp *qp)
+{
+	atomic_inc(&container_of(qp, struct fake, qp)->qp_refs);
+}
+
+static void fake_rem_ref(struct ib_qp *qp)
+{
+	atomic_dec(&container_of(qp, struct fake, qp)->qp_refs);
+}
+
+static struct fake *new_fake(struct kunit *test)
+{
+	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	spin_lock_init(&f->lock);
+	f->dev.dev.init_name = "fake";
+	strscpy(f->dev.iw_ifname, "fake0", sizeof(f->dev.iw_ifname));
+	f->dev.ops.iw_create_listen = fake_create_listen;
+	f->dev.ops.iw_destroy_listen = fake_destroy_listen;
+	f->dev.ops.iw_reject = fake_reject;
+	f->dev.ops.iw_connect = fake_connect;
+	f->dev.ops.iw_get_qp = fake_get_qp;
+	f->dev.ops.iw_add_ref = fake_add_ref;
+	f->dev.ops.iw_rem_ref = fake_rem_ref;
+	return f;
+}
+
+static struct ulp *new_ulp(struct kunit *test)
+{
+	struct ulp *u = kunit_kzalloc(test, sizeof(*u), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, u);
+	init_completion(&u->entered);
+	init_completion(&u->go_on);
+	return u;
+}
+
+static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
+{
+	struct ulp *u = id->context;
+	int n = atomic_read(&u->n);
+
+	if (n < MAX_EVENTS) {
+		u->seen[n] = event->event;
+		u->data[n] = (unsigned long)event->provider_data;
+	}
+	atomic_inc(&u->n);
+	complete(&u->entered);
+	if (u->slow)
+		wait_for_completion_timeout(&u->go_on, PATIENCE);
+	u->left = true;
+	return u->rv;
+}
+
+static struct iw_cm_id *new_id(struct kunit *test, struct fake *f,
+			       struct ulp *u)
+{
+	struct iw_cm_id *id = iw_create_cm_id(&f->dev, ulp_handler, u);
+
+	KUNIT_ASSERT_FALSE(test, IS_ERR(id));
+	id->local_addr.ss_family = AF_INET;
+	id->remote_addr.ss_family = AF_INET;
+	return id;
+}
+
+static struct iw_cm_id *new_listener(struct kunit *test, struct fake *f,
+				     struct ulp *u, int backlog)
+{
+	struct iw_cm_id *id = new_id(test, f, u);
+
+	KUNIT_ASSERT_EQ(test, iw_cm_listen(id, backlog), 0);
+	return id;
+}
+
+static struct iw_cm_id *new_connection(struct kunit *test, struct fake *f,
+				       struct ulp *u)
+{
+	struct iw_cm_conn_param param = {};
+	struct iw_cm_id *id = new_id(test, f, u);
+
+	KUNIT_ASSERT_EQ(test, iw_cm_connect(id, &param), 0);
+	return id;
+}
+
+static int tell(struct iw_cm_id *id, enum iw_cm_event_type type, int status)
+{
+	struct iw_cm_event event = { .event = type, .status = status };
+
+	return id->event_handler(id, &event);
+}
+
+static int request(struct iw_cm_id *listener, unsigned long number)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_CONNECT_REQUEST,
+		.provider_data = (void *)number,
+		.private_data = "ULP data",
+		.private_data_len = 8,
+	};
+
+	return listener->event_handler(listener, &event);
+}
+
+static bool wait_until(struct ulp *u, int n)
+{
+	unsigned long end = jiffies + PATIENCE;
+
+	while (atomic_read(&u->n) < n && time_before(jiffies, end))
+		wait_for_completion_timeout(&u->entered, HZ / 10);
+	return atomic_read(&u->n) >= n;
+}
+
+/* ---- a listener */
+
+/*
+ * The handler has the first one and takes its time. As many as the backlog says
+ * wait, the provider is told of each further one, and none is lost: what was
+ * taken is handled in order and answered.
+ */
+static void requests_beyond_the_backlog_are_refused(struct kunit *test)
+{
+	enum { BACKLOG = 20 };
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_listener(test, f, u, BACKLOG);
+	int i;
+
+	u->slow = true;
+	u->rv = -ECONNREFUSED;
+	KUNIT_ASSERT_EQ(test, request(id, 0), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+
+	for (i = 1; i <= BACKLOG; i++)
+		KUNIT_EXPECT_EQ(test, request(id, i), 0);
+	for (; i < BACKLOG + 5; i++)
+		KUNIT_EXPECT_EQ(test, request(id, 1000), -ENOMEM);
+
+	u->slow = false;
+	complete(&u->go_on);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, BACKLOG + 1));
+	/* There is room again */
+	KUNIT_EXPECT_EQ(test, request(id, BACKLOG + 1), 0);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, BACKLOG + 2));
+
+	iw_destroy_cm_id(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), BACKLOG + 2);
+	KUNIT_EXPECT_EQ(test, f->n_rejected, BACKLOG + 2);
+	for (i = 0; i < BACKLOG + 2; i++) {
+		KUNIT_EXPECT_EQ(test, u->data[i], (unsigned long)i);
+		KUNIT_EXPECT_EQ(test, f->rejected[i], (unsigned long)i);
+	}
+}
+
+/* Whoever destroys the listener finds all that waited answered */
+static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
+{
+	enum { WAITING = 12 };
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_listener(test, f, u, 16);
+	int i;
+
+	u->slow = true;
+	u->rv = -ECONNREFUSED;
+	for (i = 0; i <= WAITING; i++)
+		KUNIT_ASSERT_EQ(test, request(id, i), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	u->slow = false;
+	complete(&u->go_on);
+	iw_destroy_cm_id(id);
+
+	KUNIT_EXPECT_EQ(test, f->n_rejected, WAITING + 1);
+}
+
+/* What cannot be listened on takes no requests */
+static void others_than_listeners_take_no_requests(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct iw_cm_id *id = new_id(test, f, new_ulp(test));
+
+	KUNIT_EXPECT_EQ(test, request(id, 1), -ENOMEM);
+	iw_destroy_cm_id(id);
+}
+
+/* ---- a connection */
+
+static void events_of_a_connection_come_in_order(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	u->slow = true;
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	/* All at once, while the handler is at it */
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_DISCONNECT, 0), 0);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
+	u->slow = false;
+	complete(&u->go_on);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 2));
+	iw_destroy_cm_id(id);
+
+	/* DISCONNECT is for iw_cm alone */
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 2);
+	KUNIT_EXPECT_EQ(test, (int)u->seen[0], (int)IW_CM_EVENT_CONNECT_REPLY);
+	KUNIT_EXPECT_EQ(test, (int)u->seen[1], (int)IW_CM_EVENT_CLOSE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
+/* A provider that tells twice of the outcome does not overwrite the first */
+static void a_connection_has_one_outcome(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+	int i, rv, refused = 0;
+
+	for (i = 0; i < 4; i++) {
+		rv = tell(id, IW_CM_EVENT_CONNECT_REPLY, -ECONNREFUSED);
+		KUNIT_EXPECT_TRUE(test, !rv || rv == -EALREADY);
+		refused += !!rv;
+	}
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 1));
+	iw_destroy_cm_id(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
+	KUNIT_EXPECT_LE(test, refused, 3);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
+static void a_slow_handler_delays_no_other_connection(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *slow = new_ulp(test), *quick = new_ulp(test);
+	struct iw_cm_id *slow_id = new_connection(test, f, slow);
+	struct iw_cm_id *quick_id = new_connection(test, f, quick);
+
+	slow->slow = true;
+	KUNIT_EXPECT_EQ(test, tell(slow_id, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT),
+			0);
+	KUNIT_ASSERT_TRUE(test, wait_until(slow, 1));
+	KUNIT_EXPECT_EQ(test, tell(quick_id, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT),
+			0);
+	KUNIT_EXPECT_TRUE(test, wait_until(quick, 1));
+	/* Nor does it delay whoever destroys another one */
+	iw_destroy_cm_id(quick_id);
+	KUNIT_EXPECT_FALSE(test, slow->left);
+
+	complete(&slow->go_on);
+	iw_destroy_cm_id(slow_id);
+	/* But that waits for its own */
+	KUNIT_EXPECT_TRUE(test, slow->left);
+}
+
+static struct kunit_case cases[] = {
+	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
+	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
+	KUNIT_CASE(others_than_listeners_take_no_requests),
+	KUNIT_CASE(events_of_a_connection_come_in_order),
+	KUNIT_CASE(a_connection_has_one_outcome),
+	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
+	{}
+};
+
+static struct kunit_suite suite = {
+	.name = "iw_mpa_iwcm",
+	.test_cases = cases,
+};
+
+kunit_test_suite(suite);
+
+MODULE_DESCRIPTION("KUnit tests of the events of iw_cm");
+MODULE_LICENSE("GPL");
