@@ -5,6 +5,7 @@
 # make check-all  the same, with every whole-system suite on both kernels
 # make conformance  which test shows which requirement, and the results; STOCK=1 also against
 #               unmodified siw
+# make bench    ours against unmodified, into Documentation/infiniband/bench.*; QUICK=1 for a look
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
@@ -38,10 +39,13 @@ check-all:
 conformance:
 	@scripts/conformance $(if $(STOCK),--stock)
 
+bench:
+	@scripts/bench $(if $(QUICK),--quick)
+
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
 
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool demo check check-all conformance fuzz clean
+.PHONY: all modules tools rdma-tool demo check check-all conformance bench fuzz clean

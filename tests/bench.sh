@@ -1,0 +1,295 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [quick|instructions]
+#
+# Not a test: what scripts/bench runs in its machine. Measures by turns with our modules and with the
+# unmodified ones in STOCK-DIR, and prints a line of JSON for each result. `instructions` wants a
+# machine with --icount.
+set -euo pipefail
+
+BUILD=$(cd "${0%/*}/../build/tools" && pwd -P)
+RDMABENCH=$BUILD/bench/rdmabench
+# or unmodified siw would end at 71 connections
+CMTIME=(env "LD_PRELOAD=$BUILD/bench/libskipkey.so" cmtime)
+stock_dir=$1 quick='' mode=${2:-full}
+# ROUND and VARIANT name what is in force, for say()
+round=0 variant='' work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+case $mode in
+full) rounds=5 counts=(1 64 256 1000) delays=(0 5 25) nodes=(2 4 8 16 32 64) ;;
+quick) quick=1 rounds=2 counts=(1 64 256) delays=(0 25) nodes=(2 8) ;;
+instructions) rounds=1 counts=(64 256) delays=() nodes=(2) ;;
+*) exit 2 ;;
+esac
+last=${nodes[-1]}
+ulimit -n 65536
+
+now_us() {
+	local t=$EPOCHREALTIME
+	echo $((${t%.*} * 1000000 + 10#${t#*.}))
+}
+
+# say WHAT JSON-OBJECT
+say() {
+	jq -c --arg what "$1" --arg variant "$variant" --argjson round "$round" \
+		'{round: $round, variant: $variant, what: $what} + .' <<<"$2"
+}
+
+problem() {
+	printf '# %s, round %s: %s\n' "$variant" "$round" "$*"
+}
+
+# ---- modules
+
+unload() {
+	local tries=0 module
+	while [[ -e /sys/module/ib_core ]]; do
+		((tries++ < 50)) || { problem "cannot unload: $(grep -E '^(ib|iw|rdma|siw)' /proc/modules)" && exit 1; }
+		for module in siw iw_mpa rdma_ucm rdma_cm iw_cm ib_cm ib_uverbs ib_core; do
+			[[ ! -e /sys/module/$module ]] || rmmod $module 2>/dev/null || true
+		done
+		[[ ! -e /sys/module/ib_core ]] || sleep 0.1
+	done
+}
+
+# load ours|stock
+load() {
+	local dir=$VM_MODDIR module device
+	variant=$1
+	[[ $1 == ours ]] || dir=$stock_dir
+	for device in /sys/class/infiniband/*; do
+		[[ ! -e $device ]] || rdma link del "${device##*/}"
+	done
+	unload
+	modprobe -aq configfs libcrc32c crc32c_generic
+	insmod "$dir/ib_core.ko"
+	modprobe -a ib_cm ib_uverbs
+	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw; do
+		[[ ! -e $dir/$module.ko ]] || insmod "$dir/$module.ko"
+	done
+	ip netns exec a rdma link add siw0 type siw netdev eth0
+	ip netns exec b rdma link add siw1 type siw netdev eth0
+	for ((i = 0; i < last; i++)); do
+		ip netns exec "n$i" rdma link add "sn$i" type siw netdev eth0
+	done
+}
+
+# ---- networks
+
+# n0, n1… at one bridge; who has which address is known, as the replies to ARP can be missed
+make_nodes() {
+	local i j
+	sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=65536
+	{
+		echo 'link add bench0 type bridge'
+		echo 'link set bench0 up'
+		for ((i = 0; i < last; i++)); do
+			echo "netns add n$i"
+			echo "link add eth0 netns n$i address $(mac "$i") type veth peer name bench-$i"
+			echo "link set bench-$i master bench0 up"
+		done
+	} | ip -batch -
+	for ((i = 0; i < last; i++)); do
+		{
+			echo 'link set lo up'
+			echo "addr add 10.78.0.$((i + 1))/24 dev eth0"
+			echo 'link set eth0 up'
+			for ((j = 0; j < last; j++)); do
+				((i == j)) || echo "neigh add 10.78.0.$((j + 1)) lladdr $(mac "$j") nud permanent dev eth0"
+			done
+		} | ip -n "n$i" -batch -
+	done
+}
+
+mac() {
+	printf '02:00:00:00:78:%02x' "$1"
+}
+
+# places COUNT: for rdmabench
+places() {
+	local i
+	for ((i = 0; i < $1; i++)); do
+		printf 'n%d=10.78.0.%d ' "$i" $((i + 1))
+	done
+}
+
+# In one direction: this is what a round trip takes
+set_delay() {
+	tc -n a qdisc del dev eth0 root 2>/dev/null || true
+	[[ $1 == 0 ]] || tc -n a qdisc add dev eth0 root netem delay "$1ms" limit 100000
+	ip netns exec a ping -q -c 1 -W 5 10.77.0.2 >/dev/null
+}
+
+wait_listener() {
+	local tries=0
+	until rdma resource show cm_id | grep -q 'state LISTEN'; do
+		((tries++ < 100)) || { problem 'no listener' && return 1; }
+		sleep 0.1
+	done
+}
+
+# What an earlier connection leaves behind must not be in the way of a later one
+forget_quickly() {
+	local netns
+	for netns in $(ip netns list | cut -d' ' -f1); do
+		ip netns exec "$netns" sysctl -qw net.ipv4.tcp_max_tw_buckets=0
+	done
+}
+
+# ---- measurements
+
+# cmtime COUNT DELAY
+run_cmtime() {
+	local server result
+	ip netns exec b timeout 200 "${CMTIME[@]}" -b 10.77.0.2 -c "$1" >"$work/server" 2>&1 &
+	server=$!
+	wait_listener || return 0
+	if ! ip netns exec a timeout 150 "${CMTIME[@]}" -b 10.77.0.1 -s 10.77.0.2 -c "$1" >"$work/client" 2>&1 ||
+		grep -qE 'failure|error' "$work/client"; then
+		problem "cmtime -c $1, $2 ms: $(grep -E 'failure|error' "$work/client" | sort | uniq -c | head -n 3 | paste -sd';')"
+	fi
+	kill "$server"
+	wait "$server" || true
+	result=$(awk -v count="$1" -v delay="$2" '
+		/^(create qp|connect|disconnect|destroy) *:/ {
+			name = $1 == "create" ? "create_qp" : $1
+			sub(/.*: */, "")
+			split($0, v, / +/)
+			line = line sprintf(", \"%s_us\": %s, \"%s_max_us\": %s", name, v[1] * 1000, name, v[2] * 1000)
+		}
+		END { printf "{\"count\": %d, \"delay\": %d%s}\n", count, delay, line }' "$work/client")
+	say cmtime "$result"
+}
+
+# run_rdmabench WHAT EXTRA-JSON ARG…
+run_rdmabench() {
+	local what=$1 extra=$2
+	shift 2
+	"$RDMABENCH" "$@" >"$work/out" 2>"$work/err" || problem "rdmabench $*: $(head -n 2 "$work/err" | cut -c1-200)"
+	[[ ! -s $work/out ]] || say "$what" "$(jq -c --argjson extra "$extra" '. + $extra' "$work/out")"
+}
+
+# perftest PROGRAM JQ-NAME COLUMN OPTION…
+run_perftest() {
+	local program=$1 name=$2 column=$3 server value
+	shift 3
+	ip netns exec b timeout 120 "$program" -d siw1 -R -F "$@" >"$work/server" 2>&1 &
+	server=$!
+	wait_listener || return 0
+	ip netns exec a timeout 100 "$program" -d siw0 -R -F "$@" 10.77.0.2 >"$work/client" 2>&1 || problem "$program failed"
+	kill "$server" 2>/dev/null || true
+	wait "$server" || true
+	value=$(awk -v column="$column" '/^ *[0-9]+ +[0-9]+ +[0-9.]+/ { value = $column } END { print value }' "$work/client")
+	[[ -z $value ]] || say perftest "{\"program\": \"$program\", \"$name\": $value}"
+}
+
+# times COUNT: how often in a round; a single connection is soon made, and soon disturbed
+times() {
+	if (($1 == 1)); then seq 5; else echo 1; fi
+}
+
+measure_setup() {
+	local count delay n _
+	run_rdmabench listen '{}' listen --rounds 30 a=10.77.0.1
+	for delay in "${delays[@]}"; do
+		set_delay "$delay"
+		for count in "${counts[@]}"; do
+			for _ in $(times "$count"); do
+				run_cmtime "$count" "$delay"
+			done
+		done
+		for count in "${counts[@]}"; do
+			for _ in $(times "$count"); do
+				run_rdmabench latency "{\"count\": $count, \"delay\": $delay}" \
+					connect --per-pair "$count" b=10.77.0.2 a=10.77.0.1
+			done
+		done
+	done
+	set_delay 0
+	for n in "${nodes[@]}"; do
+		# shellcheck disable=SC2046 # words
+		run_rdmabench many-to-one '{}' connect --pattern many-to-one --per-pair 4 $(places "$n")
+		# shellcheck disable=SC2046
+		run_rdmabench all-to-all '{}' connect --pattern all-to-all $(places "$n")
+	done
+}
+
+measure_floor() {
+	local count delay n _
+	variant=tcp
+	for delay in "${delays[@]}"; do
+		set_delay "$delay"
+		for count in "${counts[@]}"; do
+			for _ in $(times "$count"); do
+				run_rdmabench latency "{\"count\": $count, \"delay\": $delay}" \
+					connect --transport tcp --per-pair "$count" b=10.77.0.2 a=10.77.0.1
+			done
+		done
+	done
+	set_delay 0
+	for n in "${nodes[@]}"; do
+		# shellcheck disable=SC2046
+		run_rdmabench many-to-one '{}' connect --transport tcp --pattern many-to-one --per-pair 4 $(places "$n")
+		# shellcheck disable=SC2046
+		run_rdmabench all-to-all '{}' connect --transport tcp --pattern all-to-all $(places "$n")
+	done
+	run_rdmabench half-open '{}' half-open --transport tcp --per-pair 200 b=10.77.0.2 a=10.77.0.1
+}
+
+# The time that passes is the number of instructions; there is nothing to wait for
+measure_instructions() {
+	local count result
+	for count in "${counts[@]}"; do
+		result=$("$RDMABENCH" connect "$@" --per-pair "$count" b=10.77.0.2 a=10.77.0.1)
+		say instructions "$(jq -c '{connections: .established, name: "connect", instructions: (.wall_us * 1000 / .established)}' <<<"$result")"
+	done
+}
+
+measure_data() {
+	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
+	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
+	run_perftest ib_read_bw mib_s 4 -n 500 -s 65536
+}
+
+warm_up() {
+	run_cmtime 8 0 >/dev/null
+	"$RDMABENCH" connect --per-pair 8 b=10.77.0.2 a=10.77.0.1 >/dev/null
+}
+
+# Each program's libibverbs would load them all
+find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
+if [[ $mode == instructions ]]; then
+	last=0 round=1
+	forget_quickly
+	for variant in stock ours; do
+		load "$variant"
+		warm_up
+		measure_instructions
+		printf '# instructions, %s\n' "$variant"
+	done
+	variant=tcp
+	measure_instructions --transport tcp
+	exit 0
+fi
+make_nodes
+forget_quickly
+start=$(now_us)
+for ((round = 1; round <= rounds; round++)); do
+	# who comes first changes, in case it matters
+	order=(stock ours)
+	((round % 2)) || order=(ours stock)
+	for variant in "${order[@]}"; do
+		load "$variant"
+		set_delay 0
+		warm_up
+		measure_setup
+		run_rdmabench half-open '{}' half-open --per-pair 200 b=10.77.0.2 a=10.77.0.1
+		[[ $quick ]] || measure_data
+		printf '# round %d of %d, %s: %d s\n' "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
+	done
+	measure_floor
+done
+# scripts/vm unloads what it knows of
+load ours
