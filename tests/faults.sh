@@ -38,13 +38,18 @@ fails() { # STAGE SECONDS
 	kmemleak_is_on || fail 'kmemleak has given up'
 }
 
-# Entries for connection requests that wait for the listener's handler can be had from the reserve alone
+# Entries for connection requests that wait for the listener's handler can be had from the reserve
+# alone. scripts/vm has marked their cache for failslab.
 requests_fail() { # 0|1
-	echo "$1" >/sys/kernel/slab/iwcm_work/failslab
+	if [[ $1 -eq 0 ]]; then
+		echo 0 >$FAILSLAB/probability
+		echo N >$FAILSLAB/cache-filter
+		return
+	fi
+	echo Y >$FAILSLAB/cache-filter
 	echo N >$FAILSLAB/task-filter
-	echo "$((100 * $1))" >$FAILSLAB/probability
 	echo -1 >$FAILSLAB/times
-	[[ $1 -eq 1 ]] && echo Y >$FAILSLAB/cache-filter || echo N >$FAILSLAB/cache-filter
+	echo 100 >$FAILSLAB/probability
 }
 
 outcomes() { # REGEX
@@ -61,6 +66,7 @@ reserve() {
 	port=$((port + 1))
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 80
 	wait_line server '^listening' 30
+	[[ $(</sys/kernel/slab/iwcm_work/failslab) == 1 ]] || fail 'the cache iwcm_work is not marked for failslab'
 	requests_fail 1
 	run_well alone a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
 	start many a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 40 --timeout 50
