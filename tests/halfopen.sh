@@ -17,6 +17,7 @@ readonly BACKLOG=256
 readonly NO_REQUEST_MAX=$((BACKLOG + 64))
 # the debug kernel is slow
 declare -A prompt_ms=([debian]=2000 [debug]=8000)
+declare -A siege_s=([debian]=40 [debug]=100)
 HALFOPEN=$BUILD/halfopen/halfopen
 
 # in KiB
@@ -68,8 +69,8 @@ under_siege() {
 	serve
 	honest >/dev/null
 	before=$(slab)
-	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --peers $PEERS --seconds 40
-	wait_line flood 'have connected' 30
+	start flood a 150 "$HALFOPEN" "$(address b)" $PORT --peers $PEERS --seconds "${siege_s[$VM_KERNEL]}"
+	wait_line flood 'have connected' 60
 	while :; do
 		honest >"$WORK/ms"
 		ms=$(<"$WORK/ms")
@@ -83,7 +84,7 @@ under_siege() {
 		[[ $ms -le $worst ]] || worst=$ms
 		[[ $n -le $most ]] || most=$n
 	done
-	[[ $measured -ge 2 ]] || fail "$measured honest clients were connected while the others were there"
+	[[ $measured -ge 1 ]] || fail 'the others had gone before an honest client was done'
 	ended_well flood 60
 	note "$(tail -n 1 "$WORK/flood.log")"
 	wait_for 30 'the end of all connections' is_quiet
