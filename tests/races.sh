@@ -13,7 +13,7 @@
 # other, each in each state and after each of some delays. Deadlines pass meanwhile between c and d.
 #
 # `sample` has one delay instead of three and 5 s instead of 20 s of everything at once, and leaves out
-# the minute that a program has to decide, the namespace and the module.
+# programs that end in order, the minute that a program has to decide, the namespace and the module.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -374,6 +374,7 @@ check 'the program is killed while it disconnects what is not connected yet' kil
 check "rdma link del, and the program is killed: $STATES" device_goes KILL
 check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then
+	check "the program destroys everything in order: $STATES" program_ends TERM
 	check "rdma link del, and the program ends in order: $STATES" device_goes TERM
 	check "the network interface goes down, and the program ends in order: $STATES" interface_goes_down TERM
 	check "the namespace is deleted: $STATES" namespace_goes
