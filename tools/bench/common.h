@@ -8,11 +8,11 @@
 #include <stdexcept>
 #include <string>
 #include <string_view>
-#include <utility>
 #include <vector>
 
 #include <netinet/in.h>
-#include <unistd.h>
+
+#include "../common/descriptor.h"
 
 namespace bench {
 
@@ -22,27 +22,6 @@ using Microseconds = std::chrono::duration<double, std::micro>;
 class SystemError : public std::runtime_error {
 public:
 	explicit SystemError(std::string_view what);
-};
-
-class Descriptor {
-public:
-	Descriptor() = default;
-	explicit Descriptor(int fd) : fd_(fd) {}
-	Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-	Descriptor &operator=(Descriptor &&other) noexcept
-	{
-		std::swap(fd_, other.fd_);
-		return *this;
-	}
-	~Descriptor()
-	{
-		if (fd_ >= 0)
-			::close(fd_);
-	}
-	[[nodiscard]] int get() const { return fd_; }
-
-private:
-	int fd_ = -1;
 };
 
 // A network namespace (a name of ip netns, or empty for the caller's) and an IPv4 address in it

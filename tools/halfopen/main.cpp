@@ -13,7 +13,6 @@
 #include <span>
 #include <stdexcept>
 #include <string>
-#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
@@ -21,10 +20,11 @@
 #include <poll.h>
 #include <sys/resource.h>
 #include <sys/socket.h>
-#include <unistd.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
+
+#include "../common/descriptor.h"
 
 namespace {
 
@@ -48,27 +48,6 @@ struct Counts {
 {
 	throw std::runtime_error(fmt::format("{}: {}", what, std::strerror(errno)));
 }
-
-class Descriptor {
-public:
-	Descriptor() = default;
-	explicit Descriptor(int fd) : fd_(fd) {}
-	Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-	Descriptor &operator=(Descriptor &&other) noexcept
-	{
-		std::swap(fd_, other.fd_);
-		return *this;
-	}
-	~Descriptor()
-	{
-		if (fd_ >= 0)
-			::close(fd_);
-	}
-	[[nodiscard]] int get() const { return fd_; }
-
-private:
-	int fd_ = -1;
-};
 
 // Rev 2, peer-to-peer, RTR by Write; IRD 8, ORD 8 (RFC 6581 sections 6 and 9)
 constexpr std::array<uint8_t, 24> request = {'M', 'P', 'A', ' ', 'I', 'D',  ' ', 'R', 'e',  'q',  ' ',  'F',
