@@ -180,7 +180,7 @@ bad 'F3: a SEND that is interrupted by an unknown opcode' peer \
 bad 'F3: a SEND that is interrupted by DDP version 2' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
 	'END=expect term 1/2/6'
-bad 'ibv_query_qp() tells state, ORD and IRD (patch 0010)' qp_is_told_right
+bad 'ibv_query_qp() tells state, ORD and IRD' qp_is_told_right
 bad 'F4: a WRITE that ends behind the last address (TERM 1/1/1)' odd_terminated write-wrap 1/1/1
 bad 'F4: a Read Request for 2 GB and more (TERM 0/1/1)' odd_terminated read-huge 0/1/1
 # mpa_len 46 less the header's; opcode 1; QN 1, MSN 1, MO 0

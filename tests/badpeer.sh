@@ -187,7 +187,7 @@ bad '10 that send nothing and hold still' still_ones 10 flush
 bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
 bad 'S6: 60 that connect and close' scan 60
 bad 'S5, S14: one that sends byte by byte' slow_but_honest
-bad 'a read that waits behind the RTR completes once when the peer resets (patch 0011)' read_completes_once
+bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
 bad 'I7: an accept that fails is a reject on the wire' failed_accept
 bad 'S21: more reads than we can take (IRD-04): a Reply with what we can' many_reads
