@@ -15,9 +15,14 @@ readonly PORT=7950
 # looks for more to drop when it has accepted a few
 readonly BACKLOG=256
 readonly NO_REQUEST_MAX=$((BACKLOG + 64))
-# the debug kernel is slow
-declare -A prompt_ms=([debian]=2000 [debug]=8000)
-declare -A siege_s=([debian]=40 [debug]=100)
+# The flood has an address of its own: rdma_cm gives an honest client a source port without asking
+# whether TCP has given it to another
+readonly FLOOD_FROM=10.77.0.3
+prompt_ms=2000 siege_s=40
+# slow
+if [[ $VM_KERNEL == debug ]]; then
+	prompt_ms=8000 siege_s=100
+fi
 HALFOPEN=$BUILD/halfopen/halfopen
 
 # in KiB
@@ -69,7 +74,7 @@ under_siege() {
 	serve
 	honest >/dev/null
 	before=$(slab)
-	start flood a 150 "$HALFOPEN" "$(address b)" $PORT --peers $PEERS --seconds "${siege_s[$VM_KERNEL]}"
+	start flood a 150 "$HALFOPEN" "$(address b)" $PORT --source $FLOOD_FROM --peers $PEERS --seconds $siege_s
 	wait_line flood 'have connected' 60
 	while :; do
 		honest >"$WORK/ms"
@@ -91,7 +96,7 @@ under_siege() {
 	note "slab: $before KiB before, $with KiB with $PEERS peers, both ends of their connections included, $(slab) KiB after"
 	[[ $most -le $NO_REQUEST_MAX ]] || fail "siw keeps $most connections without a Request"
 	wait_for 20 "the memory to come back to $before KiB of slab" is_back "$before"
-	[[ $worst -le ${prompt_ms[$VM_KERNEL]} ]] || fail "an honest client waited for $worst ms"
+	[[ $worst -le $prompt_ms ]] || fail "an honest client waited for $worst ms"
 	honest >/dev/null
 }
 
@@ -104,7 +109,7 @@ peers_are_closed() {
 # Most of them are still on their way to the program
 killed_under_requests() {
 	serve
-	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --peers 300 --request --seconds 30
+	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --source $FLOOD_FROM --peers 300 --request --seconds 30
 	wait_line flood 'have connected' 30
 	stop server KILL
 	wait_for 15 'every request to be answered' peers_are_closed
@@ -113,6 +118,7 @@ killed_under_requests() {
 	honest >/dev/null
 }
 
-check "an honest client connects within ${prompt_ms[$VM_KERNEL]} ms while $PEERS others do not get on with it, whose memory is bounded and comes back" under_siege
+ip -n a address add $FLOOD_FROM/24 dev eth0
+check "an honest client connects within $prompt_ms ms while $PEERS others do not get on with it, whose memory is bounded and comes back" under_siege
 check 'I4: requests that are under way when the listener is destroyed are answered' killed_under_requests
 finish

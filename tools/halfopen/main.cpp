@@ -32,6 +32,7 @@ using Clock = std::chrono::steady_clock;
 
 struct Options {
 	std::string address;
+	std::string source = "0.0.0.0";
 	uint16_t port = 0;
 	size_t peers = 999;
 	double seconds = 10;
@@ -63,7 +64,7 @@ class Peer {
 public:
 	Peer(size_t number, bool all_request) : part_(part_of(number, all_request)) {}
 
-	void connect(const sockaddr_in &address);
+	void connect(const sockaddr_in &address, const sockaddr_in &source);
 	[[nodiscard]] pollfd wants() const
 	{
 		return {.fd = socket_.get(), .events = static_cast<short>(connected_ ? POLLIN : POLLOUT), .revents = 0};
@@ -80,12 +81,16 @@ private:
 	bool connected_ = false;
 };
 
-void Peer::connect(const sockaddr_in &address)
+void Peer::connect(const sockaddr_in &address, const sockaddr_in &source)
 {
+	const int late_port = 1;
 	connected_ = false;
 	socket_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
 	if (socket_.get() < 0)
 		throw_errno("socket");
+	if (::setsockopt(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late_port, sizeof(late_port)) != 0 ||
+	    ::bind(socket_.get(), reinterpret_cast<const sockaddr *>(&source), sizeof(source)) != 0)
+		throw_errno("bind");
 	if (::connect(socket_.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0 &&
 	    errno != EINPROGRESS)
 		throw_errno("connect");
@@ -123,13 +128,13 @@ bool Peer::handle(short revents, Counts &counts)
 	return false;
 }
 
-sockaddr_in socket_address(const Options &options)
+sockaddr_in socket_address(const std::string &text, uint16_t port)
 {
 	sockaddr_in address{};
 	address.sin_family = AF_INET;
-	address.sin_port = htons(options.port);
-	if (::inet_pton(AF_INET, options.address.c_str(), &address.sin_addr) != 1)
-		throw std::runtime_error(fmt::format("not an IPv4 address: {}", options.address));
+	address.sin_port = htons(port);
+	if (::inet_pton(AF_INET, text.c_str(), &address.sin_addr) != 1)
+		throw std::runtime_error(fmt::format("not an IPv4 address: {}", text));
 	return address;
 }
 
@@ -142,14 +147,15 @@ void allow_descriptors(size_t count)
 
 void run(const Options &options)
 {
-	const sockaddr_in address = socket_address(options);
+	const sockaddr_in address = socket_address(options.address, options.port);
+	const sockaddr_in source = socket_address(options.source, 0);
 	const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
 	allow_descriptors(options.peers);
 
 	Counts counts;
 	std::vector<Peer> peers;
 	for (size_t i = 0; i < options.peers; i++)
-		peers.emplace_back(i, options.all_request).connect(address);
+		peers.emplace_back(i, options.all_request).connect(address, source);
 
 	bool told = false;
 	std::vector<pollfd> set(peers.size());
@@ -160,7 +166,7 @@ void run(const Options &options)
 			throw_errno("poll");
 		for (size_t i = 0; i < peers.size(); i++) {
 			if (!peers[i].handle(set[i].revents, counts))
-				peers[i].connect(address);
+				peers[i].connect(address, source);
 		}
 		if (!told && counts.connected >= peers.size()) {
 			told = true;
@@ -182,6 +188,7 @@ int main(int argc, char **argv)
 		     "Exit status: 0 when the time is up, 1 a system error."};
 	app.add_option("ADDR", options.address, "IPv4 address of the listener")->required();
 	app.add_option("PORT", options.port, "its TCP port")->required();
+	app.add_option("--source", options.source, "IPv4 address to connect from")->capture_default_str();
 	app.add_option("--peers", options.peers, "how many at a time")->check(CLI::Range(1, 30000))->capture_default_str();
 	app.add_flag("--request", options.all_request, "all of them send a Request and no RTR");
 	app.add_option("--seconds", options.seconds, "for how long")->capture_default_str();
