@@ -10,6 +10,7 @@
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
+# make series-check  does each patch of patches/6.1 compile on its own? SERIES=… for another
 #
 # What is built from others' source, and the kernels, live in the cache
 # (${XDG_CACHE_HOME:-~/.cache}/iw_mpa); see scripts/kernel --help.
@@ -25,6 +26,9 @@ tools:
 
 rdma-tool:
 	@scripts/rdma-tool
+
+series-check:
+	@scripts/series-check $(SERIES)
 
 demo:
 	@scripts/demo
@@ -48,4 +52,4 @@ fuzz:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool demo check check-all conformance bench fuzz clean
+.PHONY: all modules tools rdma-tool series-check demo check check-all conformance bench fuzz clean
