@@ -14,9 +14,9 @@ require_packages() {
 		echo "install these packages first: ${missing[*]}" >&2
 		return 1
 	fi
+	local -a install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "${missing[@]}")
 	export DEBIAN_FRONTEND=noninteractive
-	apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null 2>&1 ||
-		{ apt-get update -qq >/dev/null && apt-get install -qq -y --no-install-recommends "${missing[@]}" >/dev/null; }
+	"${install[@]}" >/dev/null 2>&1 || { apt-get update -qq >/dev/null && "${install[@]}" >/dev/null; }
 }
 
 # use_ccache: cmake's compilers go through ccache from now on, which takes the objects of any checkout
