@@ -11,10 +11,10 @@ source "${0%/*}/lib.sh"
 
 readonly PEERS=999
 readonly PORT=7950
-# siw keeps as many connections of a listener that have not sent their Request as its backlog says, and
-# looks for more to drop when it has accepted a few
+# siw keeps as many connections of a listener that have not sent their Request as its backlog says; those
+# that it has dropped for the last hundred or so are still on their way out
 readonly BACKLOG=256
-readonly NO_REQUEST_MAX=$((BACKLOG + 64))
+readonly NO_REQUEST_MAX=$((BACKLOG + 128))
 # The flood has an address of its own: rdma_cm gives an honest client a source port without asking
 # whether TCP has given it to another
 readonly FLOOD_FROM=10.77.0.3
