@@ -3,6 +3,7 @@
  * Layers of policy, what may be set in them, and what a session makes of them.
  */
 #include <kunit/test.h>
+#include <linux/hex.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/string.h>

@@ -6,6 +6,7 @@
  * Frames are those of the conformance matrix ("V" numbers).
  */
 #include <kunit/test.h>
+#include <linux/hex.h>
 #include <linux/in.h>
 #include <linux/kernel.h>
 #include <linux/module.h>

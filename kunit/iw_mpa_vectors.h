@@ -6,7 +6,7 @@
 #ifndef IW_MPA_VECTORS_H
 #define IW_MPA_VECTORS_H
 
-#include <linux/kernel.h>
+#include <linux/hex.h>
 #include <linux/string.h>
 #include <rdma/iw_mpa.h>
 

@@ -5,12 +5,12 @@
  * Pure: no allocation, no locks, no kernel services; any context. Compiles in
  * user space behind a few shim headers.
  */
-#include <asm/unaligned.h>
 #include <linux/errno.h>
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
 #include <linux/string.h>
+#include <linux/unaligned.h>
 
 #include <rdma/iw_mpa.h>
 

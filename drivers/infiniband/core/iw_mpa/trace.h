@@ -30,9 +30,12 @@ static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 		IB_DEVICE_NAME_MAX);
 }
 
-static inline const char *mpa_trace_llp(const struct iw_mpa_session *s)
+#define MPA_TRACE_LLP_MAX 8
+
+static inline void mpa_trace_llp(const struct iw_mpa_session *s, char *llp)
 {
-	return s->port ? s->port->dev->ops->llp : "none";
+	strscpy(llp, s->port ? s->port->dev->ops->llp : "none",
+		MPA_TRACE_LLP_MAX);
 }
 
 /* Both addresses fit into a sockaddr_in6 each */
@@ -103,7 +106,7 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
 
 #define MPA_WHO_FIELDS						\
 		__dynamic_array(char, dev, IB_DEVICE_NAME_MAX)	\
-		__string(llp, mpa_trace_llp(s))			\
+		__dynamic_array(char, llp, MPA_TRACE_LLP_MAX)	\
 		__field(bool, responder)			\
 		__field(u32, qpn)				\
 		__array(u8, local, sizeof(struct sockaddr_in6))	\
@@ -111,7 +114,7 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
 
 #define MPA_WHO_ASSIGN						\
 		mpa_trace_dev(s, __get_str(dev));		\
-		__assign_str(llp, mpa_trace_llp(s));		\
+		mpa_trace_llp(s, __get_str(llp));		\
 		__entry->responder = s->responder;		\
 		__entry->qpn = mpa_trace_name(s, __entry->local, __entry->remote)
 
@@ -266,7 +269,7 @@ TRACE_EVENT(mpa_term,
 	TP_ARGS(s, received, layer, etype, ecode),
 	TP_STRUCT__entry(
 		__dynamic_array(char, dev, IB_DEVICE_NAME_MAX)
-		__string(llp, mpa_trace_llp(s))
+		__dynamic_array(char, llp, MPA_TRACE_LLP_MAX)
 		__field(bool, responder)
 		__field(bool, received)
 		__field(u8, layer)
@@ -276,7 +279,7 @@ TRACE_EVENT(mpa_term,
 	TP_fast_assign(
 		/* In soft interrupts, where a socket cannot be asked */
 		mpa_trace_dev(s, __get_str(dev));
-		__assign_str(llp, mpa_trace_llp(s));
+		mpa_trace_llp(s, __get_str(llp));
 		__entry->responder = s->responder;
 		__entry->received = received;
 		__entry->layer = layer;

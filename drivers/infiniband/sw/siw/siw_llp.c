@@ -39,7 +39,7 @@ static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 		if (rv)
 			return rv;
 	}
-	return s->ops->bind(s, laddr, size);
+	return s->ops->bind(s, (struct sockaddr_unsized *)laddr, size);
 }
 
 static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
@@ -53,7 +53,8 @@ static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);
-	rv = s->ops->connect(s, raddr, size, O_NONBLOCK);
+	rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr, size,
+			     O_NONBLOCK);
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 

@@ -16,6 +16,7 @@
 
 #include <linux/delay.h>
 #include <linux/file.h>
+#include <linux/hex.h>
 #include <linux/net.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
@@ -1475,7 +1476,7 @@ static void unacknowledged_reply_times_out(struct kunit *test)
 /* As if its time had come, but nobody has had the time to see to it */
 static void expire_unseen(struct c4iw_ep *ep)
 {
-	del_timer_sync(&ep->timer);
+	timer_delete_sync(&ep->timer);
 	set_bit(TIMEOUT, &ep->com.flags);
 }
 
@@ -1797,7 +1798,7 @@ static void passive_open_survives_without_memory(struct kunit *test)
 	edge->no_l2t = true;
 	cpl_pass_accept(CHILD_TID);
 	KUNIT_EXPECT_NULL(test, ep_of(CHILD_TID));
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&edge->dst.__refcnt));
+	KUNIT_EXPECT_EQ(test, 1u, rcuref_read(&edge->dst.__rcuref));
 	listener_refs(test, 1);
 }
 

@@ -319,7 +319,7 @@ cxgb_find_route(struct cxgb4_lld_info *lldi,
 		__be32 local_ip, __be32 peer_ip, __be16 local_port,
 		__be16 peer_port, u8 tos)
 {
-	atomic_inc(&edge->dst.__refcnt);
+	dst_hold(&edge->dst);
 	return &edge->dst;
 }
 
@@ -558,7 +558,7 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	KUNIT_ASSERT_NOT_NULL(test, edge->netdev);
 	edge->l2t.vlan = CPL_L2T_VLAN_NONE;
 	edge->dst.ops = &edge_dst_ops;
-	atomic_set(&edge->dst.__refcnt, 1);
+	rcuref_init(&edge->dst.__rcuref, 1);
 	edge->neigh.dev = edge->netdev;
 	refcount_set(&edge->neigh.refcnt, 1);
 	edge->tids.atid_tab = edge->atids;
@@ -648,7 +648,7 @@ static void edge_down(struct kunit *test)
 	}
 	KUNIT_EXPECT_NULL(test, edge->stid_data);
 	KUNIT_EXPECT_EQ(test, 0, edge->l2t_refs);
-	KUNIT_EXPECT_EQ(test, 1, atomic_read(&edge->dst.__refcnt));
+	KUNIT_EXPECT_EQ(test, 1u, rcuref_read(&edge->dst.__rcuref));
 	KUNIT_EXPECT_EQ(test, 1u, refcount_read(&edge->neigh.refcnt));
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->hwtids);

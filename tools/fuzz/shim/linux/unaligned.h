@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-#ifndef SHIM_ASM_UNALIGNED_H
-#define SHIM_ASM_UNALIGNED_H
+#ifndef SHIM_LINUX_UNALIGNED_H
+#define SHIM_LINUX_UNALIGNED_H
 
 #include <linux/types.h>
 
