@@ -297,17 +297,6 @@ bool siw_mpa_absorb_send(struct siw_qp *qp)
 	return true;
 }
 
-static bool siw_mpa_crc_ok(struct siw_rx_stream *srx, const u8 *fpdu,
-			   size_t len)
-{
-	u8 crc[MPA_CRC_SIZE];
-
-	if (!srx->mpa_crc_hd)
-		return true;
-	return !crypto_shash_digest(srx->mpa_crc_hd, fpdu, len, crc) &&
-	       !memcmp(crc, fpdu + len, sizeof(crc));
-}
-
 /**
  * siw_mpa_rx_null_fpdu - is the first FPDU one without a ULPDU?
  * @qp: the QP, fenced, at the start of its first FPDU
@@ -352,7 +341,7 @@ bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
 
 	srx->fpdu_part_rcvd = 0;
 	*rv = -EINVAL;
-	if (siw_mpa_crc_ok(srx, fpdu, NULL_FPDU_LEN - MPA_CRC_SIZE)) {
+	if (siw_rx_crc_ok(srx, fpdu, NULL_FPDU_LEN - MPA_CRC_SIZE)) {
 		*rv = 0;
 		siw_mpa_open_gate(qp, IW_MPA_RTR_SEND);
 	}
@@ -531,10 +520,11 @@ static const struct iw_mpa_device_ops siw_mpa_device_ops = {
 /**
  * siw_mpa_register - make a device known to iw_mpa
  * @sdev: the device, not yet registered
+ * @crc: whether there is what CRCs are computed with
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_register(struct siw_device *sdev)
+int siw_mpa_register(struct siw_device *sdev, bool crc)
 {
 	const struct iw_mpa_caps caps = {
 		.max_ird = sdev->attrs.max_ird,
@@ -542,7 +532,7 @@ int siw_mpa_register(struct siw_device *sdev)
 		.rtr_send = IW_MPA_RTR_ALL,
 		.rtr_recv = IW_MPA_RTR_ALL,
 		.pow2_depths = true,
-		.no_crc = !siw_crypto_shash,
+		.no_crc = !crc,
 	};
 	struct iw_mpa_device *dev;
 

@@ -16,7 +16,7 @@ struct siw_cep;
 struct siw_device;
 struct siw_qp;
 
-int siw_mpa_register(struct siw_device *sdev);
+int siw_mpa_register(struct siw_device *sdev, bool crc);
 void siw_mpa_unregister(struct siw_device *sdev);
 int siw_mpa_init(struct siw_cep *cep, struct iw_cm_id *id);
 enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep);
