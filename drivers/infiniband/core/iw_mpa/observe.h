@@ -8,7 +8,6 @@
 
 #include <rdma/iw_mpa.h>
 
-#ifdef __KERNEL__
 void iw_mpa_session_name(const struct iw_mpa_session *s,
 			 struct iw_mpa_name *name);
 void iw_mpa_saw_state(const struct iw_mpa_session *s, enum iw_mpa_state was);
@@ -24,18 +23,5 @@ void iw_mpa_saw_timeout(const struct iw_mpa_session *s);
 void iw_mpa_saw_fallback(const struct iw_mpa_session *s);
 void iw_mpa_saw_end(const struct iw_mpa_session *s, enum iw_mpa_state was,
 		    int status, enum iw_mpa_ecode ecode);
-#else
-/* In user space nobody watches */
-#define iw_mpa_saw_state(s, was)		((void)(was))
-#define iw_mpa_saw_tx(s, frame)			((void)(frame))
-#define iw_mpa_saw_rx(s)			((void)(s))
-#define iw_mpa_saw_bad_rx(s, result)		((void)(result))
-#define iw_mpa_saw_decision(s)			((void)(s))
-#define iw_mpa_saw_rtr(s, rtr)			((void)(rtr))
-#define iw_mpa_saw_term(s, ecode)		((void)(ecode))
-#define iw_mpa_saw_timeout(s)			((void)(s))
-#define iw_mpa_saw_fallback(s)			((void)(s))
-#define iw_mpa_saw_end(s, was, status, ecode)	((void)(was))
-#endif
 
 #endif /* _IW_MPA_OBSERVE_H */
