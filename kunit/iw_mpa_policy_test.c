@@ -73,6 +73,9 @@ static const struct value_case value_cases[] = {
 	{ "ORD lowered", RDMA_MPA_POLICY_SHORT_IRD, 0, 0 },
 	{ "short IRD rejected", RDMA_MPA_POLICY_SHORT_IRD, 1, 0 },
 	{ "short IRD beyond", RDMA_MPA_POLICY_SHORT_IRD, 2, -ERANGE },
+	{ "fast open off", RDMA_MPA_POLICY_FASTOPEN, 0, 0 },
+	{ "fast open on", RDMA_MPA_POLICY_FASTOPEN, 1, 0 },
+	{ "fast open beyond", RDMA_MPA_POLICY_FASTOPEN, 2, -ERANGE },
 };
 
 static void value_desc(const struct value_case *c, char *desc)
@@ -253,6 +256,24 @@ static void upper_layer_beats_lower(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, iw_mpa_default_policy.reply_ms, p.reply_ms);
 }
 
+static void fast_open_is_a_setting_like_others(struct kunit *test)
+{
+	struct iw_mpa_layer device = {}, port = {};
+	struct iw_mpa_policy p = iw_mpa_default_policy;
+
+	KUNIT_EXPECT_FALSE(test, p.fastopen);
+	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_FASTOPEN,
+			 RDMA_MPA_FASTOPEN_ON);
+	iw_mpa_layer_apply(&device, &p);
+	KUNIT_EXPECT_TRUE(test, p.fastopen);
+	iw_mpa_layer_apply(&port, &p);
+	KUNIT_EXPECT_TRUE(test, p.fastopen);
+	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_FASTOPEN,
+			 RDMA_MPA_FASTOPEN_OFF);
+	iw_mpa_layer_apply(&port, &p);
+	KUNIT_EXPECT_FALSE(test, p.fastopen);
+}
+
 static void ceiling_can_only_get_lower(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {}, conn = {};
@@ -307,6 +328,12 @@ static const struct why_case layer_cases[] = {
 	  NULL },
 	{ "more ORD", RDMA_MPA_POLICY_ORD, 65, CAPS(),
 	  "the device's largest ORD is 64" },
+	{ "fast open", RDMA_MPA_POLICY_FASTOPEN, 1, CAPS(.fastopen = true),
+	  NULL },
+	{ "no fast open without it", RDMA_MPA_POLICY_FASTOPEN, 0, CAPS(),
+	  NULL },
+	{ "fast open without it", RDMA_MPA_POLICY_FASTOPEN, 1, CAPS(),
+	  "the device has no TCP Fast Open" },
 };
 
 static const struct why_case policy_cases[] = {
@@ -667,6 +694,7 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(refused_rtr_option_changes_nothing),
 	KUNIT_CASE(empty_layer_changes_nothing),
 	KUNIT_CASE(upper_layer_beats_lower),
+	KUNIT_CASE(fast_open_is_a_setting_like_others),
 	KUNIT_CASE(ceiling_can_only_get_lower),
 	KUNIT_CASE_PARAM(layer_is_within_the_device, layer_gen_params),
 	KUNIT_CASE_PARAM(policy_is_within_the_device, policy_gen_params),

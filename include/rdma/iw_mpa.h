@@ -206,6 +206,7 @@ struct iw_mpa_msg {
  *	then, and tells nobody; for the ULP a responder is then connected when
  *	its Reply is sent
  * @no_crc: it cannot make and check CRCs
+ * @fastopen: it can send a Request with TCP's SYN, and take one there
  */
 struct iw_mpa_caps {
 	u16 max_ird;
@@ -218,6 +219,7 @@ struct iw_mpa_caps {
 	bool rtr_recv_one;
 	bool rtr_offload;
 	bool no_crc;
+	bool fastopen;
 };
 
 /**
@@ -266,6 +268,8 @@ enum iw_mpa_crc {
  * @dialect: bit map of the enhanced word
  * @fallback: initiator: answer a close or reset before the first byte of a
  *	Reply by one more attempt with Rev 1, unless @model forbids
+ * @fastopen: initiator: send the Request with TCP's SYN if it can be; listener:
+ *	take it there. Without meaning where the device cannot.
  * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request
  * @decide_ms: responder: how long the ULP may take to accept or reject
@@ -290,6 +294,7 @@ struct iw_mpa_policy {
 	bool markers;
 	enum iw_mpa_dialect dialect;
 	bool fallback;
+	bool fastopen;
 	unsigned int connect_ms;
 	unsigned int request_ms;
 	unsigned int decide_ms;
@@ -548,8 +553,9 @@ struct iw_mpa_name;
  */
 struct iw_mpa_ops {
 	/**
-	 * @send: Send one whole control message, linear and valid during the
-	 * call only. Returns 0 or a negative errno.
+	 * @send: Send one whole control message, or what is left of a Request
+	 * after iw_mpa_early_sent(); linear and valid during the call only.
+	 * Returns 0 or a negative errno.
 	 */
 	int (*send)(struct iw_mpa_session *s, const void *frame, size_t len);
 	/**
@@ -616,6 +622,8 @@ struct iw_mpa_addr {
  * @ulp_ird: inbound depth the ULP asked for
  * @ulp_ord: outbound depth the ULP asked for
  * @fell_back: initiator: this is the second attempt, with Rev 1
+ * @fast_opened: the Request was in TCP's SYN
+ * @early_len: initiator: bytes of the Request that TCP was given to connect with
  * @peer_addr: initiator: whom to remember as one that knows Rev 1 only
  * @peer: the peer's frame, once complete
  * @rx_len: bytes of the peer's frame in @rx
@@ -638,6 +646,8 @@ struct iw_mpa_session {
 	u32 ulp_ird;
 	u32 ulp_ord;
 	bool fell_back;
+	bool fast_opened;
+	u16 early_len;
 	struct iw_mpa_addr peer_addr;
 	struct iw_mpa_frame peer;
 	u16 rx_len;
@@ -671,6 +681,11 @@ int iw_mpa_ulp_check(const struct iw_mpa_session *s,
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 		     const struct sockaddr *addr);
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp);
+bool iw_mpa_may_fast_open(const struct iw_mpa_session *s);
+size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
+			    size_t size);
+void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len);
+void iw_mpa_fast_opened(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s);
 void iw_mpa_respond(struct iw_mpa_session *s);
 size_t iw_mpa_rx_want(const struct iw_mpa_session *s);

@@ -39,6 +39,7 @@ constexpr std::array settings = {
 	Setting{"dialect", RDMA_MPA_POLICY_DIALECT, 1, Form::number},
 	Setting{"connect-ms", RDMA_MPA_POLICY_CONNECT_MS, 4, Form::number},
 	Setting{"short-ird", RDMA_MPA_POLICY_SHORT_IRD, 1, Form::number},
+	Setting{"fastopen", RDMA_MPA_POLICY_FASTOPEN, 1, Form::number},
 };
 
 struct Kind {
@@ -100,7 +101,7 @@ Json decode_settings(std::span<const uint8_t> nest, bool plain)
 Json decode_caps(std::span<const uint8_t> nest)
 {
 	static constexpr std::array<const char *, __RDMA_MPA_CAP_NUM> names = {
-		"unspec", "max-ird", "max-ord", "rtr-send", "rtr-recv", "crc", "tx-markers", "rx-markers",
+		"unspec", "max-ird", "max-ord", "rtr-send", "rtr-recv", "crc", "tx-markers", "rx-markers", "fastopen",
 	};
 	Json json = Json::object();
 
@@ -158,6 +159,7 @@ Json decode(std::span<const uint8_t> bytes)
 		{RDMA_MPA_ATTR_ENHANCED, "enhanced"},	{RDMA_MPA_ATTR_IRD, "ird"},
 		{RDMA_MPA_ATTR_ORD, "ord"},		{RDMA_MPA_ATTR_PEER_IRD, "peer-ird"},
 		{RDMA_MPA_ATTR_PEER_ORD, "peer-ord"},	{RDMA_MPA_ATTR_CRC, "crc"},
+		{RDMA_MPA_ATTR_FASTOPEN, "fastopen"},
 	};
 	static const std::map<uint16_t, const char *> strings = {
 		{RDMA_MPA_ATTR_DEV_NAME, "dev"},

@@ -78,7 +78,7 @@ Bytes Fuzzer::data(uint16_t attr, bool in_policy)
 		else if (attr == RDMA_MPA_POLICY_RTR_ORDER)
 			size = 1 + below(3);
 		else if (attr < RDMA_MPA_POLICY_REQUEST_MS || attr == RDMA_MPA_POLICY_DIALECT ||
-			 attr == RDMA_MPA_POLICY_SHORT_IRD)
+			 attr == RDMA_MPA_POLICY_SHORT_IRD || attr == RDMA_MPA_POLICY_FASTOPEN)
 			size = 1;
 	}
 	if (one_in(8))

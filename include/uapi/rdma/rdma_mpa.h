@@ -46,9 +46,9 @@
  *	as in a reply to @RDMA_MPA_CMD_POLICY_GET
  * @RDMA_MPA_CMD_CONN_NTF: notification: a connection is established or has
  *	failed; attributes: DEV_INDEX, DEV_NAME, PORT, LLP, STATE, ROLE, STATUS,
- *	ECODE, FALLBACK, as far as known QPN, LOCAL_ADDR, REMOTE_ADDR, and as
- *	far as the exchange got REVISION, ENHANCED, MODEL, RTR, RTR_SEEN, IRD,
- *	ORD, PEER_IRD, PEER_ORD, CRC
+ *	ECODE, FALLBACK, FASTOPEN, as far as known QPN, LOCAL_ADDR, REMOTE_ADDR,
+ *	and as far as the exchange got REVISION, ENHANCED, MODEL, RTR, RTR_SEEN,
+ *	IRD, ORD, PEER_IRD, PEER_ORD, CRC
  * @__RDMA_MPA_CMD_NUM: number of commands, for arrays
  *
  * Notifications go to the group RDMA_NL_GROUP_MPA in the namespace that owns
@@ -110,6 +110,8 @@ enum rdma_mpa_cmd {
  * @RDMA_MPA_ATTR_PEER_IRD: u32, as the peer sent it, may be RDMA_MPA_DEPTH_ULP
  * @RDMA_MPA_ATTR_PEER_ORD: u32, as the peer sent it, may be RDMA_MPA_DEPTH_ULP
  * @RDMA_MPA_ATTR_CRC: u8, 1 if CRCs are in use
+ * @RDMA_MPA_ATTR_FASTOPEN: u8, 1 if the Request came with TCP's SYN: initiator:
+ *	the peer has acknowledged it with its SYN
  * @__RDMA_MPA_ATTR_NUM: number of attributes, for arrays
  */
 enum rdma_mpa_attr {
@@ -147,6 +149,7 @@ enum rdma_mpa_attr {
 	RDMA_MPA_ATTR_PEER_IRD,
 	RDMA_MPA_ATTR_PEER_ORD,
 	RDMA_MPA_ATTR_CRC,
+	RDMA_MPA_ATTR_FASTOPEN,
 	__RDMA_MPA_ATTR_NUM
 };
 
@@ -178,6 +181,7 @@ enum rdma_mpa_attr {
  * @RDMA_MPA_POLICY_DIALECT: u8, enum rdma_mpa_dialect
  * @RDMA_MPA_POLICY_CONNECT_MS: u32, initiator: how long TCP may take to connect
  * @RDMA_MPA_POLICY_SHORT_IRD: u8, enum rdma_mpa_short_ird
+ * @RDMA_MPA_POLICY_FASTOPEN: u8, enum rdma_mpa_fastopen
  * @__RDMA_MPA_POLICY_NUM: number of settings, for arrays
  *
  * A program's option of rdma_set_option() beats the port's setting, this the
@@ -201,6 +205,7 @@ enum rdma_mpa_policy {
 	RDMA_MPA_POLICY_DIALECT,
 	RDMA_MPA_POLICY_CONNECT_MS,
 	RDMA_MPA_POLICY_SHORT_IRD,
+	RDMA_MPA_POLICY_FASTOPEN,
 	__RDMA_MPA_POLICY_NUM
 };
 
@@ -214,6 +219,7 @@ enum rdma_mpa_policy {
  * @RDMA_MPA_CAP_CRC: u8, 1 if it can make and check CRCs
  * @RDMA_MPA_CAP_TX_MARKERS: u8, 1 if it can put markers into what it sends
  * @RDMA_MPA_CAP_RX_MARKERS: u8, 1 if it wants markers in what it receives
+ * @RDMA_MPA_CAP_FASTOPEN: u8, 1 if a Request can go and come with TCP's SYN
  * @__RDMA_MPA_CAP_NUM: number of capabilities, for arrays
  */
 enum rdma_mpa_cap {
@@ -225,6 +231,7 @@ enum rdma_mpa_cap {
 	RDMA_MPA_CAP_CRC,
 	RDMA_MPA_CAP_TX_MARKERS,
 	RDMA_MPA_CAP_RX_MARKERS,
+	RDMA_MPA_CAP_FASTOPEN,
 	__RDMA_MPA_CAP_NUM
 };
 
@@ -306,6 +313,22 @@ enum rdma_mpa_crc {
 enum rdma_mpa_short_ird {
 	RDMA_MPA_SHORT_IRD_LOWER,
 	RDMA_MPA_SHORT_IRD_REJECT,
+};
+
+/**
+ * enum rdma_mpa_fastopen - the Request in TCP's SYN (TCP Fast Open, RFC 7413)
+ * @RDMA_MPA_FASTOPEN_OFF: initiators send it when TCP is up; listeners take
+ *	none in a SYN
+ * @RDMA_MPA_FASTOPEN_ON: initiators send it with the SYN where TCP has the
+ *	peer's cookie, else as before; listeners give cookies away and take
+ *	Requests in SYNs. A SYN may come twice, and the Request with it.
+ *
+ * The sysctl net.ipv4.tcp_fastopen of the program's network namespace has to allow
+ * it, too: 1 for initiators, 2 for listeners, 3 for both.
+ */
+enum rdma_mpa_fastopen {
+	RDMA_MPA_FASTOPEN_OFF,
+	RDMA_MPA_FASTOPEN_ON,
 };
 
 /**

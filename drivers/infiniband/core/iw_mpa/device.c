@@ -39,9 +39,11 @@ static const struct rdma_stat_desc counter_descs[IW_MPA_COUNTERS] = {
 	[IW_MPA_REQ_SENT_REV1].name		= "mpa_req_sent_rev1",
 	[IW_MPA_REQ_SENT_REV2].name		= "mpa_req_sent_rev2",
 	[IW_MPA_REQ_SENT_ENHANCED].name		= "mpa_req_sent_enhanced",
+	[IW_MPA_REQ_SENT_SYN].name		= "mpa_req_sent_syn",
 	[IW_MPA_REQ_RCVD_REV1].name		= "mpa_req_rcvd_rev1",
 	[IW_MPA_REQ_RCVD_REV2].name		= "mpa_req_rcvd_rev2",
 	[IW_MPA_REQ_RCVD_ENHANCED].name		= "mpa_req_rcvd_enhanced",
+	[IW_MPA_REQ_RCVD_SYN].name		= "mpa_req_rcvd_syn",
 	[IW_MPA_REP_SENT_REV1].name		= "mpa_rep_sent_rev1",
 	[IW_MPA_REP_SENT_REV2].name		= "mpa_rep_sent_rev2",
 	[IW_MPA_REP_SENT_ENHANCED].name		= "mpa_rep_sent_enhanced",
@@ -180,6 +182,9 @@ static void look(const struct iw_mpa_place *place, struct iw_mpa_view *view)
 	if (place->dev && place->dev->caps.no_crc &&
 	    view->effective.crc == IW_MPA_CRC_IF_ASKED)
 		view->effective.crc = IW_MPA_CRC_OFF;
+	/* Nor is what saves time where it can be had */
+	if (place->dev && !place->dev->caps.fastopen)
+		view->effective.fastopen = false;
 }
 
 /* What one place says and what holds there. Any context but interrupts. */

@@ -50,6 +50,7 @@ static const struct nla_policy settings_policy[] = {
 	[RDMA_MPA_POLICY_DIALECT]	= { .type = NLA_U8 },
 	[RDMA_MPA_POLICY_CONNECT_MS]	= { .type = NLA_U32 },
 	[RDMA_MPA_POLICY_SHORT_IRD]	= { .type = NLA_U8 },
+	[RDMA_MPA_POLICY_FASTOPEN]	= { .type = NLA_U8 },
 };
 
 static const char * const setting_name[] = {
@@ -68,6 +69,7 @@ static const char * const setting_name[] = {
 	[RDMA_MPA_POLICY_DIALECT]	= "dialect",
 	[RDMA_MPA_POLICY_CONNECT_MS]	= "deadline of TCP",
 	[RDMA_MPA_POLICY_SHORT_IRD]	= "answer to a short IRD",
+	[RDMA_MPA_POLICY_FASTOPEN]	= "TCP Fast Open",
 };
 
 static const struct nla_policy place_policy[] = {
@@ -174,6 +176,9 @@ static int put_settings(struct sk_buff *msg, int attr,
 	if (set & BIT(RDMA_MPA_POLICY_SHORT_IRD) &&
 	    nla_put_u8(msg, RDMA_MPA_POLICY_SHORT_IRD, p->ord_strict))
 		return -EMSGSIZE;
+	if (set & BIT(RDMA_MPA_POLICY_FASTOPEN) &&
+	    nla_put_u8(msg, RDMA_MPA_POLICY_FASTOPEN, p->fastopen))
+		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
 	return 0;
 }
@@ -203,7 +208,8 @@ static int put_caps(struct sk_buff *msg, const struct iw_mpa_caps *caps)
 	    nla_put_u8(msg, RDMA_MPA_CAP_RTR_RECV, caps->rtr_recv) ||
 	    nla_put_u8(msg, RDMA_MPA_CAP_CRC, !caps->no_crc) ||
 	    nla_put_u8(msg, RDMA_MPA_CAP_TX_MARKERS, caps->tx_markers) ||
-	    nla_put_u8(msg, RDMA_MPA_CAP_RX_MARKERS, caps->rx_markers))
+	    nla_put_u8(msg, RDMA_MPA_CAP_RX_MARKERS, caps->rx_markers) ||
+	    nla_put_u8(msg, RDMA_MPA_CAP_FASTOPEN, caps->fastopen))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
 	return 0;
@@ -390,6 +396,7 @@ static int fill_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 	    nla_put_u32(msg, RDMA_MPA_ATTR_STATUS, -status) ||
 	    nla_put_u8(msg, RDMA_MPA_ATTR_ECODE, ecode) ||
 	    nla_put_u8(msg, RDMA_MPA_ATTR_FALLBACK, s->fell_back) ||
+	    nla_put_u8(msg, RDMA_MPA_ATTR_FASTOPEN, s->fast_opened) ||
 	    put_name(msg, s))
 		return -EMSGSIZE;
 	return put_outcome(msg, s);

@@ -48,6 +48,7 @@ static const struct value_range range_of[__RDMA_MPA_POLICY_NUM] = {
 	[RDMA_MPA_POLICY_CONNECT_MS]	= { 1, IW_MPA_DEADLINE_MAX },
 	[RDMA_MPA_POLICY_DIALECT]	= { 0, IW_MPA_EARLY_DRAFT },
 	[RDMA_MPA_POLICY_SHORT_IRD]	= { 0, RDMA_MPA_SHORT_IRD_REJECT },
+	[RDMA_MPA_POLICY_FASTOPEN]	= { 0, RDMA_MPA_FASTOPEN_ON },
 };
 
 /**
@@ -111,6 +112,9 @@ int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_policy setting,
 		break;
 	case RDMA_MPA_POLICY_SHORT_IRD:
 		policy->ord_strict = value == RDMA_MPA_SHORT_IRD_REJECT;
+		break;
+	case RDMA_MPA_POLICY_FASTOPEN:
+		policy->fastopen = value == RDMA_MPA_FASTOPEN_ON;
 		break;
 	default:
 		return -EINVAL;

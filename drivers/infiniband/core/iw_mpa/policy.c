@@ -71,6 +71,8 @@ void iw_mpa_layer_apply(const struct iw_mpa_layer *layer,
 		policy->dialect = v->dialect;
 	if (has(layer, RDMA_MPA_POLICY_SHORT_IRD))
 		policy->ord_strict = v->ord_strict;
+	if (has(layer, RDMA_MPA_POLICY_FASTOPEN))
+		policy->fastopen = v->fastopen;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_layer_apply);
 
@@ -149,6 +151,11 @@ int iw_mpa_layer_check(const struct iw_mpa_layer *layer,
 	    v->max_ord != IW_MPA_DEPTH_MAX) {
 		scnprintf(why, size, "the device's largest ORD is %u",
 			  caps->max_ord);
+		return -EINVAL;
+	}
+	if (has(layer, RDMA_MPA_POLICY_FASTOPEN) && v->fastopen &&
+	    !caps->fastopen) {
+		scnprintf(why, size, "the device has no TCP Fast Open");
 		return -EINVAL;
 	}
 	return 0;
