@@ -23,6 +23,7 @@ struct fake {
 	struct iw_mpa_session s;
 	struct kunit *test;
 
+	u8 syn[IW_MPA_FRAME_MAX];	/* data of the SYN */
 	u8 tx[IW_MPA_FRAME_MAX];
 	size_t tx_len;
 	int sends;
@@ -936,6 +937,227 @@ static void term_is_counted_if_it_is_sent(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
+/* ---- the Request in TCP's SYN */
+
+static const struct iw_mpa_ulp ulp_ping = {
+	.ird = 8, .ord = 8, .pdata = "ping", .pdata_len = 4,
+};
+
+#define REQ_PING REQ "100200088008c00870696e67"
+
+static struct fake *new_fast_opener(struct kunit *test, bool policy_on,
+				    bool caps_on, bool fallback)
+{
+	struct iw_mpa_policy policy = iw_mpa_default_policy;
+	struct iw_mpa_caps caps = fake_caps;
+
+	policy.fastopen = policy_on;
+	policy.fallback = fallback;
+	caps.fastopen = caps_on;
+	return new_device(test, &caps, &policy);
+}
+
+static struct fake *fast_opener(struct kunit *test, bool fallback)
+{
+	struct fake *f = new_fast_opener(test, true, true, fallback);
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_ping));
+	return f;
+}
+
+/* As with connect(), TCP takes the first @len bytes at most */
+static size_t dial(struct fake *f, size_t len)
+{
+	len = min(len, iw_mpa_early_request(&f->s, f->syn, sizeof(f->syn)));
+	memset(f->syn + len, 0, sizeof(f->syn) - len);
+	iw_mpa_early_sent(&f->s, len);
+	return len;
+}
+
+/* The SYN's @cut bytes and what was sent later are the frame */
+static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
+{
+	u8 bin[IW_MPA_FRAME_MAX];
+	size_t len = unhex(f, hex, bin);
+
+	KUNIT_ASSERT_EQ(f->test, len - cut, f->tx_len);
+	KUNIT_EXPECT_EQ(f->test, 0, memcmp(bin, f->syn, cut));
+	KUNIT_EXPECT_EQ(f->test, 0, memcmp(bin + cut, f->tx, len - cut));
+}
+
+static void request_is_early_only_if_asked_for_and_possible(struct kunit *test)
+{
+	u8 buf[IW_MPA_FRAME_MAX];
+	int policy_on, caps_on;
+
+	for (policy_on = 0; policy_on < 2; policy_on++)
+		for (caps_on = 0; caps_on < 2; caps_on++) {
+			struct fake *f = new_fast_opener(test, policy_on,
+							 caps_on, false);
+			bool on = policy_on && caps_on;
+
+			KUNIT_EXPECT_EQ(test, on, iw_mpa_may_fast_open(&f->s));
+			iw_mpa_connect(&f->s, &ulp_ping);
+			KUNIT_EXPECT_EQ(test, on ? 28 : 0,
+					(int)iw_mpa_early_request(&f->s, buf,
+								  sizeof(buf)));
+		}
+}
+
+static void request_is_early_only_before_tcp_is_up(struct kunit *test)
+{
+	struct fake *f = new_fast_opener(test, true, true, false);
+	u8 buf[IW_MPA_FRAME_MAX];
+
+	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf,
+							   sizeof(buf)));
+	iw_mpa_connect(&f->s, &ulp_ping);
+	/* Looking changes nothing; what does not fit is not sent early */
+	KUNIT_EXPECT_EQ(test, 28, (int)iw_mpa_early_request(&f->s, buf, 28));
+	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf, 27));
+	KUNIT_EXPECT_EQ(test, 28, (int)iw_mpa_early_request(&f->s, buf, 28));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf,
+							   sizeof(buf)));
+	expect_sent(f, REQ_PING);
+	iw_mpa_timeout(&f->s);
+	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf,
+							   sizeof(buf)));
+
+	f = new_fast_opener(test, true, true, false);
+	iw_mpa_respond(&f->s);
+	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf,
+							   sizeof(buf)));
+}
+
+/* RSP-02 FRM-20: each byte once, wherever TCP cuts */
+static void early_and_late_bytes_make_one_request(struct kunit *test)
+{
+	size_t cut;
+
+	for (cut = 0; cut <= 28; cut++) {
+		struct fake *f = fast_opener(test, false);
+
+		KUNIT_ASSERT_EQ(test, cut, dial(f, cut));
+		KUNIT_EXPECT_EQ(test, 0, f->sends);
+		KUNIT_EXPECT_EQ(test, IW_MPA_CONNECTING, f->s.state);
+		KUNIT_EXPECT_EQ(test, 150000u, f->deadline);
+
+		KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT,
+				iw_mpa_connected(&f->s));
+		KUNIT_EXPECT_EQ(test, IW_MPA_REQ_SENT, f->s.state);
+		KUNIT_EXPECT_EQ(test, 10000u, f->deadline);
+		KUNIT_EXPECT_EQ(test, cut < 28, f->sends);
+		expect_sent_in_two(f, REQ_PING, cut);
+
+		/* The Reply is measured against what was sent early, too */
+		KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
+				feed(f, REP "500200048008c008", 532, false));
+		KUNIT_EXPECT_EQ(test, 1, f->events);
+		KUNIT_EXPECT_EQ(test, 0, f->ev.status);
+		KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+		KUNIT_EXPECT_EQ(test, 8, (int)f->rdma.ird);
+	}
+}
+
+/* IOP-06: the second attempt has a Request of its own, behind the handshake */
+static void second_attempt_is_not_early(struct kunit *test)
+{
+	struct fake *f = fast_opener(test, true);
+
+	KUNIT_EXPECT_EQ(test, 28, (int)dial(f, IW_MPA_FRAME_MAX));
+	iw_mpa_fast_opened(&f->s);
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 0, f->sends);
+	KUNIT_EXPECT_TRUE(test, f->s.fast_opened);
+
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_RECONNECT,
+			iw_mpa_peer_gone(&f->s, 0));
+	KUNIT_EXPECT_FALSE(test, f->s.fast_opened);
+	KUNIT_EXPECT_EQ(test, 0, (int)dial(f, IW_MPA_FRAME_MAX));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_connected(&f->s));
+	expect_sent(f, REQ "0001000470696e67");
+	KUNIT_EXPECT_EQ(test, 0, f->events);
+}
+
+/* ERR-06 INI-15: nobody listens, or nobody answers the SYN */
+static void early_request_nobody_gets_ends_in_one_event(struct kunit *test)
+{
+	struct fake *f = fast_opener(test, true);
+
+	dial(f, IW_MPA_FRAME_MAX);
+	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNREFUSED), 1);
+	KUNIT_EXPECT_EQ(test, -ECONNREFUSED, f->ev.status);
+
+	f = fast_opener(test, true);
+	dial(f, IW_MPA_FRAME_MAX);
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, f->ev.status);
+}
+
+static struct iw_mpa_device *fake_device(struct kunit *test, bool caps_on)
+{
+	static const struct iw_mpa_device_ops ops = { .llp = "tcp" };
+	struct iw_mpa_policy initial = iw_mpa_default_policy;
+	struct iw_mpa_caps caps = fake_caps;
+	struct iw_mpa_device *dev;
+	struct ib_device *ibdev;
+
+	ibdev = kunit_kzalloc(test, sizeof(*ibdev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ibdev);
+	ibdev->phys_port_cnt = 1;
+	ibdev->dev.init_name = "fake";
+	initial.fastopen = true;
+	caps.fastopen = caps_on;
+	dev = iw_mpa_register_device(ibdev, &caps, &initial, &ops);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	return dev;
+}
+
+static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
+{
+	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, f);
+	f->test = test;
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, &fake_ops, dev, 1,
+						     NULL));
+	return f;
+}
+
+static void requests_in_syns_are_counted(struct kunit *test)
+{
+	struct iw_mpa_device *dev = fake_device(test, true);
+	struct fake *f = open_on(test, dev);
+
+	iw_mpa_connect(&f->s, &ulp_ping);
+	iw_mpa_fast_opened(&f->s);
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_sent_syn"));
+	KUNIT_EXPECT_EQ(test, 0ULL, counted(test, dev, "mpa_req_rcvd_syn"));
+	iw_mpa_abort(&f->s, -ENODEV);
+
+	f = open_on(test, dev);
+	iw_mpa_respond(&f->s);
+	iw_mpa_fast_opened(&f->s);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_sent_syn"));
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_rcvd_syn"));
+	iw_mpa_abort(&f->s, -ENODEV);
+	iw_mpa_unregister_device(dev);
+}
+
+/* Below its own layers, what a device cannot do is not asked of it */
+static void device_without_fast_open_does_without(struct kunit *test)
+{
+	struct iw_mpa_device *dev = fake_device(test, false);
+
+	KUNIT_EXPECT_FALSE(test, open_on(test, dev)->s.policy.fastopen);
+	iw_mpa_unregister_device(dev);
+	dev = fake_device(test, true);
+	KUNIT_EXPECT_TRUE(test, open_on(test, dev)->s.policy.fastopen);
+	iw_mpa_unregister_device(dev);
+}
+
 static struct kunit_case session_cases[] = {
 	KUNIT_CASE(initiator_asks_for_write_and_read),
 	KUNIT_CASE(initiator_enters_rdma_with_the_rtr),
@@ -968,6 +1190,13 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
+	KUNIT_CASE(request_is_early_only_if_asked_for_and_possible),
+	KUNIT_CASE(request_is_early_only_before_tcp_is_up),
+	KUNIT_CASE(early_and_late_bytes_make_one_request),
+	KUNIT_CASE(second_attempt_is_not_early),
+	KUNIT_CASE(early_request_nobody_gets_ends_in_one_event),
+	KUNIT_CASE(requests_in_syns_are_counted),
+	KUNIT_CASE(device_without_fast_open_does_without),
 	{}
 };
 

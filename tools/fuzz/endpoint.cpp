@@ -4,6 +4,7 @@
 #include "check.hpp"
 
 #include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
 #include <numeric>
@@ -142,8 +143,10 @@ void Endpoint::wire_up(Endpoint &a, Endpoint &b)
 // ---------------------------------------------------------------- ops
 
 /// One frame in a session's life, whichever it is.
-int Endpoint::on_send(ByteView bytes)
+int Endpoint::on_send(ByteView late)
 {
+    std::vector<u8> bytes = std::exchange(early_, {});
+    bytes.insert(bytes.end(), late.begin(), late.end());
     const ExpectedFrame expected =
         expect_frame(is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY, bytes);
 
@@ -471,6 +474,7 @@ Side under_options(Side side, const iw_mpa_layer &layer)
     take(RDMA_MPA_POLICY_DECIDE_MS, &iw_mpa_policy::decide_ms);
     take(RDMA_MPA_POLICY_CONNECT_MS, &iw_mpa_policy::connect_ms);
     take(RDMA_MPA_POLICY_SHORT_IRD, &iw_mpa_policy::ord_strict);
+    take(RDMA_MPA_POLICY_FASTOPEN, &iw_mpa_policy::fastopen);
     side.caps.max_ird = lowered(side.caps.max_ird, side.policy.max_ird, side.caps.pow2_depths);
     side.caps.max_ord = lowered(side.caps.max_ord, side.policy.max_ord, side.caps.pow2_depths);
     return side;
@@ -483,7 +487,7 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
            std::ranges::equal(a.rtr_order, b.rtr_order) && a.max_ird == b.max_ird &&
            a.max_ord == b.max_ord && a.ird_ulp == b.ird_ulp && a.ord_ulp == b.ord_ulp &&
            a.ord_strict == b.ord_strict && a.crc == b.crc && a.markers == b.markers &&
-           a.dialect == b.dialect && a.connect_ms == b.connect_ms &&
+           a.dialect == b.dialect && a.fastopen == b.fastopen && a.connect_ms == b.connect_ms &&
            a.request_ms == b.request_ms && a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
            a.reply_ms == b.reply_ms;
 }
@@ -533,15 +537,36 @@ void Endpoint::connect(UlpParameters &&parameters)
     end();
 }
 
+/// The SYN takes some of the Request with it, if it may; true: all of it.
+bool Endpoint::dial()
+{
+    std::array<u8, IW_MPA_FRAME_MAX> frame;
+    const std::size_t length = iw_mpa_early_request(session(), frame.data(), frame.size());
+    const bool may = side_.policy.fastopen && side_.caps.fastopen;
+
+    CHECK((length != 0) == (may && !fell_back_ && state() == IW_MPA_CONNECTING));
+    if (length == 0)
+        return false;
+    early_.assign(frame.begin(), frame.begin() + std::min<std::size_t>(length, side_.ird & 0x3ff));
+    iw_mpa_early_sent(session(), early_.size());
+    return early_.size() == length;
+}
+
 void Endpoint::connected()
 {
     const iw_mpa_ulp given = {.pdata = data_.get(), .pdata_len = data_length_};
     const iw_mpa_state before = state();
-    const int failure = failures_.send, sends = sends_;
+    int failure = failures_.send;
+    const int sends = sends_;
     if (!is_initiator())
         return;
     begin(Call::connected);
     ulp_ = &given;
+    if (dial()) { // nothing is left to send, or to fail
+        failures_.send = 0;
+        on_send({});
+        failures_.send = std::exchange(failure, 0);
+    }
     const iw_mpa_next next = iw_mpa_connected(session());
     if (before == IW_MPA_CONNECTING) {
         CHECK(sends_ == sends + 1);

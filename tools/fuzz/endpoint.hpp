@@ -102,6 +102,7 @@ private:
     bool is_possible(const UlpParameters &given, bool enhanced) const;
     bool take_options(const iw_mpa_layer &options);
 
+    bool dial();
     void begin(Call call, int err = 0);
     void end(std::optional<iw_mpa_next> next = {});
     iw_mpa_session *session() { return &driver_->session; }
@@ -122,6 +123,7 @@ private:
     std::unique_ptr<u8[]> data_; ///< what an initiator's ULP passed, in a place of its own
     std::size_t data_length_ = 0;
     bool fell_back_ = false;
+    std::vector<u8> early_; ///< what TCP took of the Request to connect with
     Failures failures_;
 
     iw_mpa_state noted_state_ = IW_MPA_IDLE;

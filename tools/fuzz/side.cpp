@@ -104,6 +104,8 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     side.policy.markers = side.caps.rx_markers;
     side.policy.dialect = dialect;
     side.policy.fallback = style & 0x80;
+    side.policy.fastopen = kinds & 0x08;
+    side.caps.fastopen = wanted & 0x08;
 
     side.caps.max_ird = read_cap(input);
     side.caps.max_ord = read_cap(input);

@@ -40,6 +40,10 @@ void iw_mpa_saw_fallback(const struct iw_mpa_session *s)
 {
 }
 
+void iw_mpa_saw_fast_open(const struct iw_mpa_session *s)
+{
+}
+
 void iw_mpa_saw_end(const struct iw_mpa_session *s, enum iw_mpa_state was,
 		    int status, enum iw_mpa_ecode ecode)
 {

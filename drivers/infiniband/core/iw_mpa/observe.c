@@ -233,6 +233,12 @@ void iw_mpa_saw_fallback(const struct iw_mpa_session *s)
 	trace_mpa_fallback(s);
 }
 
+void iw_mpa_saw_fast_open(const struct iw_mpa_session *s)
+{
+	count(s, s->responder ? IW_MPA_REQ_RCVD_SYN : IW_MPA_REQ_SENT_SYN);
+	trace_mpa_fastopen(s);
+}
+
 /* What the session came from @was to: established, or failed with a status */
 void iw_mpa_saw_end(const struct iw_mpa_session *s, enum iw_mpa_state was,
 		    int status, enum iw_mpa_ecode ecode)

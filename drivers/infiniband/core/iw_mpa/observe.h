@@ -21,6 +21,7 @@ void iw_mpa_saw_rtr(const struct iw_mpa_session *s, u8 rtr);
 void iw_mpa_saw_term(const struct iw_mpa_session *s, enum iw_mpa_ecode ecode);
 void iw_mpa_saw_timeout(const struct iw_mpa_session *s);
 void iw_mpa_saw_fallback(const struct iw_mpa_session *s);
+void iw_mpa_saw_fast_open(const struct iw_mpa_session *s);
 void iw_mpa_saw_end(const struct iw_mpa_session *s, enum iw_mpa_state was,
 		    int status, enum iw_mpa_ecode ecode);
 

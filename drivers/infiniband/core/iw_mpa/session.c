@@ -200,6 +200,20 @@ static bool llp_acceptable(const struct iw_mpa_session *s)
 	       !(s->peer.crc && no_crc);
 }
 
+static int build_frame(const struct iw_mpa_session *s,
+		       struct iw_mpa_frame *frame, const struct iw_mpa_msg *msg,
+		       const void *pdata, size_t pdata_len, void *buf,
+		       size_t size)
+{
+	frame->markers = s->policy.markers && !msg->reject;
+	frame->reject = msg->reject;
+	frame->enhanced = msg->enhanced;
+	frame->enh = msg->enh;
+	frame->pdata = pdata;
+	frame->pdata_len = pdata_len;
+	return iw_mpa_frame_build(frame, s->policy.dialect, buf, size);
+}
+
 static int send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 		      const struct iw_mpa_msg *msg, const void *pdata,
 		      size_t pdata_len)
@@ -207,20 +221,17 @@ static int send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 	u8 buf[IW_MPA_FRAME_MAX];
 	int len;
 
-	frame->markers = s->policy.markers && !msg->reject;
-	frame->reject = msg->reject;
-	frame->enhanced = msg->enhanced;
-	frame->enh = msg->enh;
-	frame->pdata = pdata;
-	frame->pdata_len = pdata_len;
-	len = iw_mpa_frame_build(frame, s->policy.dialect, buf, sizeof(buf));
+	len = build_frame(s, frame, msg, pdata, pdata_len, buf, sizeof(buf));
 	if (len < 0)
 		return len;
 
 	s->sent = *msg;
 	s->sent_crc = frame->crc;
 	iw_mpa_saw_tx(s, frame);
-	return s->ops->send(s, buf, len);
+	/* Of a Request, what TCP was not given to connect with */
+	if (s->early_len >= len)
+		return 0;
+	return s->ops->send(s, buf + s->early_len, len - s->early_len);
 }
 
 static int send_reply(struct iw_mpa_session *s, const struct iw_mpa_msg *msg,
@@ -272,6 +283,9 @@ static void fall_back(struct iw_mpa_session *s)
 {
 	s->policy.rev = 1;
 	s->policy.enhanced = false;
+	/* Another connection; nothing has been sent on it */
+	s->early_len = 0;
+	s->fast_opened = false;
 }
 
 /* Is this how a peer looks that does not know Rev 2? (AMB-23) */
@@ -417,19 +431,101 @@ int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 }
 EXPORT_SYMBOL_GPL(iw_mpa_connect);
 
+static struct iw_mpa_frame request_frame(const struct iw_mpa_session *s)
+{
+	return (struct iw_mpa_frame) {
+		.kind = IW_MPA_REQUEST,
+		.rev = s->policy.rev,
+		.crc = s->policy.crc == IW_MPA_CRC_REQUIRED,
+	};
+}
+
+/**
+ * iw_mpa_may_fast_open - may the Request be in TCP's SYN? (RFC 7413)
+ * @s: a fresh session; a listener's stands for its connections
+ *
+ * The policy asks for it and the device can. Any context.
+ *
+ * Return: true if so
+ */
+bool iw_mpa_may_fast_open(const struct iw_mpa_session *s)
+{
+	return s->policy.fastopen && s->caps.fastopen;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_may_fast_open);
+
+/**
+ * iw_mpa_early_request - the Request, for TCP to connect with
+ * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
+ * @buf: where to put it
+ * @size: size of @buf in bytes, at least %IW_MPA_FRAME_MAX
+ *
+ * Changes nothing: who passes any of it to TCP says so with
+ * iw_mpa_early_sent(). A peer that did not like the first attempt gets none
+ * with the SYN of the second.
+ *
+ * Return: its length in bytes, 0 if it is not to be in the SYN
+ */
+size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
+			    size_t size)
+{
+	struct iw_mpa_frame frame = request_frame(s);
+	struct iw_mpa_local local = local_side(s);
+	struct iw_mpa_msg request;
+	int rv;
+
+	if (!iw_mpa_may_fast_open(s) || s->state != IW_MPA_CONNECTING ||
+	    s->fell_back)
+		return 0;
+
+	rv = iw_mpa_make_request(&local, &request);
+	if (!rv)
+		rv = build_frame(s, &frame, &request, s->rx, s->pdata_len, buf,
+				 size);
+	return max(rv, 0);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_early_request);
+
+/**
+ * iw_mpa_early_sent - TCP has taken of the Request, before it is up
+ * @s: the session, after iw_mpa_early_request()
+ * @len: how many bytes, 0 for none
+ *
+ * They are TCP's to deliver, with the SYN or behind it. iw_mpa_connected() sends
+ * the others.
+ */
+void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
+{
+	s->early_len = len;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_early_sent);
+
+/**
+ * iw_mpa_fast_opened - the Request was in TCP's SYN
+ * @s: the session; initiator: before iw_mpa_connected(), the peer's SYN has
+ *	acknowledged it; responder: after iw_mpa_respond()
+ *
+ * To be counted and told; it does not matter to the exchange.
+ */
+void iw_mpa_fast_opened(struct iw_mpa_session *s)
+{
+	s->fast_opened = true;
+	iw_mpa_saw_fast_open(s);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_fast_opened);
+
 /**
  * iw_mpa_connected - TCP is up: send the Request
  * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
+ *
+ * Or what is left of it, after iw_mpa_early_sent(). Then it may come late: the
+ * peer may have answered, or gone, by now.
  *
  * Return: what to do next.
  */
 enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s)
 {
-	struct iw_mpa_frame frame = {
-		.kind = IW_MPA_REQUEST,
-		.rev = s->policy.rev,
-		.crc = s->policy.crc == IW_MPA_CRC_REQUIRED,
-	};
+	struct iw_mpa_frame frame = request_frame(s);
 	struct iw_mpa_local local = local_side(s);
 	struct iw_mpa_msg request;
 	int rv;

@@ -318,6 +318,11 @@ DEFINE_EVENT(mpa_state_class, mpa_fallback,
 	TP_ARGS(s)
 );
 
+DEFINE_EVENT(mpa_state_class, mpa_fastopen,
+	TP_PROTO(const struct iw_mpa_session *s),
+	TP_ARGS(s)
+);
+
 TRACE_EVENT(mpa_end,
 	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state was,
 		 int status, u8 ecode),
