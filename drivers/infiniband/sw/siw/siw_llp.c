@@ -42,8 +42,26 @@ static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 	return s->ops->bind(s, (struct sockaddr_unsized *)laddr, size);
 }
 
-static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
-			   struct sockaddr *raddr, bool afonly)
+/*
+ * TCP Fast Open: the SYN takes @msg with it if the peer's cookie is known, else it
+ * asks for one and nothing is taken.
+ */
+static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
+			     size_t size, const void *msg, size_t len)
+{
+	struct kvec iov = { .iov_base = (void *)msg, .iov_len = len };
+	struct msghdr hdr = {
+		.msg_name = raddr,
+		.msg_namelen = size,
+		.msg_flags = MSG_FASTOPEN | MSG_DONTWAIT,
+	};
+
+	return kernel_sendmsg(s, &hdr, &iov, 1, len);
+}
+
+static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
+				struct sockaddr *raddr, bool afonly,
+				const void *msg, size_t len)
 {
 	size_t size = raddr->sa_family == AF_INET ?
 		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
@@ -53,9 +71,18 @@ static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);
-	rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr, size,
-			     O_NONBLOCK);
+	/* What the sysctl forbids is not supported, and has not begun */
+	rv = len ? siw_tcp_fast_open(s, raddr, size, msg, len) : -EOPNOTSUPP;
+	if (rv == -EOPNOTSUPP)
+		rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr, size,
+				     O_NONBLOCK);
 	return rv == -EINPROGRESS ? 0 : rv;
+}
+
+static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
+			   struct sockaddr *raddr, bool afonly)
+{
+	return siw_tcp_connect_with(s, laddr, raddr, afonly, NULL, 0);
 }
 
 static int siw_tcp_status(struct socket *s)
@@ -69,6 +96,12 @@ static int siw_tcp_status(struct socket *s)
 	default:
 		return -READ_ONCE(s->sk->sk_err) ?: -ECONNRESET;
 	}
+}
+
+/* Set before anyone is told that the connection is up, or there to be accepted */
+static bool siw_tcp_early_data(const struct socket *s)
+{
+	return tcp_sk(s->sk)->syn_data_acked;
 }
 
 /**
@@ -86,16 +119,31 @@ bool siw_addr_is_wildcard(const struct sockaddr *addr)
 	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
+/* With more connections than this the handshake comes first */
+static int siw_tcp_take_early(struct socket *s, int pending)
+{
+	return s->ops->setsockopt(s, SOL_TCP, TCP_FASTOPEN,
+				  KERNEL_SOCKPTR(&pending), sizeof(pending));
+}
+
 static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 			  int ifindex, int backlog)
 {
+	const struct fastopen_queue *early =
+		&inet_csk(s->sk)->icsk_accept_queue.fastopenq;
 	int rv;
 
 	if (siw_addr_is_wildcard(laddr))
 		s->sk->sk_bound_dev_if = ifindex;
 
-	rv = siw_tcp_bind(s, laddr, afonly);
-	return rv ?: s->ops->listen(s, backlog);
+	rv = siw_tcp_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
+	/*
+	 * The sysctl may want it for all listeners, but a SYN that comes twice
+	 * is not for everybody
+	 */
+	if (!rv && READ_ONCE(early->max_qlen))
+		rv = siw_tcp_take_early(s, 0);
+	return rv;
 }
 
 static int siw_tcp_accept(struct socket *s, struct socket **new_s)
@@ -207,8 +255,11 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.name		= "tcp",
 	.create		= siw_tcp_create,
 	.connect	= siw_tcp_connect,
+	.connect_with	= siw_tcp_connect_with,
 	.status		= siw_tcp_status,
+	.early_data	= siw_tcp_early_data,
 	.listen		= siw_tcp_listen,
+	.take_early	= siw_tcp_take_early,
 	.accept		= siw_tcp_accept,
 	.send		= siw_tcp_send,
 	.recv		= siw_tcp_recv,

@@ -31,16 +31,35 @@ struct siw_llp_ops {
 	int (*connect)(struct socket *s, struct sockaddr *laddr,
 		       struct sockaddr *raddr, bool afonly);
 	/**
+	 * @connect_with: likewise, with the @len bytes at @msg in the first
+	 * packet if that can be. Returns how many of them were taken, which
+	 * will be delivered if anything is.
+	 */
+	int (*connect_with)(struct socket *s, struct sockaddr *laddr,
+			    struct sockaddr *raddr, bool afonly,
+			    const void *msg, size_t len);
+	/**
 	 * @status: 0 if the connection is up, -EINPROGRESS if it is about to
 	 * be, else why it is not
 	 */
 	int (*status)(struct socket *s);
+	/**
+	 * @early_data: a connection that is up, or has just been accepted:
+	 * did the first packet carry data, and was it taken? Any context,
+	 * takes no lock.
+	 */
+	bool (*early_data)(const struct socket *s);
 	/**
 	 * @listen: bind to @laddr and listen; on a wildcard address only on
 	 * the interface @ifindex
 	 */
 	int (*listen)(struct socket *s, struct sockaddr *laddr, bool afonly,
 		      int ifindex, int backlog);
+	/**
+	 * @take_early: a listener: take data in first packets, of up to
+	 * @pending connections that are not up yet
+	 */
+	int (*take_early)(struct socket *s, int pending);
 	/** @accept: take a new connection off a listener; does not block */
 	int (*accept)(struct socket *s, struct socket **new_s);
 	/** @send: send one whole control message; does not block */

@@ -533,6 +533,7 @@ int siw_mpa_register(struct siw_device *sdev, bool crc)
 		.rtr_recv = IW_MPA_RTR_ALL,
 		.pow2_depths = true,
 		.no_crc = !crc,
+		.fastopen = true,
 	};
 	struct iw_mpa_device *dev;
 
