@@ -36,6 +36,7 @@ struct RunArguments {
     std::string within = "5s";
     std::string accept_within = "30s";
     std::vector<std::string> variables;
+    bool fast_open = false;
     bool verbose = false;
     bool check_only = false;
 };
@@ -62,6 +63,9 @@ void add_run(CLI::App &app, RunArguments &arguments)
                     "ADDR:PORT\"; port 0 takes a free one")
         ->excludes(connect);
     run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
+    run->add_flag("--fast-open", arguments.fast_open,
+                  "TCP Fast Open: put the first bytes into the SYN, where the peer's cookie is known; "
+                  "as\nresponder give cookies and take such SYNs");
     run->add_option("--netns", arguments.netns, "Be in this network namespace, one of ip-netns(8)");
     run->add_option("--retry", arguments.retry,
                     "How long --connect tries again while nobody listens there")
@@ -118,6 +122,7 @@ PlayOptions play_options(const RunArguments &arguments)
     options.retry = parse_duration(arguments.retry);
     options.within = parse_duration(arguments.within);
     options.accept_within = parse_duration(arguments.accept_within);
+    options.fast_open = arguments.fast_open;
     options.verbose = arguments.verbose;
     return options;
 }

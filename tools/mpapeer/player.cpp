@@ -93,7 +93,7 @@ Player::Player(const Scenario &scenario, const PlayOptions &options, std::ostrea
 {
     settings_.within = options_.within;
     if (options_.listen)
-        listener_.emplace(*options_.listen);
+        listener_.emplace(*options_.listen, options_.fast_open);
 }
 
 Session &Player::session()
@@ -112,7 +112,7 @@ Connection Player::connect_patiently(Duration within) const
     const Deadline last_try = Clock::now() + options_.retry;
     for (;;) {
         try {
-            return Connection::connect(*options_.connect, options_.bind_address,
+            return Connection::connect(*options_.connect, options_.bind_address, options_.fast_open,
                                        Clock::now() + within);
         } catch (const std::system_error &error) {
             if (error.code() != std::errc::connection_refused || Clock::now() >= last_try)

@@ -20,6 +20,7 @@ struct PlayOptions {
     Duration retry = Duration::zero();    ///< how long to try again when connecting is refused
     Duration within = std::chrono::seconds(5);         ///< what "within" says first
     Duration accept_within = std::chrono::seconds(30); ///< for the first connection
+    bool fast_open = false; ///< data in SYNs, see Connection and Listener
     bool verbose = false;
 };
 

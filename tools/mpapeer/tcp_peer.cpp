@@ -120,7 +120,7 @@ Connection::Connection(FileDescriptor socket) : socket_(std::move(socket))
     remote_ = name_of(socket_.get(), ::getpeername);
 }
 
-Connection Connection::connect(const HostPort &to, const std::string &bind_address,
+Connection Connection::connect(const HostPort &to, const std::string &bind_address, bool fast_open,
                                Deadline deadline)
 {
     const std::string what = fmt::format("connect to {}:{}", to.host, to.port);
@@ -131,6 +131,8 @@ Connection Connection::connect(const HostPort &to, const std::string &bind_addre
         const AddressList from = resolve(bind_address, "0", AI_NUMERICHOST);
         check(::bind(socket.get(), from->ai_addr, from->ai_addrlen), "bind");
     }
+    if (fast_open)
+        set_option(socket.get(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
     if (::connect(socket.get(), address->ai_addr, address->ai_addrlen) < 0) {
         if (errno != EINPROGRESS)
             fail(errno, what);
@@ -221,11 +223,13 @@ void Connection::reset()
     socket_.close();
 }
 
-Listener::Listener(const HostPort &at)
+Listener::Listener(const HostPort &at, bool fast_open)
 {
     const AddressList address = resolve(at.host, at.port, AI_PASSIVE);
     socket_ = make_socket(*address);
     set_option(socket_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    if (fast_open)
+        set_option(socket_.get(), IPPROTO_TCP, TCP_FASTOPEN, listen_backlog);
     const std::string what = fmt::format("listen on {}:{}", at.host, at.port);
     if (::bind(socket_.get(), address->ai_addr, address->ai_addrlen) < 0 ||
         ::listen(socket_.get(), listen_backlog) < 0)

@@ -41,8 +41,9 @@ public:
     enum class Received { data, fin, reset, nothing };
     enum class Sent { all, broken, timed_out };
 
-    /// Connects from `bind_address` (if not empty); throws std::system_error.
-    static Connection connect(const HostPort &to, const std::string &bind_address,
+    /// Connects from `bind_address` (if not empty); throws std::system_error. With `fast_open` and
+    /// the peer's cookie, only the first send() does: its bytes are in the SYN (RFC 7413).
+    static Connection connect(const HostPort &to, const std::string &bind_address, bool fast_open,
                               Deadline deadline);
 
     /// Takes over an accepted, non-blocking socket.
@@ -80,8 +81,9 @@ private:
 /// A listening socket.
 class Listener {
 public:
-    /// Throws std::system_error. Port 0 takes any free one: see local().
-    explicit Listener(const HostPort &at);
+    /// Throws std::system_error. Port 0 takes any free one: see local(). With `fast_open` it takes
+    /// data in SYNs.
+    Listener(const HostPort &at, bool fast_open);
 
     /// The next connection; nothing if none comes.
     std::optional<Connection> accept(Deadline deadline);
