@@ -37,6 +37,7 @@ private:
 
 	const Options &options_;
 	Clock::time_point deadline_;
+	Clock::time_point connect_time_; // of rdma_connect()
 	Channel channel_;
 	Endpoint endpoint_;
 	size_t due_ = 0; // sends and reads that have not completed
@@ -197,6 +198,7 @@ Exit Client::start()
 	set_mpa_options(endpoint_.id(), options_.mpa);
 	try_bad_mpa_options(endpoint_.id(), options_.mpa_bad);
 	rdma_conn_param param = conn_param(options_);
+	connect_time_ = Clock::now();
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
 	if (options_.cut)
@@ -210,8 +212,11 @@ Exit Client::run()
 	if (const Exit result = start(); result != Exit::ok)
 		return result;
 	const Event event = await("the outcome of connect");
-	const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start_time);
+	const auto now = Clock::now();
+	const auto took = std::chrono::duration_cast<std::chrono::milliseconds>(now - start_time);
+	const auto of_which = std::chrono::duration_cast<std::chrono::microseconds>(now - connect_time_);
 	say(fmt::format("connect took {} ms", took.count()));
+	say(fmt::format("rdma_connect to outcome: {} us", of_which.count()));
 	const bool established = event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0;
 	if (!established) {
 		linger();
