@@ -306,18 +306,21 @@ struct why_case {
 	const char *why;	/* NULL: it can */
 };
 
-#define CAPS(...) { .max_ird = 128, .max_ord = 64,		\
-	.rtr_send = IW_MPA_RTR_ALL, .rtr_recv = IW_MPA_RTR_ALL, ##__VA_ARGS__ }
+#define CAPS_OF(ORD, SEND, RECV, ...) { .max_ird = 128, .max_ord = (ORD), \
+	.rtr_send = (SEND), .rtr_recv = (RECV), ##__VA_ARGS__ }
+#define CAPS(...) CAPS_OF(64, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL, ##__VA_ARGS__)
+#define CAPS_RTR(SEND, RECV) CAPS_OF(64, SEND, RECV)
 
 static const struct why_case layer_cases[] = {
 	{ "an RTR it can send", RDMA_MPA_POLICY_RTR_OFFER, 4,
-	  CAPS(.rtr_send = 4), NULL },
+	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
 	{ "an RTR it cannot send", RDMA_MPA_POLICY_RTR_OFFER, 1,
-	  CAPS(.rtr_send = 6), "RTR kinds the device can send: write and read" },
+	  CAPS_RTR(6, IW_MPA_RTR_ALL),
+	  "RTR kinds the device can send: write and read" },
 	{ "one it can and one it cannot", RDMA_MPA_POLICY_RTR_OFFER, 6,
-	  CAPS(.rtr_send = 4), "RTR kinds the device can send: read" },
+	  CAPS_RTR(4, IW_MPA_RTR_ALL), "RTR kinds the device can send: read" },
 	{ "an RTR it does not know", RDMA_MPA_POLICY_RTR_ACCEPT, 2,
-	  CAPS(.rtr_recv = 5),
+	  CAPS_RTR(IW_MPA_RTR_ALL, 5),
 	  "RTR kinds the device recognises: send and read" },
 	{ "its largest IRD", RDMA_MPA_POLICY_IRD, 128, CAPS(), NULL },
 	{ "more IRD", RDMA_MPA_POLICY_IRD, 129, CAPS(),
@@ -346,11 +349,13 @@ static const struct why_case policy_cases[] = {
 	{ "CRC if asked without CRC32c", RDMA_MPA_POLICY_CRC,
 	  IW_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
 	{ "nothing in common to send", RDMA_MPA_POLICY_RTR_OFFER, 2,
-	  CAPS(.rtr_send = 1), "RTR kinds the device can send: send" },
+	  CAPS_RTR(1, IW_MPA_RTR_ALL), "RTR kinds the device can send: send" },
 	{ "nothing in common to accept", RDMA_MPA_POLICY_RTR_ACCEPT, 2,
-	  CAPS(.rtr_recv = 4), "RTR kinds the device recognises: read" },
+	  CAPS_RTR(IW_MPA_RTR_ALL, 4),
+	  "RTR kinds the device recognises: read" },
 	{ "a read without a slot", RDMA_MPA_POLICY_RTR_OFFER, 4,
-	  CAPS(.max_ord = 0), "an RTR by read needs an ORD of 1 or more" },
+	  CAPS_OF(0, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL),
+	  "an RTR by read needs an ORD of 1 or more" },
 	{ "revision 1", RDMA_MPA_POLICY_REVISION, 1, CAPS(), NULL },
 };
 
