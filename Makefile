@@ -9,6 +9,8 @@
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
+# make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
+# make dist     the release, in build/dist
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
 # make series-check  does each patch of patches/6.1 compile on its own? SERIES=… for another
 #
@@ -29,6 +31,15 @@ rdma-tool:
 
 series-check:
 	@scripts/series-check $(SERIES)
+
+deb:
+	@scripts/dist deb
+
+deb-test:
+	@scripts/deb-test
+
+dist:
+	@scripts/dist
 
 demo:
 	@scripts/demo
@@ -52,4 +63,4 @@ fuzz:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool series-check demo check check-all conformance bench fuzz clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz clean
