@@ -1,0 +1,132 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: tests/deb.sh installed VERSION
+#        tests/deb.sh removed
+#        tests/deb.sh install VERSION
+#
+# Runs in machines of scripts/vm --root whose system scripts/deb-test has made.
+#
+# installed  iw-mpa-dkms is: its modules load and say VERSION, rping connects peer-to-peer from a to
+#            b, and every other module of the kernel that uses RDMA loads
+# removed    it is not any more: the kernel's own modules load
+# install    apt installs the packages, which compiles the modules here; then as installed, between two
+#            network namespaces
+set -euo pipefail
+
+fail() {
+	echo "deb.sh: $*" >&2
+	exit 1
+}
+
+# Modules of the kernel that need one of those we replace
+dependents() {
+	sed -nE 's,^kernel/.*/([^/]*)\.ko[^:]*:.*/(ib_core|iw_cm|rdma_cm)\.ko.*,\1,p' "/lib/modules/$(uname -r)/modules.dep" |
+		tr - _ | grep -vxE 'ib_core|iw_cm|rdma_cm|rdma_ucm|iw_cxgb4'
+}
+
+versions_are() {
+	local module
+	for module in ib_core iw_cm rdma_cm rdma_ucm iw_mpa siw; do
+		[[ $(cat "/sys/module/$module/version") == "$1" ]] || fail "$module is loaded, but not of version $1"
+	done
+}
+
+wait_line() { # FILE REGEX
+	local i
+	for ((i = 0; i < 600; i++)); do
+		! grep -qE "$2" "$1" || return 0
+		sleep 0.1
+	done
+	cat "$1" >&2
+	fail "no line '$2'"
+}
+
+server() { # DEVICE ADDRESS [PREFIX…]
+	local device=$1 address=$2
+	shift 2
+	rdma-mpa monitor >/tmp/monitor 2>&1 &
+	"$@" rping -s -a "$address" -C 3 >/tmp/server 2>&1 &
+	# on the other side of the pair, nobody waits for this
+	wait_line /tmp/monitor "^established link $device/1 .* role responder .* revision 2 .* model peer-to-peer .* rtr-seen write"
+	grep -m 1 '^established.*responder' /tmp/monitor
+}
+
+client() { # ADDRESS [PREFIX…]
+	local address=$1 i
+	shift
+	for ((i = 0; i < 120; i++)); do
+		if "$@" rping -c -a "$address" -C 3 -v >/tmp/client 2>&1; then
+			grep -q 'ping data: rdma-ping-2' /tmp/client || fail 'rping has not pinged three times'
+			echo 'rping: ok'
+			return
+		fi
+		sleep 0.5
+	done
+	cat /tmp/client >&2
+	fail 'rping does not connect'
+}
+
+load_dependents() {
+	local module
+	local -a all
+	mapfile -t all < <(dependents)
+	[[ ${#all[@]} -ge 20 ]] || fail "only ${#all[@]} modules use RDMA"
+	for module in "${all[@]}"; do
+		modprobe "$module" || fail "$module does not load"
+	done
+	! dmesg | grep -E 'disagrees about version|Unknown symbol|no symbol version' || fail 'symbols do not fit'
+	echo "loaded: ${all[*]}"
+}
+
+installed() {
+	local device=siw0
+	[[ $ROLE == a ]] || device=siw1
+	rdma link add "$device" type siw netdev eth0
+	modprobe -a rdma_ucm ib_uverbs
+	versions_are "$1"
+	rdma-mpa show link "$device/1"
+	if [[ $ROLE == b ]]; then
+		server siw1 10.77.0.2
+		load_dependents
+	else
+		client 10.77.0.2
+		rdma-mpa stat link siw0/1 >/dev/null
+	fi
+}
+
+removed() {
+	local module
+	! modinfo siw 2>/dev/null || fail 'siw is there'
+	modprobe -a ib_uverbs rdma_ucm
+	for module in ib_core iw_cm rdma_cm rdma_ucm; do
+		[[ -e /sys/module/$module && ! -e /sys/module/$module/version ]] || fail "$module is not the kernel's"
+	done
+	load_dependents
+}
+
+install() {
+	local side host=1
+	mount -t tmpfs -o size=80% tmpfs /var/lib/dkms
+	apt-get install -y /debs/iw-mpa-*.deb
+	ip netns add a
+	ip netns add b
+	ip link add eth0 netns a mtu 1500 type veth peer name eth0 netns b mtu 1500
+	for side in a b; do
+		ip -n $side link set lo up
+		ip -n $side addr add 10.77.0.$host/24 dev eth0
+		ip -n $side link set eth0 up
+		ip netns exec $side rdma link add siw$((host - 1)) type siw netdev eth0
+		host=$((host + 1))
+	done
+	modprobe -a rdma_ucm ib_uverbs
+	versions_are "$1"
+	server siw1 10.77.0.2 ip netns exec b &
+	client 10.77.0.2 ip netns exec a
+	wait $!
+}
+
+case ${1:-} in
+installed | install | removed) "$@" ;;
+*) fail "what is '${1:-}'?" ;;
+esac
