@@ -10,6 +10,7 @@
 source "${0%/*}/lib.sh"
 
 MPANL=$BUILD/mpanl/mpanl
+RDMA=${TESTS%/*}/build/rdma
 readonly WAY_MS=25
 readonly TRIP_US=$((2 * WAY_MS * 1000))
 # how much longer than its round trips a connection may take; with the debug kernel it is not a
@@ -173,6 +174,30 @@ one_round_trip() { # PORT RTR-KIND FIRST-FPDU [6]
 	capture_end wire
 	syns_are wire "$1" 'cookiereq 0' 'cookie 24 request'{,,,,,}
 	on_the_wire wire "$1" "frames_first, order([\"initiator $3\"])" 7
+}
+
+# Of two connections the second is said to be one, by the rdma tool and by a tracepoint
+told() {
+	local events=/sys/kernel/tracing/events/iw_mpa said
+	fast
+	serve 7903
+	"$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
+	pid_of[monitor]=$!
+	connect 7903
+	wait_line monitor '^established link siw0/1 .*role initiator' 20
+	! has_line monitor 'fastopen' || fail 'the first is said to be one'
+	[[ ! -d $events ]] || echo 1 >$events/mpa_fastopen/enable
+	connect 7903
+	wait_line monitor '^established link siw0/1 .*role initiator .*fastopen on' 20
+	wait_line monitor '^established link siw1/1 .*role responder .*fastopen on' 20
+	stop server
+	[[ -d $events ]] || { note 'this kernel has no tracepoints' && return; }
+	echo 0 >$events/mpa_fastopen/enable
+	cp /sys/kernel/tracing/trace "$WORK/trace.log"
+	said='mpa_fastopen: dev=siw0 llp=tcp role=initiator .* remote=10.77.0.2:7903 state=CONNECTING'
+	has_line trace "$said" || fail 'the Request in the SYN was not traced'
+	said='mpa_fastopen: dev=siw1 llp=tcp role=responder .* local=10.77.0.2:7903 .*state=REQ_WAIT'
+	has_line trace "$said" || fail 'the Request in the SYN was not traced by the responder'
 }
 
 off_is_off() {
@@ -348,6 +373,7 @@ has_socket() { # PORT
 check 'the second connection to a peer takes one round trip' one_round_trip 7900 write write
 check 'the same with an RTR by Read' one_round_trip 7901 read read-request
 check 'the same with IPv6' one_round_trip 7902 write write 6
+check 'who watches is told' told
 check 'off: no option and no data in any SYN' off_is_off
 check 'off for a listener: no cookie, whatever the sysctl says' listener_off_is_off
 check 'a peer that has stopped to take data in SYNs: two round trips' goes_without 7912 b 1 'cookie 24 request'
