@@ -2,7 +2,7 @@
 #
 # make demo     two virtual machines connect peer-to-peer
 # make check    every test; the last line is "N passed, N failed"
-# make check-all  the same, with every whole-system suite on both kernels
+# make check-all  the same, with every whole-system suite on all four kernels, each patch by itself, and the packages
 # make conformance  which test shows which requirement, and the results; STOCK=1 also against
 #               unmodified siw
 # make bench    ours against unmodified, into Documentation/infiniband/bench.*; QUICK=1 for a look
