@@ -23,6 +23,7 @@ constexpr iw_mpa_caps siw_caps = {
 	.rtr_recv_one = false,
 	.rtr_offload = false,
 	.no_crc = false,
+	.fastopen = true,
 };
 
 void demand(bool claim)
