@@ -185,6 +185,12 @@ one_round_trip() { # PORT RTR-KIND FIRST-FPDU [6]
 	on_the_wire wire "$1" "frames_first, order([\"initiator $3\"])" $((3 + SAMPLES))
 }
 
+# It does not say so; who listens is told of a setting
+monitor_listens() {
+	"$MPANL" set default decide-ms=60000
+	has_line monitor '^policy default '
+}
+
 # Of two connections the second is said to be one, by the rdma tool and by a tracepoint
 told() {
 	local events=/sys/kernel/tracing/events/iw_mpa said
@@ -192,6 +198,7 @@ told() {
 	serve 7903
 	"$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
 	pid_of[monitor]=$!
+	wait_for 20 'the monitor' monitor_listens
 	connect 7903
 	wait_line monitor '^established link siw0/1 .*role initiator' 20
 	! has_line monitor 'fastopen' || fail 'the first is said to be one'
