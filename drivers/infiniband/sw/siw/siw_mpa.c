@@ -62,12 +62,17 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 		cep->state = SIW_EPSTATE_RDMA_MODE;
 		cep->llp->start_rx(cep, qp);
 	}
-	up_write(&qp->state_lock);
-
-	/* If it cannot be sent, no connection comes of it: see the deadlines */
-	if (!rv && rtr)
-		siw_sq_start(qp);
-	return rv;
+	if (rv || !rtr) {
+		up_write(&qp->state_lock);
+		return rv;
+	}
+	/* Now: the ULP may close before a transmit thread has come to it */
+	downgrade_write(&qp->state_lock);
+	if (!qp->tx_ctx.tx_suspend && siw_qp_sq_process(qp) < 0 &&
+	    !qp->tx_ctx.tx_suspend)
+		siw_qp_cm_drop(qp, 1);
+	up_read(&qp->state_lock);
+	return 0;
 }
 
 static int siw_mpa_terminate(struct iw_mpa_session *s,
