@@ -28,6 +28,20 @@ listening() { rdma resource show cm_id | grep -q 'state LISTEN'; }
 answers() { timeout 15 rping -c -a 10.77.0.2 -C 3 >/dev/null 2>&1; }
 connected() { rdma resource show qp -dd | grep -q 'drv_mpa-state RDMA'; }
 
+connect() {
+	timeout $((2 * DEADLINE)) rping -c -a 10.77.0.2 -C 1000000 >/tmp/rping 2>&1 &
+	pid=$!
+}
+
+# On a busy host a program can be too slow for the other's deadline
+connects() {
+	if ! kill -0 "$pid" 2>/dev/null; then
+		echo "rping ended: $(paste -sd';' /tmp/rping)" >&2
+		connect
+	fi
+	connected
+}
+
 # The connected QP's driver attributes, one "name value" a line
 negotiated() {
 	rdma resource show qp -dd | grep -m 1 'drv_mpa-state RDMA' |
@@ -39,13 +53,15 @@ if [[ $ROLE == b ]]; then
 else
 	until_ok answers
 	echo 'rping -c -a 10.77.0.2 -C 3: ok'
-	timeout $((2 * DEADLINE)) rping -c -a 10.77.0.2 -C 1000000 >/dev/null 2>&1 &
+	connect
 fi
-pid=$!
+[[ -n $pid ]] || pid=$!
 if [[ $ROLE == b ]]; then
 	until_ok listening
+	until_ok connected
+else
+	until_ok connects
 fi
-until_ok connected
 table=$(negotiated)
 echo "$table"
 grep -qx 'mpa-rev 2' <<<"$table"
