@@ -15,9 +15,10 @@ readonly WAY_MS=25
 readonly TRIP_US=$((2 * WAY_MS * 1000))
 # of so many connections the quickest counts: others want the processors, too
 readonly SAMPLES=10
-# how much longer than its round trips a connection may take; with the debug kernel it is not a
-# matter of round trips
-declare -A late_percent=([debian]=20 [debug]=500)
+# how much longer than its round trips a connection may take; with a kernel that has checkers it
+# is not a matter of round trips
+late_percent=20
+[[ $VM_KERNEL == debian ]] || late_percent=500
 readonly REQ=4d504120494420526571204672616d65
 readonly REP=4d504120494420526570204672616d65
 # Rev 2, peer-to-peer, RTR by Write, IRD and ORD 8
@@ -77,7 +78,7 @@ connect() { # PORT [TIMES]
 
 took_round_trips() { # COUNT
 	local least=$(($1 * TRIP_US)) most
-	most=$((least + least * late_percent[$VM_KERNEL] / 100))
+	most=$((least + least * late_percent / 100))
 	[[ $TOOK -ge $least && $TOOK -le $most ]] || fail "connecting took $TOOK us, not $least to $most"
 }
 
@@ -144,13 +145,6 @@ sockets() { # PORT
 
 no_sockets() { # PORT
 	[[ -z $(sockets "$1") ]]
-}
-
-in_program() {
-	local accepted over
-	accepted=$(grep -c '^conn [0-9]* accepted' "$WORK/server.log") || true
-	over=$(grep -c '^conn [0-9]* over' "$WORK/server.log") || true
-	echo $((accepted - over))
 }
 
 nothing_in_program() {

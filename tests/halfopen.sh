@@ -36,13 +36,6 @@ sockets() {
 		"/proc/${pid_of[server]}/net/tcp" | wc -l
 }
 
-in_program() {
-	local accepted over
-	accepted=$(grep -c '^conn [0-9]* accepted' "$WORK/server.log") || true
-	over=$(grep -c '^conn [0-9]* over' "$WORK/server.log") || true
-	echo $((accepted - over))
-}
-
 is_quiet() {
 	[[ $(sockets) -eq 0 && $(in_program) -eq 0 ]]
 }

@@ -225,6 +225,14 @@ serve_forever() {
 	done </dev/null >/dev/null 2>&1 &
 }
 
+# How many connections the server of rdmafirst has at the moment, by its log
+in_program() {
+	local accepted over
+	accepted=$(grep -c '^conn [0-9]* accepted' "$WORK/server.log") || true
+	over=$(grep -c '^conn [0-9]* over' "$WORK/server.log") || true
+	echo $((accepted - over))
+}
+
 # until_served SECONDS COMMAND…: until the peer's server is there and COMMAND succeeds
 until_served() {
 	local end=$(($(now_ms) + $1 * 1000))
