@@ -50,16 +50,13 @@ negotiated() {
 
 if [[ $ROLE == b ]]; then
 	timeout $((2 * DEADLINE)) rping -s -P -a 10.77.0.2 >/dev/null 2>&1 &
+	pid=$!
+	until_ok listening
+	until_ok connected
 else
 	until_ok answers
 	echo 'rping -c -a 10.77.0.2 -C 3: ok'
 	connect
-fi
-[[ -n $pid ]] || pid=$!
-if [[ $ROLE == b ]]; then
-	until_ok listening
-	until_ok connected
-else
 	until_ok connects
 fi
 table=$(negotiated)
