@@ -166,11 +166,23 @@ static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 	return rv == len ? 0 : -EIO;
 }
 
+/*
+ * Without the socket's lock: what comes later calls sk_data_ready(), what is
+ * still in the backlog when the lock's holder lets go.
+ */
+static bool siw_tcp_is_empty(const struct sock *sk)
+{
+	return READ_ONCE(sk->sk_state) == TCP_ESTABLISHED &&
+	       skb_queue_empty_lockless(&sk->sk_receive_queue);
+}
+
 static int siw_tcp_recv(struct socket *s, void *buf, size_t len, bool peek)
 {
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct msghdr hdr = {};
 
+	if (peek && siw_tcp_is_empty(s->sk))
+		return -EAGAIN;
 	return kernel_recvmsg(s, &hdr, &iov, 1, len,
 			      MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
 }
@@ -188,6 +200,8 @@ static void siw_tcp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 
 static void siw_tcp_kick_rx(struct socket *s)
 {
+	if (siw_tcp_is_empty(s->sk))
+		return;
 	lock_sock(s->sk);
 	s->sk->sk_data_ready(s->sk);
 	release_sock(s->sk);
