@@ -58,3 +58,23 @@ product() {
 	fi
 	touch "$OUT"
 }
+
+# What scripts/vm-init needs before it has the machine's file system
+BOOT_MODULES=(virtio_pci virtio_console 9pnet_virtio 9p overlay)
+
+# build_initrd RELEASE ROOT DIR: DIR/initrd for the kernel RELEASE whose modules are in ROOT; without
+# RELEASE for one that has them built in
+build_initrd() {
+	local release=$1 root=$2 out=$3 module path
+	mkdir -p "$out/root/"{bin,modules,proc,sys,dev}
+	cp /bin/busybox "$out/root/bin/"
+	install -m 755 "$REPO/scripts/vm-init" "$out/root/init"
+	for module in ${release:+"${BOOT_MODULES[@]}"}; do
+		modprobe -d "$root" -S "$release" --show-depends "$module"
+	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while IFS= read -r path; do
+		cp "$path" "$out/root/modules/"
+		echo "${path##*/}"
+	done >"$out/root/modules/list"
+	(cd "$out/root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$out/initrd"
+	rm -rf "$out/root"
+}

@@ -1,22 +1,31 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
-#
+
+# missing_packages PACKAGE…: those that are not installed
+missing_packages() {
+	comm -23 <(printf '%s\n' "$@" | sort -u) \
+		<(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
+			sed -n 's/^installed //p' | sort -u)
+}
+
+# install_packages PACKAGE…: apt's lists may be too old, or not there yet
+install_packages() {
+	local -a install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@")
+	export DEBIAN_FRONTEND=noninteractive
+	"${install[@]}" >&2 || { apt-get update -qq >&2 && "${install[@]}" >&2; }
+}
+
 # require_packages PACKAGE…: installs what is missing if we are root, else says
 # in one line what to install.
-
 require_packages() {
 	local -a missing
-	mapfile -t missing < <(comm -23 <(printf '%s\n' "$@" | sort -u) \
-		<(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
-			sed -n 's/^installed //p' | sort -u))
+	mapfile -t missing < <(missing_packages "$@")
 	[[ ${#missing[@]} -gt 0 ]] || return 0
 	if [[ $(id -u) -ne 0 ]]; then
 		echo "install these packages first: ${missing[*]}" >&2
 		return 1
 	fi
-	local -a install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "${missing[@]}")
-	export DEBIAN_FRONTEND=noninteractive
-	"${install[@]}" >/dev/null 2>&1 || { apt-get update -qq >/dev/null && "${install[@]}" >/dev/null; }
+	install_packages "${missing[@]}"
 }
 
 # use_ccache: cmake's compilers go through ccache from now on, which takes the objects of any checkout
