@@ -167,8 +167,9 @@ static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 }
 
 /*
- * Without the socket's lock: what comes later calls sk_data_ready(), what is
- * still in the backlog when the lock's holder lets go.
+ * Without the socket's lock: for what comes meanwhile sk_data_ready() is
+ * called, siw's or, if the QP has taken the socket over, the QP's. Either
+ * looks again.
  */
 static bool siw_tcp_is_empty(const struct sock *sk)
 {
