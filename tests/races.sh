@@ -70,7 +70,8 @@ programs_end() { # SIGNAL
 		if [[ $1 == KILL ]]; then
 			pkill -KILL -P "${pid_of[$name]}" || true
 		else
-			kill "-$1" "${pid_of[$name]}"
+			# it may have ended of what happened before
+			kill "-$1" "${pid_of[$name]}" 2>/dev/null || is_gone "$name"
 		fi
 	done
 	for name in server client caller; do
