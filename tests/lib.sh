@@ -227,10 +227,8 @@ serve_forever() {
 
 # How many connections the server of rdmafirst has at the moment, by its log
 in_program() {
-	local accepted over
-	accepted=$(grep -c '^conn [0-9]* accepted' "$WORK/server.log") || true
-	over=$(grep -c '^conn [0-9]* over' "$WORK/server.log") || true
-	echo $((accepted - over))
+	awk '/^conn [0-9]+ accepted/ { has[$2] } /^conn [0-9]+ over/ { delete has[$2] } END { print length(has) }' \
+		"$WORK/server.log"
 }
 
 # until_served SECONDS COMMAND…: until the peer's server is there and COMMAND succeeds
