@@ -46,9 +46,11 @@ sockets() {
 		"/proc/${pid_of[server]}/net/tcp" | wc -l
 }
 
-# Those of whose Request rdma_cm knows, also if the program has not looked yet
-requests() {
-	rdma resource show cm_id | grep "src-addr $(address b):$PORT " | grep -vc 'state LISTEN' || true
+# Established connections that have not sent their Request: those that rdma_cm does not know, also if the
+# program has not looked yet
+without_request() {
+	comm -23 <(within b ss -Htn state established "sport = :$PORT" | awk '{ print $4 }' | sort) \
+		<(rdma resource show cm_id | sed -n "s/.*src-addr $(address b):$PORT .*dst-addr \([^ ]*\).*/\1/p" | sort) | wc -l
 }
 
 is_quiet() {
@@ -79,7 +81,7 @@ honest() {
 }
 
 under_siege() {
-	local ms worst=0 before with=0 n most=0 mine measured=0
+	local ms worst=0 before with=0 n most=0 measured=0
 	serve
 	honest >/dev/null
 	drop_slabs
@@ -89,13 +91,12 @@ under_siege() {
 	while :; do
 		honest >"$WORK/ms"
 		ms=$(<"$WORK/ms")
-		mine=$(requests)
-		n=$(($(sockets) - mine))
+		n=$(without_request)
 		# what was measured when they had gone does not count
 		is_gone flood && break
 		measured=$((measured + 1))
 		with=$(slab)
-		note "an honest client was connected after $ms ms; $mine connections have sent their Request, $n more are siw's"
+		note "an honest client was connected after $ms ms; of $(sockets) connections $n have not sent their Request"
 		[[ $ms -le $worst ]] || worst=$ms
 		[[ $n -le $most ]] || most=$n
 	done
