@@ -28,8 +28,8 @@ require_packages() {
 	install_packages "${missing[@]}"
 }
 
-# use_ccache: cmake's compilers go through ccache from now on, which takes the objects of any checkout
+# use_ccache: ccache, which cmake's compilers go through from now on, takes the objects of any checkout
 use_ccache() {
 	export CCACHE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa/ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
-	export CCACHE_MAXSIZE=500M CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
+	export CCACHE_MAXSIZE=2G CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache
 }
