@@ -10,8 +10,8 @@
  *   negotiate   pure decisions on control messages
  *   frame       bytes <-> struct
  *
- * "D9" in comments is draft-ietf-storm-mpa-peer-connect-09, the text of
- * RFC 6581; IDs such as IRD-13 are rows of the project's conformance matrix.
+ * IDs in comments, such as IRD-13, are names of RFC 6581's rules that tests
+ * carry as well; AMB stands for a reading where the RFC is silent.
  */
 #ifndef _RDMA_IW_MPA_H
 #define _RDMA_IW_MPA_H

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints of MPA connection setup. Each record names the device, the lower
- * layer protocol and both ends of the connection.
+ * layer protocol and, but for mpa_term, both ends of the connection.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM iw_mpa
