@@ -261,10 +261,13 @@ std::optional<std::string> item_mismatch(const ItemPattern &pattern, const Strea
                                operator_text(test.comparison), value_text(wanted, false));
         }
     }
-    const bool tests_crc = std::ranges::find(pattern.tests, "crc", &FieldTest::name) !=
-                           pattern.tests.end();
-    if (item.fpdu() && crc_use == CrcUse::on && !item.fpdu()->crc_matches && !tests_crc)
+    const auto tests = [&](std::string_view name) {
+        return std::ranges::find(pattern.tests, name, &FieldTest::name) != pattern.tests.end();
+    };
+    if (item.fpdu() && crc_use == CrcUse::on && !item.fpdu()->crc_matches && !tests("crc"))
         return "its CRC is bad";
+    if (item.fpdu() && !item.fpdu()->pad_is_zero && !tests("pad"))
+        return "its pad is not zero";
     return std::nullopt;
 }
 

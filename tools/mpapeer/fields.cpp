@@ -171,6 +171,8 @@ Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use)
     fields.push_back({"ulpdu-length", number(fpdu.ulpdu_length), FieldStyle::quiet});
     fields.push_back({"len", number(ulpdu.payload.size())});
     fields.push_back({"pdata", ulpdu.payload, quiet_if(ulpdu.payload.empty())});
+    fields.push_back({"pad", fpdu.pad_is_zero ? std::string("zero") : std::string("bad"),
+                      quiet_if(fpdu.pad_is_zero)});
     fields.push_back({"crc", fpdu.crc_matches ? std::string("ok") : unmatched});
     fields.push_back({"crc-value", number(fpdu.crc), FieldStyle::quiet});
     return fields;

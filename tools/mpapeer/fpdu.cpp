@@ -3,6 +3,8 @@
 
 #include "crc32c.hpp"
 
+#include <algorithm>
+
 namespace mpapeer {
 namespace {
 
@@ -246,6 +248,8 @@ std::optional<FpduParse> parse_fpdu(ByteView bytes)
     parse.fpdu.ulpdu = decode_ulpdu(bytes.subspan(length_size, parse.fpdu.ulpdu_length));
     parse.fpdu.crc = stored_crc(bytes.subspan(covered, crc_size));
     parse.fpdu.crc_matches = parse.fpdu.crc == crc32c(bytes.first(covered));
+    const ByteView pad = bytes.first(covered).subspan(length_size + parse.fpdu.ulpdu_length);
+    parse.fpdu.pad_is_zero = std::ranges::all_of(pad, [](auto byte) { return byte == 0; });
     return parse;
 }
 

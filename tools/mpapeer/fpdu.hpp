@@ -117,6 +117,7 @@ struct Fpdu {
     std::uint16_t ulpdu_length = 0;
     std::uint32_t crc = 0;
     bool crc_matches = false; ///< whether or not CRCs are in use on the connection
+    bool pad_is_zero = true;  ///< as RFC 5044 section 4.1 wants it
 };
 
 struct FpduParse {

@@ -257,6 +257,20 @@ TEST(Expectation, WantsAGoodCrcUnlessItSaysOtherwise)
     EXPECT_EQ(mismatch(parse_pattern(split_words("write-rtr")), bad, CrcUse::off), std::nullopt);
 }
 
+TEST(Expectation, WantsAPadOfZerosUnlessItSaysOtherwise)
+{
+    const std::string front = "001741430000000000000000000000010000000068656c6c6f";
+    const StreamItem good = item_of(front + "000000" "00000000", false);
+    const StreamItem bad = item_of(front + "000100" "00000000", false);
+    const auto mismatch_without_crc = [](std::string_view pattern, const StreamItem &item) {
+        return mismatch(parse_pattern(split_words(pattern)), item, CrcUse::off).value_or("");
+    };
+    EXPECT_EQ(mismatch_without_crc("send pdata=\"hello\"", good), "");
+    EXPECT_EQ(mismatch_without_crc("send pdata=\"hello\"", bad), "its pad is not zero");
+    EXPECT_EQ(mismatch_without_crc("send pad=bad", bad), "");
+    EXPECT_EQ(mismatch_without_crc("send pad=bad", good), "pad is zero, wanted bad");
+}
+
 TEST(Expectation, ReadsTriplets)
 {
     const StreamItem f9 =

@@ -49,7 +49,8 @@ def wireshark_fpdu: . as $fields | {
 	kind: .["iw_mpa.fpdu"],
 	is_rtr: .["iw_mpa.fpdu.zero_length"] | truth,
 	pdata: .["iw_mpa.payload"] | hex,
-	crc: .["iw_mpa.fpdu.crc.status"]
+	crc: .["iw_mpa.fpdu.crc.status"],
+	pad: (if .["iw_mpa.fpdu.pad"] // "" | tostring | test("[1-9a-f]") then "bad" else "zero" end)
 } + (fpdu_numbers | with_entries(.value = $fields["iw_mpa.\(.value)"]) | map_values(select(. != null))
 	| with_entries(.value |= if . == "True" then 1 elif . == "False" then 0 else number end));
 
