@@ -154,6 +154,42 @@ connect_in_error() {
 	good
 }
 
+read_across() {
+	odd read-across
+	has_line client "^all that was read is the server's\$" || fail "$(grep -E 'not the server|completed:' "$WORK/client.log")"
+}
+
+# Five bytes on the one page, the rest on the other; letters by their place in the two pages
+send_across() {
+	local text='' i
+	for ((i = 4091; i < 4091 + 32; i++)); do
+		text+=$(printf "\\x$(printf %x $((97 + i % 26)))")
+	done
+	odd send-across
+	wait_line server "^conn 1 received 32 $text\$" 10
+}
+
+# What the peer does not like it says
+peer_is_content() {
+	has_line peer '== PASS' || fail "$(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
+}
+
+odd_and_content() { # WHAT IRD NAME=VALUE…
+	odd_against "$@"
+	peer_is_content
+}
+
+# A request with a key that does not exist was in the send queue already
+posted_too_early() {
+	serve
+	start early a 60 "$RDMAFIRST" client "$(address b)" "$port" --too-early --timeout 20
+	ended early 30
+	has_line early 'too early' || fail 'nothing was posted'
+	has_line early '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/early.log")"
+	no_warning
+	good
+}
+
 # The program cannot keep the connection management of the host waiting
 replaced_page() {
 	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
@@ -199,6 +235,17 @@ bad 'F19: reads are answered while the responder modifies its QP' many_reads
 bad 'F20: a program cannot post the address of a structure of the kernel' odd_completes kernel-pointer
 bad 'F31: memory that the peer was not given is not read (TERM 0/1/2)' odd_terminated read-local 0/1/2
 bad 'F32: a program that fills its send queue again and again is flushed once round' flushed_once
+bad 'F40: a few bytes are read from where two pages meet' read_across
+bad 'F40: a few bytes are sent from where two pages meet' send_across
+bad 'F41: a request that was posted before there was a connection ends it' posted_too_early
+bad 'F42: a read beyond the ORD waits, whatever is done to the queue pair' odd_and_content reads-and-modify 1 \
+	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
+	'NEXT=expect read-request' 'LAST=send read-response len=16'
+bad 'F43: reads of the peer are answered while a message waits for our own' odd_and_content fenced-send 8 \
+	'READS=expect read-request' 'MORE=send fpdu read-request len=0' 'THEN=expect read-response len=0 within 3s' \
+	'NEXT=send read-response len=16' 'LAST=expect send'
+bad 'F44: the pad of a short message is zero' odd_and_content read-and-send 8 \
+	'READS=expect read-request' 'MORE=send read-response len=16' 'THEN=expect send pdata="hello"'
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page

@@ -293,6 +293,18 @@ void Endpoint::spoil_qp()
 		throw SystemError("ibv_modify_qp");
 }
 
+void Endpoint::post_too_early()
+{
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(message()), .length = 100, .lkey = ~mr_->lkey};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr *bad = nullptr;
+	say(ibv_post_send(id_->qp, &wr, &bad) == 0 ? "posted too early" : "refused, as it is too early");
+}
+
 void Endpoint::be_restless()
 {
 	restless_ = std::jthread([qp = id_->qp](const std::stop_token &stop) {
@@ -330,11 +342,23 @@ void Endpoint::post(ibv_send_wr &wr)
 
 std::string Endpoint::expose()
 {
-	exposed_.reset(ibv_reg_mr(id_->pd, buffer_.data(), buffer_.size(),
+	const ibv_mr *mr = expose_pages();
+	return fmt::format("{:x} {:x} {:x}", reinterpret_cast<uintptr_t>(mr->addr), mr->rkey, mr_->lkey);
+}
+
+const ibv_mr *Endpoint::expose_pages()
+{
+	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	pages_.reset(static_cast<char *>(std::aligned_alloc(page, 2 * page)));
+	if (!pages_)
+		throw SystemError("aligned_alloc");
+	for (size_t i = 0; i < 2 * page; i++)
+		pages_.get()[i] = letter(i);
+	exposed_.reset(ibv_reg_mr(id_->pd, pages_.get(), 2 * page,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
 	if (!exposed_)
 		throw SystemError("ibv_reg_mr");
-	return fmt::format("{:x} {:x} {:x}", reinterpret_cast<uintptr_t>(buffer_.data()), exposed_->rkey, mr_->lkey);
+	return exposed_.get();
 }
 
 unsigned Endpoint::never_completed(bool only_sends)

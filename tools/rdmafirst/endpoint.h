@@ -7,6 +7,7 @@
 #include <bit>
 #include <chrono>
 #include <cstdint>
+#include <cstdlib>
 #include <memory>
 #include <optional>
 #include <span>
@@ -63,6 +64,7 @@ struct Options {
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // accept or connect with a queue pair that is in error
+	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
@@ -131,6 +133,7 @@ public:
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(size_t send_queue = sends); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
+	void post_too_early(); // it stays in the queue, although it is refused; its key is no good
 	void be_restless(); // modify the queue pair all the time, to what it is, until the end
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
@@ -142,6 +145,10 @@ public:
 	unsigned never_completed(bool only_sends = false);
 	void expect_one_more() { pending_++; } // that was posted behind our back
 	std::string expose(); // "ADDRESS RKEY LKEY", in hexadecimal; LKEY is of memory without remote access
+	// Two pages that the peer may read and write, with letters in the order of the alphabet
+	static constexpr char letter(size_t at) { return static_cast<char>('a' + at % 26); }
+	const ibv_mr *expose_pages();
+	[[nodiscard]] char *message() { return &buffer_[receives * slot_size]; } // where post() has its address from
 	[[nodiscard]] size_t send_queue_size() const { return send_queue_size_; } // as siw makes it
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }
 
@@ -158,6 +165,7 @@ private:
 	unsigned pending_receives_ = 0; // among them
 	Id id_;
 	Mr mr_; // is released first
+	std::unique_ptr<char, decltype(&std::free)> pages_{nullptr, &std::free};
 	Mr exposed_;
 	std::jthread restless_;
 };

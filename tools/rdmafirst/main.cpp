@@ -114,6 +114,7 @@ Exit run(int argc, char **argv)
 		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
 	client->add_option("--send", options.send, "send this once established")->expected(1)->take_all();
 	client->add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
+	client->add_flag("--too-early", options.too_early, "post a request that is no good before connecting");
 	client->add_flag("--read", options.read, "post an RDMA Read once established");
 	unsigned linger_ms = 0;
 	client->add_option("--linger", linger_ms, "milliseconds to look for more events after a failure");

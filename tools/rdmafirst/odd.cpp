@@ -100,6 +100,70 @@ void many_reads(Endpoint &endpoint, const Exposed &exposed)
 	}
 }
 
+constexpr uint32_t few = 32; // bytes; siw copies as many behind the header
+
+// Of the server's pages, where the one ends and the other begins
+void read_across(Endpoint &endpoint, const Exposed &exposed)
+{
+	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	for (size_t at = page - few + 1; at < page; at++) {
+		post_rdma(endpoint, IBV_WR_RDMA_READ, few, {exposed.address + at, exposed.rkey});
+		if (endpoint.never_completed(true) != 0)
+			return;
+		for (size_t i = 0; i < few; i++) {
+			if (endpoint.message()[i] != Endpoint::letter(at + i)) {
+				say(fmt::format("at {} of a page: byte {} is not the server's", at, i));
+				return;
+			}
+		}
+	}
+	say("all that was read is the server's");
+}
+
+void send_across(Endpoint &endpoint, const Exposed &)
+{
+	const ibv_mr *pages = endpoint.expose_pages();
+	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(pages->addr) + page - 5, .length = few, .lkey = pages->lkey};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	endpoint.post(wr);
+}
+
+// Where the ORD is 1 the second one has to wait, also if there is something to be done to the queue pair
+void reads_and_modify(Endpoint &endpoint, const Exposed &exposed)
+{
+	two_reads(endpoint, exposed);
+	ibv_qp_attr attr{};
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	if (ibv_modify_qp(endpoint.id()->qp, &attr, IBV_QP_ACCESS_FLAGS) != 0)
+		throw SystemError("ibv_modify_qp");
+}
+
+// A read, and a message that has to wait for its end
+void fenced_send(Endpoint &endpoint, const Exposed &exposed)
+{
+	read(endpoint, exposed);
+	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
+	ibv_send_wr wr{};
+	wr.sg_list = &sge;
+	wr.num_sge = 1;
+	wr.opcode = IBV_WR_SEND;
+	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	endpoint.post(wr);
+}
+
+// The bytes of the Read Request are where those of the message will be
+void read_and_send(Endpoint &endpoint, const Exposed &exposed)
+{
+	read(endpoint, exposed);
+	if (endpoint.never_completed(true) == 0)
+		endpoint.post_send("hello");
+}
+
 void post_invalidate(Endpoint &endpoint, uint32_t stag)
 {
 	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
@@ -305,7 +369,8 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
 	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
-	{"read-local", read_local}, {"refill", refill},
+	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
+	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 };
 
 } // namespace
