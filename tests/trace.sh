@@ -81,7 +81,8 @@ bad_initiators() { # PORT
 
 # said EVENT REGEX: the report has such a line
 said() {
-	has_line report " $1: +$2" || fail "not traced: $1: $2"
+	has_line report " $1: +$2" ||
+		fail "not traced: $1: $2 ($(grep -c " $1:" "$WORK/report.log") of $(wc -l <"$WORK/report.log") lines are of it; $(paste -sd' ' "$WORK/report-errors.log" | cut -c1-300))"
 }
 
 # It says so, but not before its buffer is full
