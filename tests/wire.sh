@@ -147,7 +147,10 @@ shows() {
 	local line
 	local -a words
 	read -ra words <<<"${says[rdma]}"
-	rdma resource show qp -dd >"$WORK/rdma.log" 2>&1 || return 1
+	timeout 10 rdma resource show qp -dd >"$WORK/rdma.log" 2>&1 || {
+		echo "rdma ended with status $?" >>"$WORK/rdma.log"
+		return 1
+	}
 	while read -r line; do
 		[[ $line == *" pid ${pid_of[program]} "* ]] && has_attributes "$line " "${words[@]}" && return 0
 	done <"$WORK/rdma.log"

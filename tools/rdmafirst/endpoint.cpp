@@ -343,7 +343,11 @@ void Endpoint::post(ibv_send_wr &wr)
 std::string Endpoint::expose()
 {
 	const ibv_mr *mr = expose_pages();
-	return fmt::format("{:x} {:x} {:x}", reinterpret_cast<uintptr_t>(mr->addr), mr->rkey, mr_->lkey);
+	not_exposed_.reset(ibv_reg_mr(id_->pd, mr->addr, mr->length, IBV_ACCESS_LOCAL_WRITE));
+	if (!not_exposed_)
+		throw SystemError("ibv_reg_mr");
+	return fmt::format("{:x} {:x} {:x} {:x}", reinterpret_cast<uintptr_t>(mr->addr), mr->rkey, mr_->lkey,
+			   not_exposed_->lkey);
 }
 
 const ibv_mr *Endpoint::expose_pages()

@@ -144,7 +144,9 @@ public:
 	// only_sends; waits a little for them.
 	unsigned never_completed(bool only_sends = false);
 	void expect_one_more() { pending_++; } // that was posted behind our back
-	std::string expose(); // "ADDRESS RKEY LKEY", in hexadecimal; LKEY is of memory without remote access
+	// "ADDRESS RKEY LKEY OTHER", in hexadecimal; without remote access: LKEY is of the memory of messages,
+	// OTHER of the same as RKEY
+	std::string expose();
 	// Two pages that the peer may read and write, with letters in the order of the alphabet
 	static constexpr char letter(size_t at) { return static_cast<char>('a' + at % 26); }
 	const ibv_mr *expose_pages();
@@ -167,6 +169,7 @@ private:
 	Mr mr_; // is released first
 	std::unique_ptr<char, decltype(&std::free)> pages_{nullptr, &std::free};
 	Mr exposed_;
+	Mr not_exposed_; // the same pages
 	std::jthread restless_;
 };
 

@@ -26,14 +26,15 @@ namespace {
 struct Exposed {
 	uint64_t address = 0;
 	uint32_t rkey = 0;
-	uint32_t local_key = 0; // without remote access
+	uint32_t local_key = 0; // of other memory, without remote access
+	uint32_t same_key = 0; // of the same, likewise
 };
 
 Exposed parse(std::string_view text)
 {
 	Exposed exposed;
 	std::istringstream in{std::string(text)};
-	in >> std::hex >> exposed.address >> exposed.rkey >> exposed.local_key;
+	in >> std::hex >> exposed.address >> exposed.rkey >> exposed.local_key >> exposed.same_key;
 	return exposed;
 }
 
@@ -209,7 +210,7 @@ void post_marked_send(Endpoint &endpoint, uint64_t mark)
 // What the server registered for itself alone
 void read_local(Endpoint &endpoint, const Exposed &exposed)
 {
-	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, {exposed.address, exposed.local_key});
+	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, {exposed.address, exposed.same_key});
 }
 
 // What siw shares with us of its queues: where they begin, a page each
