@@ -31,12 +31,18 @@ no_warning() {
 
 # The peer sends what it should not
 peer() { # NAME=VALUE…
-	local setting
+	peer_of '' "$@"
+}
+
+peer_of() { # OPTION-OF-THE-SERVER NAME=VALUE…
+	local setting option=$1
+	shift
 	local -a settings=()
 	for setting in "$@"; do
 		settings+=(--set "$setting")
 	done
-	serve
+	# shellcheck disable=SC2086 # perhaps none
+	serve $option
 	run peer a 60 "$MPAPEER" run "$TESTS/scenarios/established.txt" --connect "$(address b):$port" "${settings[@]}"
 	[[ $STATUS -eq 0 ]] || fail "the initiator: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 	wait_line server '^conn 1 over' 30
@@ -163,7 +169,7 @@ read_across() {
 send_across() {
 	local text='' i
 	for ((i = 4091; i < 4091 + 32; i++)); do
-		text+=$(printf "\\x$(printf %x $((97 + i % 26)))")
+		text+=$(printf '%b' "\\x$(printf %x $((97 + i % 26)))")
 	done
 	odd send-across
 	wait_line server "^conn 1 received 32 $text\$" 10
@@ -246,6 +252,12 @@ bad 'F43: reads of the peer are answered while a message waits for our own' odd_
 	'NEXT=send read-response len=16' 'LAST=expect send'
 bad 'F44: the pad of a short message is zero' odd_and_content read-and-send 8 \
 	'READS=expect read-request' 'MORE=send read-response len=16' 'THEN=expect send pdata="hello"'
+bad 'F45: a message is sent once, although the queue pair is modified meanwhile' odd_and_content restless-sends 8 \
+	'READS=repeat 100' 'MORE=expect send len=1000' 'THEN=end'
+bad 'F46: a read whose connection is closed completes' odd_against read-and-close 8 \
+	'READS=expect read-request' 'THEN=expect close drain'
+bad 'F48: memory is deregistered while a message is being received into it' peer_of --forget \
+	'FIRST=send fpdu send pdata="part" last=0 msn=2' 'SECOND=wait 2s' 'END=send fpdu send pdata="rest" msn=2 mo=4'
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page

@@ -131,6 +131,22 @@ all_or_nothing() {
 	is '{}' siw0/1 .policy
 }
 
+# RDMA_NL_IWCM is 2; HELLO, what iwpmd says first, is 7, with its version (1: u16)
+no_port_mapper() {
+	local answer
+	answer=$(setpriv --reuid 65534 --regid 65534 --clear-groups python3 -c '
+import socket, struct
+s = socket.socket(socket.AF_NETLINK, socket.SOCK_RAW, 20)
+s.bind((0, 0))
+s.settimeout(10)
+attr = struct.pack("=HHHxx", 6, 1, 4)
+s.send(struct.pack("=IHHII", 16 + len(attr), 2 << 10 | 7, 5, 1, 0) + attr)
+reply = s.recv(4096)
+print(*struct.unpack_from("=HxxIIi", reply, 4)[0::3])')
+	# NLMSG_ERROR with -EPERM
+	[[ $answer == '2 -1' ]] || fail "the answer is $answer"
+}
+
 impossible() {
 	plain
 	refused 22 "largest ORD is 128" "$MPANL" set siw0 ord=16381
@@ -761,6 +777,7 @@ check 'what cannot be is refused with a reason' impossible
 check 'odd requests are refused with a reason' odd_requests
 check 'an ordinary user may look and not touch' others_may_look
 check 'root of another user namespace may not touch either' root_elsewhere
+check 'F47: an ordinary user cannot be the port mapper' no_port_mapper
 check "the port's RTR read is on the wire and in rdma resource" port_rtr_read
 check "a program's RTR beats the port's" option_beats_port
 check "a program's model beats the port's" option_model

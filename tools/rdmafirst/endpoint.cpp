@@ -305,6 +305,15 @@ void Endpoint::post_too_early()
 	say(ibv_post_send(id_->qp, &wr, &bad) == 0 ? "posted too early" : "refused, as it is too early");
 }
 
+void Endpoint::forget_soon()
+{
+	forgetful_ = std::jthread([this] {
+		std::this_thread::sleep_for(std::chrono::milliseconds(500));
+		mr_.reset();
+		say("the memory of messages is deregistered");
+	});
+}
+
 void Endpoint::be_restless()
 {
 	restless_ = std::jthread([qp = id_->qp](const std::stop_token &stop) {

@@ -66,6 +66,7 @@ struct Options {
 	bool spoil = false;  // accept or connect with a queue pair that is in error
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
+	bool forget = false; // server: deregister the memory of its messages when there is a connection
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
 	std::string odd;     // client: what odd thing to do once established
@@ -134,6 +135,7 @@ public:
 	void create_qp(size_t send_queue = sends); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
 	void post_too_early(); // it stays in the queue, although it is refused; its key is no good
+	void forget_soon(); // deregister, half a second later, the memory that messages are received into
 	void be_restless(); // modify the queue pair all the time, to what it is, until the end
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
@@ -171,6 +173,7 @@ private:
 	Mr exposed_;
 	Mr not_exposed_; // the same pages
 	std::jthread restless_;
+	std::jthread forgetful_;
 };
 
 // Prints one line; the reader may be waiting for it.

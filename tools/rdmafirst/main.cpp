@@ -101,6 +101,7 @@ Exit run(int argc, char **argv)
 		->check(CLI::IsMember({"accept", "reject"}));
 	server->add_flag("--read", options.read, "post an RDMA Read (of address 0) instead of a Send");
 	server->add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
+	server->add_flag("--forget", options.forget, "deregister the memory of messages soon after there is a connection");
 	server->add_flag("--expose", options.expose,
 			 "send address and rkey of memory that the peer may write and read");
 	server->add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");

@@ -101,6 +101,7 @@ void many_reads(Endpoint &endpoint, const Exposed &exposed)
 	}
 }
 
+constexpr size_t slot_bytes = 1000;
 constexpr uint32_t few = 32; // bytes; siw copies as many behind the header
 
 // Of the server's pages, where the one ends and the other begins
@@ -155,6 +156,26 @@ void fenced_send(Endpoint &endpoint, const Exposed &exposed)
 	wr.opcode = IBV_WR_SEND;
 	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
 	endpoint.post(wr);
+}
+
+// The transmit thread is woken all the time, while the program sends by itself
+void restless_sends(Endpoint &endpoint, const Exposed &)
+{
+	constexpr unsigned messages = 100; // as many as the peer expects
+	endpoint.be_restless();
+	for (unsigned i = 0; i < messages; i++) {
+		endpoint.post_send(std::string(slot_bytes, Endpoint::letter(i)));
+		if (endpoint.never_completed(true) != 0)
+			return;
+	}
+}
+
+// The connection is closed before the answer is there
+void read_and_close(Endpoint &endpoint, const Exposed &exposed)
+{
+	read(endpoint, exposed);
+	if (rdma_disconnect(endpoint.id()) != 0)
+		throw SystemError("rdma_disconnect");
 }
 
 // The bytes of the Read Request are where those of the message will be
@@ -372,6 +393,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
+	{"restless-sends", restless_sends}, {"read-and-close", read_and_close},
 };
 
 } // namespace

@@ -148,6 +148,8 @@ void Server::on_event(const Event &event)
 		tell(connection, connection.endpoint.describe_qp());
 		if (options_.restless)
 			connection.endpoint.be_restless();
+		if (options_.forget)
+			connection.endpoint.forget_soon();
 	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 		connection.over = true;
 	}
