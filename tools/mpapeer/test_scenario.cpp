@@ -268,7 +268,7 @@ TEST(Expectation, WantsAPadOfZerosUnlessItSaysOtherwise)
     EXPECT_EQ(mismatch_without_crc("send pdata=\"hello\"", good), "");
     EXPECT_EQ(mismatch_without_crc("send pdata=\"hello\"", bad), "its pad is not zero");
     EXPECT_EQ(mismatch_without_crc("send pad=bad", bad), "");
-    EXPECT_EQ(mismatch_without_crc("send pad=bad", good), "pad is zero, wanted bad");
+    EXPECT_EQ(mismatch_without_crc("send pad=bad", good), "pad is zero, wanted =bad");
 }
 
 TEST(Expectation, ReadsTriplets)
