@@ -285,6 +285,23 @@ void Endpoint::create_qp(size_t send_queue)
 	}
 }
 
+ibv_send_wr signaled(ibv_wr_opcode opcode, std::span<ibv_sge> sges)
+{
+	ibv_send_wr wr{};
+	wr.sg_list = sges.data();
+	wr.num_sge = static_cast<int>(sges.size());
+	wr.opcode = opcode;
+	wr.send_flags = IBV_SEND_SIGNALED;
+	return wr;
+}
+
+int modify_qp(ibv_qp *qp)
+{
+	ibv_qp_attr attr{};
+	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
+	return ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS);
+}
+
 void Endpoint::spoil_qp()
 {
 	ibv_qp_attr attr{};
@@ -296,11 +313,7 @@ void Endpoint::spoil_qp()
 void Endpoint::post_too_early()
 {
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(message()), .length = 100, .lkey = ~mr_->lkey};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
 	ibv_send_wr *bad = nullptr;
 	say(ibv_post_send(id_->qp, &wr, &bad) == 0 ? "posted too early" : "refused, as it is too early");
 }
@@ -317,9 +330,7 @@ void Endpoint::forget_soon()
 void Endpoint::be_restless()
 {
 	restless_ = std::jthread([qp = id_->qp](const std::stop_token &stop) {
-		ibv_qp_attr attr{};
-		attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-		while (!stop.stop_requested() && ibv_modify_qp(qp, &attr, IBV_QP_ACCESS_FLAGS) == 0)
+		while (!stop.stop_requested() && modify_qp(qp) == 0)
 			;
 	});
 }

@@ -176,6 +176,10 @@ private:
 	std::jthread forgetful_;
 };
 
+// A work request of which a completion tells
+ibv_send_wr signaled(ibv_wr_opcode opcode, std::span<ibv_sge> sges);
+int modify_qp(ibv_qp *qp); // to what it is; an errno
+
 // Prints one line; the reader may be waiting for it.
 void say(std::string_view line);
 std::string hex(std::span<const uint8_t> bytes);

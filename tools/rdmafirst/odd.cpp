@@ -41,11 +41,7 @@ Exposed parse(std::string_view text)
 void post_rdma(Endpoint &endpoint, ibv_wr_opcode opcode, uint32_t length, const Exposed &at)
 {
 	ibv_sge sge{.addr = 0, .length = length, .lkey = 0};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = opcode;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(opcode, {&sge, 1});
 	wr.wr.rdma.remote_addr = at.address;
 	wr.wr.rdma.rkey = at.rkey;
 	endpoint.post(wr);
@@ -127,11 +123,7 @@ void send_across(Endpoint &endpoint, const Exposed &)
 	const ibv_mr *pages = endpoint.expose_pages();
 	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(pages->addr) + page - 5, .length = few, .lkey = pages->lkey};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
 	endpoint.post(wr);
 }
 
@@ -139,9 +131,7 @@ void send_across(Endpoint &endpoint, const Exposed &)
 void reads_and_modify(Endpoint &endpoint, const Exposed &exposed)
 {
 	two_reads(endpoint, exposed);
-	ibv_qp_attr attr{};
-	attr.qp_access_flags = IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE;
-	if (ibv_modify_qp(endpoint.id()->qp, &attr, IBV_QP_ACCESS_FLAGS) != 0)
+	if (modify_qp(endpoint.id()->qp) != 0)
 		throw SystemError("ibv_modify_qp");
 }
 
@@ -150,11 +140,8 @@ void fenced_send(Endpoint &endpoint, const Exposed &exposed)
 {
 	read(endpoint, exposed);
 	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED | IBV_SEND_FENCE;
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
+	wr.send_flags |= IBV_SEND_FENCE;
 	endpoint.post(wr);
 }
 
@@ -189,11 +176,7 @@ void read_and_send(Endpoint &endpoint, const Exposed &exposed)
 void post_invalidate(Endpoint &endpoint, uint32_t stag)
 {
 	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND_WITH_INV;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(IBV_WR_SEND_WITH_INV, {&sge, 1});
 	wr.invalidate_rkey = stag;
 	wr.wr.rdma.rkey = stag; // where libsiw looks
 	endpoint.post(wr);
@@ -219,12 +202,8 @@ void invalidate_local(Endpoint &endpoint, const Exposed &exposed)
 void post_marked_send(Endpoint &endpoint, uint64_t mark)
 {
 	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
-	ibv_send_wr wr{};
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
 	wr.wr_id = mark;
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
 	endpoint.post(wr);
 }
 
@@ -338,11 +317,7 @@ void empty_sge(Endpoint &endpoint, const Exposed &)
 {
 	std::array<ibv_sge, 2> sges{ibv_sge{.addr = 1, .length = 0, .lkey = 0},
 				    ibv_sge{.addr = 0, .length = 8, .lkey = 0}};
-	ibv_send_wr wr{};
-	wr.sg_list = sges.data();
-	wr.num_sge = sges.size();
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(IBV_WR_SEND, sges);
 	endpoint.post(wr);
 }
 
@@ -378,11 +353,7 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 	say("the page is gone");
 
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(page), .length = 6, .lkey = mr->lkey};
-	ibv_send_wr wr{};
-	wr.sg_list = &sge;
-	wr.num_sge = 1;
-	wr.opcode = IBV_WR_SEND;
-	wr.send_flags = IBV_SEND_SIGNALED;
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
 	endpoint.post(wr);
 }
 
