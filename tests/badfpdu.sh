@@ -258,6 +258,10 @@ bad 'F46: a read whose connection is closed completes' odd_against read-and-clos
 	'READS=expect read-request' 'THEN=expect close drain'
 bad 'F48: memory is deregistered while a message is being received into it' peer_of --forget \
 	'FIRST=send fpdu send pdata="part" last=0 msn=2' 'SECOND=wait 2s' 'END=send fpdu send pdata="rest" msn=2 mo=4'
+# The second FPDU is of an unknown opcode
+bad 'F49: a read whose answer breaks off completes, and its memory is free' odd_against read 8 \
+	'READS=expect read-request' 'MORE=send read-response last=0 len=8' \
+	'THEN=send hex 0012414f0000000000000000000000020000000000000000'
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page

@@ -3,10 +3,10 @@
 #
 # Usage: scripts/vm run --kernel debug --timeout 400 -- tests/faults.sh [REGEX]
 #
-# Every allocation that listening, connecting and accepting make fails once: the first, the second,
-# until none is left: those in the program's calls, and those of the kernel's workers, which do the rest
-# for both roles. The program is told, nothing breaks or leaks (scripts/vm and the debug kernel look),
-# and a good connection works.
+# Every allocation that registering memory, listening, connecting and accepting make fails once: the
+# first, the second, until none is left: those in the program's calls, and those of the kernel's workers,
+# which do the rest for both roles. The program is told, nothing breaks or leaks (scripts/vm and the debug
+# kernel look), and a good connection works.
 #
 # Needs CONFIG_FAILSLAB, which Debian's kernel does not have: then there are no cases.
 # shellcheck source=tests/lib.sh
@@ -85,6 +85,7 @@ if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
 	# which one it was is in the kernel log
 	echo 1 >$FAILSLAB/verbose
+	check 'F50: allocations of ibv_reg_mr() fail, one at a time' fails memory 60
 	check 'allocations of rdma_listen() fail, one at a time' fails listen 60
 	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80

@@ -101,6 +101,7 @@ private:
 
 	void listen();
 	void resolve();
+	void register_memory();
 	void connect();
 	void on_client_event(const Event &event);
 	void on_server_event(const Event &event);
@@ -171,6 +172,16 @@ void Attempt::resolve()
 	client_->create_qp();
 }
 
+void Attempt::register_memory()
+{
+	static std::array<char, 10000> memory;
+	Mr mr;
+	with_faults("memory", [&] {
+		mr.reset(ibv_reg_mr(client_->id()->pd, memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE));
+		return mr ? 0 : -1;
+	});
+}
+
 void Attempt::connect()
 {
 	rdma_conn_param param = conn_param(options_.connection);
@@ -221,6 +232,7 @@ Outcome Attempt::run()
 	try {
 		listen();
 		resolve();
+		register_memory();
 		if (options_.stage == "workers") {
 			workers = Faults::workers();
 			workers->arm(nth_);
@@ -266,7 +278,10 @@ bool run(const FaultOptions &options)
 		say(fmt::format("{}: {} times: {}", options.stage, count, text));
 	say(fmt::format("{}: {} allocations failed, one at a time{}", options.stage, failed,
 			quiet < 3 ? "; there are more" : ""));
-	return failed != 0 && quiet >= 3;
+	const std::string pinned = pinned_memory();
+	if (pinned != "0 kB")
+		say("pinned in the end: " + pinned);
+	return failed != 0 && quiet >= 3 && pinned == "0 kB";
 }
 
 } // namespace
@@ -276,9 +291,9 @@ int main(int argc, char **argv)
 	FaultOptions options;
 	CLI::App app{"Connects again and again, while the Nth allocation fails, for N = 1, 2, … until none fails.\n\n"
 		     "Exit status: 0 each connection was made or failed in order, 1 not, 2 usage or system error."};
-	app.add_option("STAGE", options.stage, "where: in the call of that name, or in the kernel's workers")
+	app.add_option("STAGE", options.stage, "where: in registering memory, in the call of that name, or in the kernel's workers")
 		->required()
-		->check(CLI::IsMember({"listen", "connect", "accept", "workers"}));
+		->check(CLI::IsMember({"memory", "listen", "connect", "accept", "workers"}));
 	app.add_option("ADDR", options.connection.address, "address of the server")->required();
 	app.add_option("PORT", options.connection.port, "its port")->required();
 	app.add_option("--client", options.client_netns, "the client's network namespace")->capture_default_str();
