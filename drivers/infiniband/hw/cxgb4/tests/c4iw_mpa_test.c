@@ -1020,12 +1020,15 @@ static void lost_reply_event_is_told_again(struct kunit *test)
 /* SEC-08: as if its time had come */
 static void expire(struct c4iw_ep *ep)
 {
+	/* It may be the end of it */
+	c4iw_get_ep(&ep->com);
 	mod_timer(&ep->timer, jiffies);
 	while (timer_pending(&ep->timer))
 		msleep(20);
-	/* and it has run */
-	msleep(20);
+	/* On a busy host it runs later than it is taken off */
+	timer_delete_sync(&ep->timer);
 	flush_workqueue(workq);
+	c4iw_put_ep(&ep->com);
 }
 
 static void silent_responder_times_out(struct kunit *test)
