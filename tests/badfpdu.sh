@@ -196,6 +196,22 @@ posted_too_early() {
 	good
 }
 
+# The answer takes some seconds, and the memory is taken back when it has begun
+taken_back() {
+	tc -n b qdisc replace dev eth0 root netem rate 40mbit limit 10000
+	serve --expose --pages 8192 --take-back "$WORK/now"
+	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd long-read --timeout 40
+	wait_line client 'the answer has begun' 30
+	touch "$WORK/now"
+	wait_line server 'what was exposed is deregistered' 5
+	ended client 40
+	tc -n b qdisc del dev eth0 root
+	all_completed
+	has_line client '^request completed: ' || fail 'the read has succeeded'
+	stop server
+	no_warning
+}
+
 # The program cannot keep the connection management of the host waiting
 replaced_page() {
 	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
@@ -262,6 +278,7 @@ bad 'F48: memory is deregistered while a message is being received into it' peer
 bad 'F49: a read whose answer breaks off completes, and its memory is free' odd_against read 8 \
 	'READS=expect read-request' 'MORE=send read-response last=0 len=8' \
 	'THEN=send hex 0012414f0000000000000000000000020000000000000000'
+bad 'F51: memory that is deregistered while the peer reads it is not read to the end' taken_back
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page

@@ -5,6 +5,7 @@
 #include <csignal>
 #include <cstdio>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <thread>
 
@@ -360,9 +361,20 @@ void Endpoint::post(ibv_send_wr &wr)
 	pending_++;
 }
 
-std::string Endpoint::expose()
+void Endpoint::take_back_at(const std::string &file)
 {
-	const ibv_mr *mr = expose_pages();
+	forgetful_ = std::jthread([this, file](const std::stop_token &stop) {
+		while (!stop.stop_requested() && !std::filesystem::exists(file))
+			std::this_thread::sleep_for(std::chrono::milliseconds(10));
+		exposed_.reset();
+		not_exposed_.reset();
+		say("what was exposed is deregistered");
+	});
+}
+
+std::string Endpoint::expose(size_t pages)
+{
+	const ibv_mr *mr = expose_pages(pages);
 	not_exposed_.reset(ibv_reg_mr(id_->pd, mr->addr, mr->length, IBV_ACCESS_LOCAL_WRITE));
 	if (!not_exposed_)
 		throw SystemError("ibv_reg_mr");
@@ -370,15 +382,15 @@ std::string Endpoint::expose()
 			   not_exposed_->lkey);
 }
 
-const ibv_mr *Endpoint::expose_pages()
+const ibv_mr *Endpoint::expose_pages(size_t pages)
 {
 	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
-	pages_.reset(static_cast<char *>(std::aligned_alloc(page, 2 * page)));
+	pages_.reset(static_cast<char *>(std::aligned_alloc(page, pages * page)));
 	if (!pages_)
 		throw SystemError("aligned_alloc");
-	for (size_t i = 0; i < 2 * page; i++)
+	for (size_t i = 0; i < pages * page; i++)
 		pages_.get()[i] = letter(i);
-	exposed_.reset(ibv_reg_mr(id_->pd, pages_.get(), 2 * page,
+	exposed_.reset(ibv_reg_mr(id_->pd, pages_.get(), pages * page,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
 	if (!exposed_)
 		throw SystemError("ibv_reg_mr");

@@ -69,6 +69,8 @@ struct Options {
 	bool forget = false; // server: deregister the memory of its messages when there is a connection
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
+	size_t pages = 2; // of that
+	std::string take_back; // server: deregister it as soon as there is a file of this name
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
 };
@@ -148,10 +150,11 @@ public:
 	void expect_one_more() { pending_++; } // that was posted behind our back
 	// "ADDRESS RKEY LKEY OTHER", in hexadecimal; without remote access: LKEY is of the memory of messages,
 	// OTHER of the same as RKEY
-	std::string expose();
-	// Two pages that the peer may read and write, with letters in the order of the alphabet
+	std::string expose(size_t pages);
+	void take_back_at(const std::string &file);
+	// Pages that the peer may read and write, with letters in the order of the alphabet
 	static constexpr char letter(size_t at) { return static_cast<char>('a' + at % 26); }
-	const ibv_mr *expose_pages();
+	const ibv_mr *expose_pages(size_t pages = 2);
 	[[nodiscard]] char *message() { return &buffer_[receives * slot_size]; } // where post() has its address from
 	[[nodiscard]] size_t send_queue_size() const { return send_queue_size_; } // as siw makes it
 	[[nodiscard]] bool has_qp() const { return id_->qp != nullptr; }

@@ -104,6 +104,8 @@ Exit run(int argc, char **argv)
 	server->add_flag("--forget", options.forget, "deregister the memory of messages soon after there is a connection");
 	server->add_flag("--expose", options.expose,
 			 "send address and rkey of memory that the peer may write and read");
+	server->add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
+	server->add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
 	server->add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
 	server->add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 	server->add_option("--timeout", timeout, "seconds without anything happening")->capture_default_str();

@@ -100,6 +100,31 @@ void many_reads(Endpoint &endpoint, const Exposed &exposed)
 constexpr size_t slot_bytes = 1000;
 constexpr uint32_t few = 32; // bytes; siw copies as many behind the header
 
+constexpr size_t long_read_pages = 8192; // that the server has to expose
+
+// It takes so long that the server can take its memory back meanwhile
+void long_read(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr auto patience = std::chrono::seconds(20);
+	const auto end = Clock::now() + patience;
+	std::vector<char> sink(long_read_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+	const Mr mr(ibv_reg_mr(endpoint.id()->pd, sink.data(), sink.size(), IBV_ACCESS_LOCAL_WRITE));
+	if (!mr)
+		throw SystemError("ibv_reg_mr");
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(sink.data()),
+		    .length = static_cast<uint32_t>(sink.size()), .lkey = mr->lkey};
+	ibv_send_wr wr = signaled(IBV_WR_RDMA_READ, {&sge, 1});
+	wr.wr.rdma.remote_addr = exposed.address;
+	wr.wr.rdma.rkey = exposed.rkey;
+	endpoint.post(wr);
+	const volatile char *first = sink.data();
+	while (*first == 0 && Clock::now() < end)
+		std::this_thread::sleep_for(std::chrono::milliseconds(1));
+	say(*first != 0 ? "the answer has begun" : "there is no answer");
+	while (Clock::now() < end && endpoint.never_completed(true) != 0)
+		;
+}
+
 // Of the server's pages, where the one ends and the other begins
 void read_across(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -364,7 +389,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
-	{"restless-sends", restless_sends}, {"read-and-close", read_and_close},
+	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
 };
 
 } // namespace

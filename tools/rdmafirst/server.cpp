@@ -83,7 +83,7 @@ void Server::accept(Connection &connection)
 		return;
 	}
 	for (const std::string &text : options_.send) {
-		connection.endpoint.post_send(options_.expose ? connection.endpoint.expose() : text);
+		connection.endpoint.post_send(options_.expose ? connection.endpoint.expose(options_.pages) : text);
 		tell(connection, "posted");
 	}
 }
@@ -150,6 +150,8 @@ void Server::on_event(const Event &event)
 			connection.endpoint.be_restless();
 		if (options_.forget)
 			connection.endpoint.forget_soon();
+		if (!options_.take_back.empty())
+			connection.endpoint.take_back_at(options_.take_back);
 	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 		connection.over = true;
 	}
