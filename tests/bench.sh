@@ -94,7 +94,7 @@ make_nodes() {
 		echo 'link set bench0 up'
 		for ((i = 0; i < last; i++)); do
 			echo "netns add n$i"
-			echo "link add eth0 netns n$i address $(mac "$i") type veth peer name bench-$i"
+			echo "link add eth0 netns n$i index $((100 + i)) address $(mac "$i") type veth peer name bench-$i"
 			echo "link set bench-$i master bench0 up"
 		done
 	} | ip -batch -
@@ -107,6 +107,19 @@ make_nodes() {
 				((i == j)) || echo "neigh add 10.78.0.$((j + 1)) lladdr $(mac "$j") nud permanent dev eth0"
 			done
 		} | ip -n "n$i" -batch -
+	done
+}
+
+# Unmodified siw listens on all addresses, as perftest does, only if no two namespaces have an interface
+# of the same index
+give_indices() {
+	local netns host=1
+	ip -n a link del eth0
+	ip link add eth0 netns a index 11 mtu 1500 type veth peer name eth0 netns b index 12 mtu 1500
+	for netns in a b; do
+		ip -n $netns addr add 10.77.0.$host/24 dev eth0
+		ip -n $netns link set eth0 up
+		host=$((host + 1))
 	done
 }
 
@@ -283,6 +296,7 @@ warm_up() {
 # Each program's libibverbs would load them all
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 make_nodes
+[[ $mode != data ]] || give_indices
 forget_quickly
 start=$(now_us)
 for ((round = 1; round <= rounds; round++)); do
