@@ -224,6 +224,25 @@ replaced_page() {
 	stop odd KILL
 }
 
+# Also memory that nobody has: of that nothing may be left behind, either
+all_is_registered() {
+	serve
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd register-all --timeout 20
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	[[ $(grep -c ' bytes are ' "$WORK/client.log") -eq 3 ]] || fail 'it was not tried'
+	has_line client ' bytes are registered' && fail "$(grep ' registered' "$WORK/client.log" | paste -sd' ')"
+	has_line client '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/client.log")"
+	no_warning
+}
+
+forgotten_sink() {
+	odd_against read-and-forget 8 'READS=expect read-request' 'MORE=send read-response len=16 first=24' \
+		'THEN=wait 3s' 'NEXT=send read-response len=16 from=24' 'LAST=expect term 1/1/0'
+	has_line client 'is deregistered' || fail 'the memory was not deregistered'
+	has_line client '^request completed: success' && fail 'the read has succeeded'
+	peer_is_content
+}
+
 bad() { # CLAIM FUNCTION [ARG…]
 	port=$((port + 1))
 	check "$@"
@@ -279,6 +298,8 @@ bad 'F49: a read whose answer breaks off completes, and its memory is free' odd_
 	'READS=expect read-request' 'MORE=send read-response last=0 len=8' \
 	'THEN=send hex 0012414f0000000000000000000000020000000000000000'
 bad 'F51: memory that is deregistered while the peer reads it is not read to the end' taken_back
+bad 'F52: a region of all addresses is refused' all_is_registered
+bad 'F53: memory that is deregistered while an answer comes in is not written any more' forgotten_sink
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page

@@ -125,6 +125,39 @@ void long_read(Endpoint &endpoint, const Exposed &exposed)
 		;
 }
 
+// The memory of a read goes when the peer has sent a part of the answer, and before it sends the rest
+void read_and_forget(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr auto until_it_has_begun = std::chrono::seconds(1);
+	static std::array<char, 16> sink;
+	Mr mr(ibv_reg_mr(endpoint.id()->pd, sink.data(), sink.size(), IBV_ACCESS_LOCAL_WRITE));
+	if (!mr)
+		throw SystemError("ibv_reg_mr");
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(sink.data()), .length = sink.size(), .lkey = mr->lkey};
+	ibv_send_wr wr = signaled(IBV_WR_RDMA_READ, {&sge, 1});
+	wr.wr.rdma.remote_addr = exposed.address;
+	wr.wr.rdma.rkey = exposed.rkey;
+	endpoint.post(wr);
+	std::this_thread::sleep_for(until_it_has_begun);
+	mr.reset();
+	say("the memory is deregistered");
+}
+
+// What would be registered is not there: all addresses, and more pages than there can be. Posts nothing
+void register_all(Endpoint &endpoint, const Exposed &)
+{
+	constexpr size_t some = 512 * 4096;
+	void *nobodys = mmap(nullptr, some, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (nobodys == MAP_FAILED)
+		throw SystemError("mmap");
+	const std::array<std::pair<void *, size_t>, 3> regions{{{nullptr, 0xfffffffffffff001}, {nullptr, 1UL << 44}, {nobodys, some}}};
+	for (const auto &[address, length] : regions) {
+		const Mr mr(ibv_reg_mr(endpoint.id()->pd, address, length, IBV_ACCESS_LOCAL_WRITE));
+		say(fmt::format("{:#x} bytes are {}", length, mr ? "registered" : std::strerror(errno)));
+	}
+	munmap(nobodys, some);
+}
+
 // Of the server's pages, where the one ends and the other begins
 void read_across(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -390,6 +423,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
+	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 };
 
 } // namespace
