@@ -129,8 +129,12 @@ Exit Client::exchange()
 		const bool done_before = due_ == 0 && received_;
 		for (const Completion &done : endpoint_.completions()) {
 			// the event that tells of the end may come behind the flushed receives
-			if (!good(done) && !(options_.hold && done_before))
-				return Exit::failed;
+			if (good(done) || (options_.hold && done_before))
+				continue;
+			// this queue is looked at later, when the other one may have been flushed, too
+			if (done.receive && due_ != 0)
+				last_completions();
+			return Exit::failed;
 		}
 		const bool all_done = due_ == 0 && received_;
 		if (auto event = next_event(channel_.get())) {
