@@ -143,14 +143,15 @@ void read_and_forget(Endpoint &endpoint, const Exposed &exposed)
 	say("the memory is deregistered");
 }
 
-// What would be registered is not there: all addresses, and more pages than there can be. Posts nothing
+// What would be registered is not there: all addresses, and more pages than there can be or are. Posts nothing
 void register_all(Endpoint &endpoint, const Exposed &)
 {
 	constexpr size_t some = 512 * 4096;
 	void *nobodys = mmap(nullptr, some, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 	if (nobodys == MAP_FAILED)
 		throw SystemError("mmap");
-	const std::array<std::pair<void *, size_t>, 3> regions{{{nullptr, 0xfffffffffffff001}, {nullptr, 1UL << 44}, {nobodys, some}}};
+	const std::array<std::pair<void *, size_t>, 4> regions{
+		{{nullptr, 0xfffffffffffff001}, {nullptr, 1UL << 44}, {nullptr, 1UL << 41}, {nobodys, some}}};
 	for (const auto &[address, length] : regions) {
 		const Mr mr(ibv_reg_mr(endpoint.id()->pd, address, length, IBV_ACCESS_LOCAL_WRITE));
 		say(fmt::format("{:#x} bytes are {}", length, mr ? "registered" : std::strerror(errno)));
