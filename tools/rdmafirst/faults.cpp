@@ -8,6 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <functional>
@@ -259,7 +260,10 @@ bool run(const FaultOptions &options)
 	unsigned nth = 1;
 	for (; nth <= options.most && quiet < 3 && Clock::now() < end; nth++) {
 		const auto start = Clock::now();
-		const Outcome outcome = Attempt(options, nth).run();
+		Outcome outcome = Attempt(options, nth).run();
+		// rdma_cm does not know which ports TCP still has in TIME_WAIT
+		for (int again = 0; again < 3 && !outcome.hit && outcome.text.ends_with(std::strerror(EADDRINUSE)); again++)
+			outcome = Attempt(options, nth).run();
 		const auto ms = std::chrono::duration_cast<std::chrono::milliseconds>(Clock::now() - start).count();
 		if (outcome.hit) {
 			quiet = 0;
