@@ -226,7 +226,7 @@ replaced_page() {
 
 # Also memory that nobody has: of that nothing may be left behind, either
 all_is_registered() {
-	serve
+	serve --expose
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd register-all --timeout 20
 	has_line client ' bytes are registered' && fail "$(grep ' registered' "$WORK/client.log" | paste -sd' ')"
 	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
