@@ -115,6 +115,10 @@ odd_against() { # WHAT IRD NAME=VALUE…
 	odd_responder "$port" "${@:2}"
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --odd "$1" --timeout 20
 	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	after_odd_against
+}
+
+after_odd_against() {
 	stop peer
 	all_completed
 	has_line client '^pinned at the end: 0 kB' || fail "the client's memory: $(grep pinned "$WORK/client.log")"
@@ -236,10 +240,15 @@ all_is_registered() {
 }
 
 forgotten_sink() {
-	odd_against read-and-forget 8 'READS=expect read-request' 'MORE=send read-response len=16 first=24' \
-		'THEN=wait 3s' 'NEXT=send read-response len=16 from=24' 'LAST=expect term 1/1/0'
-	has_line client 'is deregistered' || fail 'the memory was not deregistered'
+	odd_responder "$port" 8 'READS=expect read-request' 'MORE=send read-response len=16 first=24' \
+		"THEN=wait for $WORK/forgotten" 'NEXT=send read-response len=16 from=24' 'LAST=expect term 1/1/0'
+	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --odd read-and-forget --timeout 20
+	wait_line client 'is deregistered' 20
+	touch "$WORK/forgotten"
+	ended_well client 30
+	has_line client 'the answer has begun' || fail 'there was no answer yet'
 	has_line client '^request completed: success' && fail 'the read has succeeded'
+	after_odd_against
 	peer_is_content
 }
 

@@ -9,6 +9,7 @@
 #include <fstream>
 #include <functional>
 #include <map>
+#include <span>
 #include <sstream>
 
 #include <fcntl.h>
@@ -102,13 +103,10 @@ constexpr uint32_t few = 32; // bytes; siw copies as many behind the header
 
 constexpr size_t long_read_pages = 8192; // that the server has to expose
 
-// It takes so long that the server can take its memory back meanwhile
-void long_read(Endpoint &endpoint, const Exposed &exposed)
+// A read into memory of its own
+Mr post_read_into(Endpoint &endpoint, std::span<char> sink, const Exposed &exposed)
 {
-	constexpr auto patience = std::chrono::seconds(20);
-	const auto end = Clock::now() + patience;
-	std::vector<char> sink(long_read_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)));
-	const Mr mr(ibv_reg_mr(endpoint.id()->pd, sink.data(), sink.size(), IBV_ACCESS_LOCAL_WRITE));
+	Mr mr(ibv_reg_mr(endpoint.id()->pd, sink.data(), sink.size(), IBV_ACCESS_LOCAL_WRITE));
 	if (!mr)
 		throw SystemError("ibv_reg_mr");
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(sink.data()),
@@ -117,28 +115,36 @@ void long_read(Endpoint &endpoint, const Exposed &exposed)
 	wr.wr.rdma.remote_addr = exposed.address;
 	wr.wr.rdma.rkey = exposed.rkey;
 	endpoint.post(wr);
-	const volatile char *first = sink.data();
-	while (*first == 0 && Clock::now() < end)
+	return mr;
+}
+
+// No completion tells of a part of an answer: the byte at @at becomes another one
+void await_answer(const volatile char *at, Clock::time_point end)
+{
+	while (*at == 0 && Clock::now() < end)
 		std::this_thread::sleep_for(std::chrono::milliseconds(1));
-	say(*first != 0 ? "the answer has begun" : "there is no answer");
+	say(*at != 0 ? "the answer has begun" : "there is no answer");
+}
+
+// It takes so long that the server can take its memory back meanwhile
+void long_read(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr auto patience = std::chrono::seconds(20);
+	const auto end = Clock::now() + patience;
+	std::vector<char> sink(long_read_pages * static_cast<size_t>(sysconf(_SC_PAGESIZE)));
+	const Mr mr = post_read_into(endpoint, sink, exposed);
+	await_answer(sink.data(), end);
 	while (Clock::now() < end && endpoint.never_completed(true) != 0)
 		;
 }
 
-// The memory of a read goes when the peer has sent a part of the answer, and before it sends the rest
+// The memory of a read goes when the peer has sent the first eight bytes of the answer, and before it sends the rest
 void read_and_forget(Endpoint &endpoint, const Exposed &exposed)
 {
-	constexpr auto until_it_has_begun = std::chrono::seconds(1);
+	constexpr auto patience = std::chrono::seconds(5);
 	static std::array<char, 16> sink;
-	Mr mr(ibv_reg_mr(endpoint.id()->pd, sink.data(), sink.size(), IBV_ACCESS_LOCAL_WRITE));
-	if (!mr)
-		throw SystemError("ibv_reg_mr");
-	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(sink.data()), .length = sink.size(), .lkey = mr->lkey};
-	ibv_send_wr wr = signaled(IBV_WR_RDMA_READ, {&sge, 1});
-	wr.wr.rdma.remote_addr = exposed.address;
-	wr.wr.rdma.rkey = exposed.rkey;
-	endpoint.post(wr);
-	std::this_thread::sleep_for(until_it_has_begun);
+	Mr mr = post_read_into(endpoint, sink, exposed);
+	await_answer(&sink[7], Clock::now() + patience);
 	mr.reset();
 	say("the memory is deregistered");
 }
