@@ -38,19 +38,6 @@ fails() { # STAGE SECONDS
 	kmemleak_is_on || fail 'kmemleak has given up'
 }
 
-# After this lockdep knows what rdma_ucm does for a device that goes, and tells if a failure contradicts it
-device_goes() {
-	port=$((port + 1))
-	start server b 60 "$RDMAFIRST" server "$(address b)" "$port" --timeout 50
-	wait_line server '^listening' 30
-	start remove b 40 rdma link del siw1
-	sleep 1
-	stop server KILL
-	ended_well remove 30
-	within b rdma link add siw1 type siw netdev eth0
-	good
-}
-
 # Entries for connection requests that wait for the listener's handler can be had from the reserve
 # alone. scripts/vm has marked their cache for failslab.
 requests_fail() { # 0|1
@@ -105,7 +92,6 @@ reserve() {
 
 if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
-	check 'a device goes, with a listener on it' device_goes
 	# which one it was is in the kernel log
 	echo 1 >$FAILSLAB/verbose
 	check 'F50: allocations of ibv_reg_mr() fail, one at a time' fails memory 60
