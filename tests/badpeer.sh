@@ -133,14 +133,46 @@ many_reads() {
 	good
 }
 
+readonly TRACING=/sys/kernel/tracing
+
+# Where there are kprobes: each of siw's events takes milliseconds to queue, what follows comes meanwhile
+slow_down() {
+	local i
+	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
+	for i in {1..30}; do
+		echo "p:slow$i siw_cm_queue_work" >>"$TRACING/kprobe_events"
+		echo stacktrace >"$TRACING/events/kprobes/slow$i/trigger"
+	done
+}
+
+speed_up() {
+	local trigger
+	for trigger in "$TRACING"/events/kprobes/slow*/trigger; do
+		[[ ! -e $trigger ]] || echo '!stacktrace' >"$trigger"
+	done
+	[[ ! -e $TRACING/kprobe_events ]] || echo >"$TRACING/kprobe_events"
+}
+
 # S6: a port scan
-scan() { # COUNT
+scan() { # COUNT [SIDE-BY-SIDE]
+	local i
 	serve
-	# shellcheck disable=SC2016 # for the other shell
-	run_well scan a 60 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
-		"$1" "$(address b)" "$port"
+	for ((i = 1; i <= ${2:-1}; i++)); do
+		# shellcheck disable=SC2016 # for the other shell
+		start "scan$i" a 60 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
+			"$1" "$(address b)" "$port"
+	done
+	for ((i = 1; i <= ${2:-1}; i++)); do
+		ended_well "scan$i" 60
+	done
 	has_line server '^conn 1' && fail 'the program has heard of it'
 	good
+}
+
+scan_slowly() {
+	slow_down
+	scan "$@"
+	speed_up
 }
 
 slow_but_honest() {
@@ -186,6 +218,7 @@ bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request 
 bad '10 that send nothing and hold still' still_ones 10 flush
 bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
 bad 'S6: 60 that connect and close' scan 60
+bad 'F55: 1600 that connect and close while siw is slow to accept' scan_slowly 400 4
 bad 'S5, S14: one that sends byte by byte' slow_but_honest
 bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
