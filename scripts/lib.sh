@@ -16,6 +16,12 @@ usage() {
 	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
 }
 
+# files_of SUBJECT: those of our files that come with this patch, as patches/files says
+files_of() {
+	awk -v subject="$1" '/^#/ { next } /^\t/ { if (mine) print substr($0, 2); next } { mine = $0 == subject }' \
+		"$REPO/patches/files"
+}
+
 # hash_of STRING…: a short key for a list of strings
 hash_of() {
 	printf '%s\0' "$@" | sha256sum | cut -c1-16
