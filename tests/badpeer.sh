@@ -133,26 +133,6 @@ many_reads() {
 	good
 }
 
-readonly TRACING=/sys/kernel/tracing
-
-# Where there are kprobes: each of siw's events takes milliseconds to queue, what follows comes meanwhile
-slow_down() {
-	local i
-	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
-	for i in {1..30}; do
-		echo "p:slow$i siw_cm_queue_work" >>"$TRACING/kprobe_events"
-		echo stacktrace >"$TRACING/events/kprobes/slow$i/trigger"
-	done
-}
-
-speed_up() {
-	local trigger
-	for trigger in "$TRACING"/events/kprobes/slow*/trigger; do
-		[[ ! -e $trigger ]] || echo '!stacktrace' >"$trigger"
-	done
-	[[ ! -e $TRACING/kprobe_events ]] || echo >"$TRACING/kprobe_events"
-}
-
 # S6: a port scan
 scan() { # COUNT [SIDE-BY-SIDE]
 	local i
@@ -170,7 +150,7 @@ scan() { # COUNT [SIDE-BY-SIDE]
 }
 
 scan_slowly() {
-	slow_down
+	slow_down siw_cm_queue_work 30
 	scan "$@"
 	speed_up
 }

@@ -285,6 +285,30 @@ show_captures() {
 	done
 }
 
+readonly TRACING=/sys/kernel/tracing
+
+# slow_down FUNCTION COUNT: on a kernel with kprobes each call takes longer, by so many traces of the
+# stack, some milliseconds: what else comes has its chance
+slow_down() {
+	local i
+	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
+	for ((i = 0; i < $2; i++)); do
+		echo "p:slow$i $1" >>"$TRACING/kprobe_events"
+		echo stacktrace >"$TRACING/events/kprobes/slow$i/trigger"
+		echo 1 >"$TRACING/events/kprobes/slow$i/enable"
+	done
+}
+
+speed_up() {
+	local event
+	[[ -e $TRACING/kprobe_events ]] || return 0
+	for event in "$TRACING"/events/kprobes/slow*; do
+		echo 0 >"$event/enable"
+		echo '!stacktrace' >"$event/trigger"
+	done
+	echo >"$TRACING/kprobe_events"
+}
+
 remove_if_there() { # FILE…
 	local file
 	local -a there=()

@@ -112,6 +112,16 @@ program_ends() { # SIGNAL
 	in_order
 }
 
+# With two threads
+destroyed_while_it_disconnects() { # TIMES
+	serve
+	slow_down siw_verbs_modify_qp 400
+	run_well client a 120 "$RDMAFIRST" client "$(address b)" "$port" --times "$1" --torn
+	speed_up
+	[[ $(grep -c '^disconnected' "$WORK/client.log") -eq $1 ]] || fail 'it did not disconnect'
+	in_order
+}
+
 # It is in the system call that disconnects, which waits for what comes of the connect
 killed_while_it_disconnects() {
 	port=$((port + 10))
@@ -380,6 +390,7 @@ if [[ -z $sample ]]; then
 	check "the network interface goes down, and the program ends in order: $STATES" interface_goes_down TERM
 	check "the namespace is deleted: $STATES" namespace_goes
 fi
+check 'F56: the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
 check 'all at once' all_at_once
 if [[ -z $only ]]; then
 	deadlines_end

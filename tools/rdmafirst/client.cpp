@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <thread>
 
 #include <fmt/format.h>
 
@@ -34,6 +35,7 @@ private:
 	void linger();
 	void disconnect();
 	void cut();
+	void tear();
 
 	const Options &options_;
 	Clock::time_point deadline_;
@@ -177,7 +179,9 @@ Exit Client::connected()
 	const Exit result = exchange();
 	if (result == Exit::ok && !options_.odd.empty())
 		return do_odd(endpoint_, options_.odd, message_);
-	if (result == Exit::ok && !options_.hold)
+	if (result == Exit::ok && options_.torn)
+		tear();
+	else if (result == Exit::ok && !options_.hold)
 		disconnect();
 	return result;
 }
@@ -190,6 +194,13 @@ void Client::cut()
 		if (disconnect_by_number(channel_->fd, id))
 			say("disconnected");
 	}
+}
+
+// Disconnects while another thread destroys the queue pair
+void Client::tear()
+{
+	const std::jthread other([this] { rdma_destroy_qp(endpoint_.id()); });
+	cut();
 }
 
 Exit Client::start()

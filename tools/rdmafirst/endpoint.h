@@ -66,6 +66,7 @@ struct Options {
 	bool spoil = false;  // accept or connect with a queue pair that is in error
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
+	bool torn = false; // client: disconnect while another thread destroys the queue pair
 	bool forget = false; // server: deregister the memory of its messages when there is a connection
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey

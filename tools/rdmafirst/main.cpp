@@ -131,6 +131,7 @@ Exit run(int argc, char **argv)
 	client->add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
 	client->add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
 	client->add_flag("--cut", options.cut, "disconnect while it connects");
+	client->add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
 	client->add_flag("--no-receive", no_receive, "do not wait for a message");
 	client->add_option("--timeout", timeout, "seconds for everything")->capture_default_str();
 
