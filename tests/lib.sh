@@ -292,6 +292,7 @@ readonly TRACING=/sys/kernel/tracing
 slow_down() {
 	local i
 	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
+	speed_up # a case before may have failed
 	for ((i = 0; i < $2; i++)); do
 		echo "p:slow$i $1" >>"$TRACING/kprobe_events"
 		echo stacktrace >"$TRACING/events/kprobes/slow$i/trigger"
@@ -303,6 +304,7 @@ speed_up() {
 	local event
 	[[ -e $TRACING/kprobe_events ]] || return 0
 	for event in "$TRACING"/events/kprobes/slow*; do
+		[[ -e $event ]] || continue
 		echo 0 >"$event/enable"
 		echo '!stacktrace' >"$event/trigger"
 	done
