@@ -137,6 +137,7 @@ many_reads() {
 # that TCP still has in TIME_WAIT.
 scan() { # COUNT SIDE-BY-SIDE
 	local i range
+	serve
 	range=$(within a sysctl -n net.ipv4.ip_local_port_range)
 	within a sysctl -qw net.ipv4.ip_local_port_range='10000 30000'
 	for ((i = 1; i <= $2; i++)); do
@@ -152,13 +153,7 @@ scan() { # COUNT SIDE-BY-SIDE
 	good
 }
 
-scanned() { # COUNT
-	serve
-	scan "$1" 1
-}
-
-scanned_slowly() { # COUNT SIDE-BY-SIDE
-	serve
+scan_slowly() { # COUNT SIDE-BY-SIDE
 	slow_down siw_cm_queue_work 30
 	scan "$@"
 	speed_up
@@ -206,8 +201,8 @@ bad 'I2: no RTR, and the program rejects after all' second_answer reject
 bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
 bad '10 that send nothing and hold still' still_ones 10 flush
 bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
-bad 'S6: 60 that connect and close' scanned 60
-bad 'F55: 1600 that connect and close while siw is slow to accept' scanned_slowly 400 4
+bad 'S6: 60 that connect and close' scan 60 1
+bad 'F55: 1600 that connect and close while siw is slow to accept' scan_slowly 400 4
 bad 'S5, S14: one that sends byte by byte' slow_but_honest
 bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
