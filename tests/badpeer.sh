@@ -138,8 +138,8 @@ many_reads() {
 scan() { # COUNT SIDE-BY-SIDE
 	local i range
 	serve
-	range=$(within a sysctl -n net.ipv4.ip_local_port_range)
-	within a sysctl -qw net.ipv4.ip_local_port_range='10000 30000'
+	range=$(within a cat /proc/sys/net/ipv4/ip_local_port_range)
+	sysctl_of a ip_local_port_range '10000 30000'
 	for ((i = 1; i <= $2; i++)); do
 		# shellcheck disable=SC2016 # for the other shell
 		start "scan$i" a 60 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
@@ -148,7 +148,7 @@ scan() { # COUNT SIDE-BY-SIDE
 	for ((i = 1; i <= $2; i++)); do
 		ended_well "scan$i" 60
 	done
-	within a sysctl -qw net.ipv4.ip_local_port_range="$range"
+	sysctl_of a ip_local_port_range "$range"
 	has_line server '^conn 1' && fail 'the program has heard of it'
 	good
 }

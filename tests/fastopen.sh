@@ -24,10 +24,6 @@ readonly REP=4d504120494420526570204672616d65
 # Rev 2, peer-to-peer, RTR by Write, IRD and ORD 8
 readonly REQUEST=${REQ}5002000480088008
 
-sysctl_of() { # NETNS NAME VALUE
-	within "$1" tee "/proc/sys/net/ipv4/$2" <<<"$3" >/dev/null
-}
-
 # Every case begins with nothing set, no cookie, and a network that takes no time
 plain() {
 	local place netns
@@ -187,7 +183,7 @@ monitor_listens() {
 
 # Of two connections the second is said to be one, by the rdma tool and by a tracepoint
 told() {
-	local events=/sys/kernel/tracing/events/iw_mpa said
+	local events=$TRACING/events/iw_mpa said
 	fast
 	serve 7903
 	"$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
@@ -203,7 +199,7 @@ told() {
 	stop server
 	[[ -d $events ]] || { note 'this kernel has no tracepoints' && return; }
 	echo 0 >$events/mpa_fastopen/enable
-	cp /sys/kernel/tracing/trace "$WORK/trace.log"
+	cp $TRACING/trace "$WORK/trace.log"
 	said='mpa_fastopen: dev=siw0 llp=tcp role=initiator .* remote=10.77.0.2:7903 state=CONNECTING'
 	has_line trace "$said" || fail 'the Request in the SYN was not traced'
 	said='mpa_fastopen: dev=siw1 llp=tcp role=responder .* local=10.77.0.2:7903 .*state=REQ_WAIT'

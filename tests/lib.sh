@@ -24,6 +24,8 @@ BUILD=${TESTS%/*}/build/tools
 RDMAFIRST=$BUILD/rdmafirst/rdmafirst
 MPAPEER=$BUILD/mpapeer/mpapeer
 
+readonly TRACING=/sys/kernel/tracing
+
 # seconds that a process may take to die
 PATIENCE=25
 # The suite's argument: only cases whose claim it matches
@@ -68,6 +70,10 @@ within() {
 	else
 		$exec ip netns exec "$netns" "$@"
 	fi
+}
+
+sysctl_of() { # NETNS NAME VALUE
+	within "$1" tee "/proc/sys/net/ipv4/$2" <<<"$3" >/dev/null
 }
 
 # ---- waiting; often, so without a process of its own where bash can do it
@@ -284,8 +290,6 @@ show_captures() {
 		{ "$MPAPEER" decode "$file" 2>&1 || true; } | head -n 30 | cut -c1-300 | sed 's/^/#     /'
 	done
 }
-
-readonly TRACING=/sys/kernel/tracing
 
 # slow_down FUNCTION COUNT: on a kernel with kprobes each call takes longer, by so many traces of the
 # stack, some milliseconds: what else comes has its chance

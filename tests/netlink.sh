@@ -645,15 +645,15 @@ notifications() {
 
 tracing() {
 	plain
-	local events=/sys/kernel/tracing/events/iw_mpa
+	local events=$TRACING/events/iw_mpa
 	[[ -d $events ]] || { note 'this kernel has no tracepoints' && return; }
-	echo >/sys/kernel/tracing/trace
+	echo >$TRACING/trace
 	echo 1 >$events/enable
 	serve 7640
 	connect 7640
 	stop server
 	echo 0 >$events/enable
-	cp /sys/kernel/tracing/trace "$WORK/trace.log"
+	cp $TRACING/trace "$WORK/trace.log"
 	local who='dev=siw0 llp=tcp role=initiator qpn=[0-9]+ local=10.77.0.1:[0-9]+ remote=10.77.0.2:7640'
 	has_line trace "mpa_frame_sent: $who kind=request rev=2 m=0 c=0 r=0 s=1 p2p=1 rtr=write.read ird=4 ord=4 pdata_len=0" ||
 		fail 'the Request was not traced'

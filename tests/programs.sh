@@ -191,20 +191,19 @@ new_device() {
 
 # A probe on whoever asks a socket, which takes its lock
 no_lock_in_tracepoints() {
-	local tracing=/sys/kernel/tracing
-	[[ -d $tracing/events/iw_mpa && -e $tracing/kprobe_events ]] || { note 'this kernel has no tracepoints' && return; }
-	echo >$tracing/trace
-	echo 'p:asks lock_sock_nested' >$tracing/kprobe_events
-	echo stacktrace >$tracing/events/kprobes/asks/trigger
-	echo 1 >$tracing/events/iw_mpa/enable
+	[[ -d $TRACING/events/iw_mpa && -e $TRACING/kprobe_events ]] || { note 'this kernel has no tracepoints' && return; }
+	echo >$TRACING/trace
+	echo 'p:asks lock_sock_nested' >$TRACING/kprobe_events
+	echo stacktrace >$TRACING/events/kprobes/asks/trigger
+	echo 1 >$TRACING/events/iw_mpa/enable
 	start server b 60 "$RDMAFIRST" server "$(address b)" 7330 --timeout 60
 	wait_line server '^listening' 30
 	talk_to 7330
-	echo 0 >$tracing/events/iw_mpa/enable
-	echo '!stacktrace' >$tracing/events/kprobes/asks/trigger
+	echo 0 >$TRACING/events/iw_mpa/enable
+	echo '!stacktrace' >$TRACING/events/kprobes/asks/trigger
 	# before the probe goes: that empties it
-	cp $tracing/trace "$WORK/trace.log"
-	echo >$tracing/kprobe_events
+	cp $TRACING/trace "$WORK/trace.log"
+	echo >$TRACING/kprobe_events
 	has_line trace "mpa_state: .*local=$(address a):[0-9]+ remote=$(address b):7330 .*to=RDMA" || fail 'the addresses were not traced'
 	! has_line trace 'trace_event_raw_event_mpa' || fail "$(grep -m 1 -B 3 trace_event_raw_event_mpa "$WORK/trace.log" | paste -sd' ')"
 }

@@ -10,7 +10,7 @@
 source "${0%/*}/lib.sh"
 
 MPANL=$BUILD/mpanl/mpanl
-EVENTS=/sys/kernel/tracing/events/iw_mpa
+EVENTS=$TRACING/events/iw_mpa
 DOCUMENT=${TESTS%/*}/Documentation/infiniband/iw_mpa.rst
 
 # run_documented NAME PROGRAM SECONDS: the one command line of the document that begins with PROGRAM,
@@ -87,7 +87,7 @@ said() {
 
 # It says so, but not before its buffer is full
 is_recording() {
-	[[ -e trace.dat.cpu0 && $(<$EVENTS/enable) == 1 && $(</sys/kernel/tracing/tracing_on) == 1 ]]
+	[[ -e trace.dat.cpu0 && $(<$EVENTS/enable) == 1 && $(<$TRACING/tracing_on) == 1 ]]
 }
 
 with_trace_cmd() {
