@@ -58,6 +58,12 @@ void add_mpa(CLI::App &app, const std::string &name, const std::string &what, st
 		what);
 }
 
+void add_ms(CLI::App &app, const std::string &name, const std::string &what, std::chrono::milliseconds &out)
+{
+	app.add_option_function<unsigned>(
+		name, [&out](unsigned ms) { out = std::chrono::milliseconds(ms); }, what);
+}
+
 void add_common(CLI::App &app, rdmafirst::Options &options)
 {
 	app.add_option("ADDR", options.address, "IPv4 or IPv6 address of the server")->required();
@@ -69,84 +75,81 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 		->check(CLI::Range(0U, 255U))
 		->capture_default_str();
 	add_mpa(app, "--mpa", "MPA option set before connect or listen, NAME=VALUE", options.mpa);
+	add_pdata(app, "pdata", "private data of the connect or accept",
+		  [&options](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
+	app.add_option_function<double>(
+		"--timeout",
+		[&options](double s) { options.timeout = std::chrono::milliseconds(static_cast<long>(s * 1000)); },
+		"seconds without anything happening; of the client, for everything (default: 30)");
+}
+
+void add_server(CLI::App &app, rdmafirst::Options &options)
+{
+	add_common(app, options);
+	add_pdata(app, "reject", "reject with this private data",
+		  [&options](std::vector<uint8_t> bytes) { options.reject = std::move(bytes); });
+	app.add_option("--send", options.send, "what is sent right after accept (default: first)")
+		->expected(1)->take_all();
+	app.add_flag("--silent")->description("send nothing");
+	app.add_option("--count", options.count, "end after so many connections; 0: never")->capture_default_str();
+	app.add_option("--backlog", options.backlog)->capture_default_str();
+	add_mpa(app, "--mpa-accept", "the same, set before accept", options.mpa_accept);
+	add_ms(app, "--delay", "milliseconds between a request and its answer", options.delay);
+	app.add_option("--again", options.again, "answer a second time after accept, which is wrong")
+		->check(CLI::IsMember({"accept", "reject"}));
+	app.add_flag("--read", options.read, "post an RDMA Read (of address 0) instead of a Send");
+	app.add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
+	app.add_flag("--forget", options.forget, "deregister the memory of messages soon after there is a connection");
+	app.add_flag("--expose", options.expose, "send address and rkey of memory that the peer may write and read");
+	app.add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
+	app.add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
+	app.add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
+	app.add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
+}
+
+void add_client(CLI::App &app, rdmafirst::Options &options)
+{
+	add_common(app, options);
+	add_mpa(app, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
+	app.add_option("--send", options.send, "send this once established")->expected(1)->take_all();
+	app.add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
+	app.add_flag("--too-early", options.too_early, "post a request that is no good before connecting");
+	app.add_flag("--read", options.read, "post an RDMA Read once established");
+	add_ms(app, "--linger", "milliseconds to look for more events after a failure", options.linger);
+	app.add_option("--expect", options.expect, "fail unless this is what is received");
+	app.add_flag("--hold", options.hold, "stay connected until the server or the device goes");
+	app.add_option("--odd", options.odd, "do this once there is a connection, and tell what completes")
+		->check(CLI::IsMember(rdmafirst::odd_things()));
+	app.add_option("--side-by-side", options.side_by_side,
+		       "start so many connections and hold them until each has ended, one way or another");
+	app.add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
+	app.add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
+	app.add_flag("--cut", options.cut, "disconnect while it connects");
+	app.add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
+	app.add_flag("--no-receive{false}", options.receive, "do not wait for a message");
 }
 
 Exit run(int argc, char **argv)
 {
 	rdmafirst::Options options;
-	double timeout = 30;
 	CLI::App app{"A connection on which the responder speaks first.\n\n"
 		     "Exit status: 0 as it should be, 1 the connection failed, 2 usage or system error,\n"
 		     "3 nothing happened until the deadline, 4 the server rejected, 5 SIGTERM came and\n"
 		     "everything has been destroyed in order."};
 	app.require_subcommand(1);
-
 	auto *server = app.add_subcommand("server", "accept, and send at once");
-	add_common(*server, options);
-	add_pdata(*server, "pdata", "private data of the accept",
-		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
-	add_pdata(*server, "reject", "reject with this private data",
-		  [&](std::vector<uint8_t> bytes) { options.reject = std::move(bytes); });
-	server->add_option("--send", options.send, "what is sent right after accept (default: first)")
-		->expected(1)->take_all();
-	bool silent = false;
-	server->add_flag("--silent", silent, "send nothing");
-	server->add_option("--count", options.count, "end after so many connections; 0: never")
-		->capture_default_str();
-	server->add_option("--backlog", options.backlog)->capture_default_str();
-	add_mpa(*server, "--mpa-accept", "the same, set before accept", options.mpa_accept);
-	unsigned delay_ms = 0;
-	server->add_option("--delay", delay_ms, "milliseconds between a request and its answer");
-	server->add_option("--again", options.again, "answer a second time after accept, which is wrong")
-		->check(CLI::IsMember({"accept", "reject"}));
-	server->add_flag("--read", options.read, "post an RDMA Read (of address 0) instead of a Send");
-	server->add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
-	server->add_flag("--forget", options.forget, "deregister the memory of messages soon after there is a connection");
-	server->add_flag("--expose", options.expose,
-			 "send address and rkey of memory that the peer may write and read");
-	server->add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
-	server->add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
-	server->add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
-	server->add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
-	server->add_option("--timeout", timeout, "seconds without anything happening")->capture_default_str();
-
-	auto *client = app.add_subcommand("client", "connect, and wait for a message");
-	add_common(*client, options);
-	add_mpa(*client, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
-	add_pdata(*client, "pdata", "private data of the connect",
-		  [&](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
-	client->add_option("--send", options.send, "send this once established")->expected(1)->take_all();
-	client->add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
-	client->add_flag("--too-early", options.too_early, "post a request that is no good before connecting");
-	client->add_flag("--read", options.read, "post an RDMA Read once established");
-	unsigned linger_ms = 0;
-	client->add_option("--linger", linger_ms, "milliseconds to look for more events after a failure");
-	client->add_option("--expect", options.expect, "fail unless this is what is received");
-	bool no_receive = false;
-	client->add_flag("--hold", options.hold, "stay connected until the server or the device goes");
-	client->add_option("--odd", options.odd, "do this once there is a connection, and tell what completes")
-		->check(CLI::IsMember(rdmafirst::odd_things()));
-	client->add_option("--side-by-side", options.side_by_side,
-			   "start so many connections and hold them until each has ended, one way or another");
-	client->add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
-	client->add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
-	client->add_flag("--cut", options.cut, "disconnect while it connects");
-	client->add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
-	client->add_flag("--no-receive", no_receive, "do not wait for a message");
-	client->add_option("--timeout", timeout, "seconds for everything")->capture_default_str();
-
+	add_server(*server, options);
+	add_client(*app.add_subcommand("client", "connect, and wait for a message"), options);
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
 		return app.exit(error) == 0 ? Exit::ok : Exit::usage;
 	}
-	options.timeout = std::chrono::milliseconds(static_cast<long>(timeout * 1000));
-	options.delay = std::chrono::milliseconds(delay_ms);
-	options.linger = std::chrono::milliseconds(linger_ms);
-	options.receive = !no_receive;
-	if (server->parsed() && options.send.empty() && !silent)
+	if (!server->parsed())
+		return rdmafirst::run_client(options);
+	if (options.send.empty() && server->count("--silent") == 0)
 		options.send = {"first"};
-	return server->parsed() ? rdmafirst::run_server(options) : rdmafirst::run_client(options);
+	return rdmafirst::run_server(options);
 }
 
 } // namespace
