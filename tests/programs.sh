@@ -152,6 +152,18 @@ refused_address() {
 	has_line cm_id "dst-addr $(address b):7300( |$)" || fail "$(grep -o 'dst-addr [^ ]*' "$WORK/cm_id.log" | paste -sd' ')"
 }
 
+# Another process has it, and has not connected it
+foreign_qp() {
+	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --foreign --count 2 --timeout 60
+	wait_line server '^listening' 30
+	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --foreign --timeout 20
+	has_line client 'rdma_connect: Operation not permitted' || fail 'it is connected'
+	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --timeout 20
+	has_line server '^conn 1 rdma_accept: Operation not permitted' || fail 'it is accepted with'
+	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'who connected is not told'
+	stop server
+}
+
 listeners() { # NETNS PORT
 	within "$1" cat /proc/net/tcp | grep -cE "$(printf ' 00000000:%04X 00000000:0000 0A ' "$2")" || true
 }
@@ -222,5 +234,6 @@ check 'the rdma tool shows both ends of a connection' shown
 check 'F36: a connection that is refused keeps its addresses' refused_address
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
+check 'F57: a program cannot connect a queue pair of another one' foreign_qp
 check 'F35: a listener that cannot listen on a new device keeps nobody else off it' new_device
 finish

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cut.h"
 #include "endpoint.h"
+#include "foreign.h"
 
 #include <algorithm>
 #include <memory>
@@ -36,6 +37,7 @@ private:
 	void disconnect();
 	void cut();
 	void tear();
+	Exit take_foreign();
 
 	const Options &options_;
 	Clock::time_point deadline_;
@@ -203,10 +205,24 @@ void Client::tear()
 	cut();
 }
 
+// Connects, with luck for us in vain
+Exit Client::take_foreign()
+{
+	const ForeignQp other(endpoint_.id()->verbs->device);
+	rdma_conn_param param = conn_param(options_);
+	param.qp_num = other.number();
+	if (rdma_connect(endpoint_.id(), &param) != 0)
+		throw SystemError("rdma_connect");
+	say("connects with a queue pair of another process");
+	return Exit::failed;
+}
+
 Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
+	if (options_.foreign)
+		return take_foreign();
 	endpoint_.create_qp(send_queue_for(options_.odd));
 	if (options_.spoil)
 		endpoint_.spoil_qp();

@@ -64,6 +64,7 @@ struct Options {
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // accept or connect with a queue pair that is in error
+	bool foreign = false; // connect or accept with a queue pair of another process
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
 	bool torn = false; // client: disconnect while another thread destroys the queue pair

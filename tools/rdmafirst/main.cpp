@@ -77,6 +77,7 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 	add_mpa(app, "--mpa", "MPA option set before connect or listen, NAME=VALUE", options.mpa);
 	add_pdata(app, "pdata", "private data of the connect or accept",
 		  [&options](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
+	app.add_flag("--foreign", options.foreign, "connect or accept with a queue pair of another process");
 	app.add_option_function<double>(
 		"--timeout",
 		[&options](double s) { options.timeout = std::chrono::milliseconds(static_cast<long>(s * 1000)); },

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "endpoint.h"
+#include "foreign.h"
 
 #include <map>
 #include <thread>
@@ -32,6 +33,7 @@ private:
 	void on_event(const Event &event);
 	void on_request(const Event &event);
 	void accept(Connection &connection);
+	void accept_foreign(Connection &connection);
 	void reject(Connection &connection);
 	void answer_again(Connection &connection);
 	void drain(Connection &connection);
@@ -88,6 +90,17 @@ void Server::accept(Connection &connection)
 	}
 }
 
+void Server::accept_foreign(Connection &connection)
+{
+	const ForeignQp other(connection.endpoint.id()->verbs->device);
+	rdma_conn_param param = conn_param(options_);
+	param.qp_num = other.number();
+	connection.over = true;
+	if (rdma_accept(connection.endpoint.id(), &param) != 0)
+		throw SystemError("rdma_accept");
+	tell(connection, "accepted with a queue pair of another process");
+}
+
 void Server::reject(Connection &connection)
 {
 	if (rdma_reject(connection.endpoint.id(), options_.reject->data(),
@@ -118,6 +131,8 @@ void Server::on_request(const Event &event)
 	try {
 		if (options_.reject)
 			return reject(connection);
+		if (options_.foreign)
+			return accept_foreign(connection);
 		accept(connection);
 	} catch (const SystemError &error) {
 		tell(connection, error.what());
@@ -143,7 +158,7 @@ void Server::on_event(const Event &event)
 	// Bytes that came before the event are in the completion queue already.
 	drain(connection);
 	tell(connection, event.describe());
-	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0) {
+	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 && connection.endpoint.has_qp()) {
 		connection.established = true;
 		tell(connection, connection.endpoint.describe_qp());
 		if (options_.restless)
