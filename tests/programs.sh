@@ -153,12 +153,18 @@ refused_address() {
 }
 
 # Another process has it, and has not connected it
-foreign_qp() {
-	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --foreign --count 2 --timeout 60
+connect_foreign() {
+	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --timeout 60
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --foreign --timeout 20
 	has_line client 'rdma_connect: Operation not permitted' || fail 'it is connected'
-	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --timeout 20
+	stop server
+}
+
+accept_foreign() {
+	start server b 90 "$RDMAFIRST" server "$(address b)" 7341 --foreign --timeout 60
+	wait_line server '^listening' 30
+	run client a 40 "$RDMAFIRST" client "$(address b)" 7341 --timeout 20
 	has_line server '^conn 1 rdma_accept: Operation not permitted' || fail 'it is accepted with'
 	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'who connected is not told'
 	stop server
@@ -234,6 +240,7 @@ check 'the rdma tool shows both ends of a connection' shown
 check 'F36: a connection that is refused keeps its addresses' refused_address
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
-check 'F57: a program cannot connect a queue pair of another one' foreign_qp
+check 'F57: a program cannot connect a queue pair of another one' connect_foreign
+check 'F57: a program cannot accept with a queue pair of another one' accept_foreign
 check 'F35: a listener that cannot listen on a new device keeps nobody else off it' new_device
 finish
