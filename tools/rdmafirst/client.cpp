@@ -205,7 +205,7 @@ void Client::tear()
 	cut();
 }
 
-// Connects, with luck for us in vain
+// The kernel is to refuse it
 Exit Client::take_foreign()
 {
 	const ForeignQp other(endpoint_.id()->verbs->device);

@@ -39,8 +39,10 @@ ForeignQp::ForeignQp(ibv_device *device)
 	if (pipe(fds.data()) != 0)
 		throw SystemError("pipe");
 	pid_ = fork();
-	if (pid_ == 0)
+	if (pid_ == 0) {
+		close(fds[0]);
 		hold_qp(device, fds[1]);
+	}
 	close(fds[1]);
 	const bool got = pid_ > 0 && read(fds[0], &number_, sizeof(number_)) == sizeof(number_);
 	close(fds[0]);
