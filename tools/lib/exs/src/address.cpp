@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "address.h"
+
+#include <cstring>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+namespace exs {
+namespace {
+
+const sockaddr_in &v4(const sockaddr_storage &address)
+{
+	return reinterpret_cast<const sockaddr_in &>(address);
+}
+
+const sockaddr_in6 &v6(const sockaddr_storage &address)
+{
+	return reinterpret_cast<const sockaddr_in6 &>(address);
+}
+
+} // namespace
+
+socklen_t address_length(const sockaddr_storage &address)
+{
+	return address.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+}
+
+std::optional<sockaddr_storage> copy_address(const sockaddr *address, socklen_t length, int family)
+{
+	if (address == nullptr || length < sizeof(sa_family_t) || address->sa_family != family)
+		return std::nullopt;
+	sockaddr_storage copy{};
+	copy.ss_family = address->sa_family;
+	if (length < address_length(copy))
+		return std::nullopt;
+	std::memcpy(&copy, address, address_length(copy));
+	return copy;
+}
+
+bool is_loopback(const sockaddr_storage &address)
+{
+	if (address.ss_family == AF_INET)
+		return ntohl(v4(address).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&v6(address).sin6_addr);
+}
+
+bool is_wildcard(const sockaddr_storage &address)
+{
+	if (address.ss_family == AF_INET)
+		return v4(address).sin_addr.s_addr == htonl(INADDR_ANY);
+	return IN6_IS_ADDR_UNSPECIFIED(&v6(address).sin6_addr);
+}
+
+uint16_t port_of(const sockaddr_storage &address)
+{
+	return ntohs(address.ss_family == AF_INET ? v4(address).sin_port : v6(address).sin6_port);
+}
+
+void set_port(sockaddr_storage &address, uint16_t port)
+{
+	if (address.ss_family == AF_INET)
+		reinterpret_cast<sockaddr_in &>(address).sin_port = htons(port);
+	else
+		reinterpret_cast<sockaddr_in6 &>(address).sin6_port = htons(port);
+}
+
+} // namespace exs

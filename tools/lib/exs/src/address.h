@@ -1,0 +1,22 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <optional>
+
+#include <sys/socket.h>
+
+namespace exs {
+
+// Addresses of AF_INET and AF_INET6
+socklen_t address_length(const sockaddr_storage &address);
+
+// Nothing if it is not one of this family, or cut short
+std::optional<sockaddr_storage> copy_address(const sockaddr *address, socklen_t length, int family);
+
+bool is_loopback(const sockaddr_storage &address);
+bool is_wildcard(const sockaddr_storage &address);
+uint16_t port_of(const sockaddr_storage &address);
+void set_port(sockaddr_storage &address, uint16_t port);
+
+} // namespace exs

@@ -1,0 +1,250 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "engine.h"
+#include "cm_event.h"
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <csignal>
+#include <system_error>
+
+#include <fcntl.h>
+#include <pthread.h>
+#include <rdma/rdma_cma.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+
+namespace exs {
+namespace {
+
+constexpr uint64_t wake_token = 0, channel_token = 1;
+
+int add_descriptor(int epoll, int fd, uint32_t events, uint64_t token)
+{
+	epoll_event event{};
+	event.events = events;
+	event.data.u64 = token;
+	return ::epoll_ctl(epoll, EPOLL_CTL_ADD, fd, &event);
+}
+
+// Signals are the program's
+std::thread start_thread(const std::function<void()> &function)
+{
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	std::thread thread;
+	try {
+		thread = std::thread(function);
+	} catch (...) {
+		pthread_sigmask(SIG_SETMASK, &before, nullptr);
+		throw;
+	}
+	pthread_sigmask(SIG_SETMASK, &before, nullptr);
+	return thread;
+}
+
+} // namespace
+
+Engine::Engine()
+    : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
+      channel_(nullptr, rdma_destroy_event_channel)
+{
+	if (epoll_.get() < 0 || wake_.get() < 0 || add_descriptor(epoll_.get(), wake_.get(), EPOLLIN, wake_token) != 0)
+		throw std::system_error(errno, std::generic_category(), "epoll");
+	thread_ = start_thread([this] { loop(); });
+}
+
+Engine::~Engine()
+{
+	{
+		const std::lock_guard lock(mutex_);
+		stop_ = true;
+	}
+	wake();
+	thread_.join();
+}
+
+void Engine::wake()
+{
+	::eventfd_write(wake_.get(), 1);
+}
+
+uint64_t Engine::watch(int fd, uint32_t events, std::shared_ptr<Actor> actor)
+{
+	const std::lock_guard lock(mutex_);
+	const uint64_t token = token_++;
+	if (add_descriptor(epoll_.get(), fd, events, token) != 0)
+		throw std::system_error(errno, std::generic_category(), "epoll_ctl");
+	actors_.emplace(token, std::move(actor));
+	return token;
+}
+
+void Engine::rewatch(uint64_t token, int fd, uint32_t events)
+{
+	epoll_event event{};
+	event.events = events;
+	event.data.u64 = token;
+	::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, fd, &event);
+}
+
+void Engine::unwatch(uint64_t token, int fd)
+{
+	::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, fd, nullptr);
+	forget(token);
+}
+
+uint64_t Engine::start_timer(Clock::time_point when, const std::shared_ptr<Actor> &actor)
+{
+	const std::lock_guard lock(mutex_);
+	const uint64_t token = token_++;
+	const bool first = timers_.empty() || when < timers_.begin()->first;
+	timers_.emplace(when, Timer{token, actor});
+	timer_times_.emplace(token, when);
+	if (first)
+		wake();
+	return token;
+}
+
+void Engine::stop_timer(uint64_t token)
+{
+	const std::lock_guard lock(mutex_);
+	const auto when = timer_times_.extract(token);
+	if (!when)
+		return;
+	const auto [begin, end] = timers_.equal_range(when.mapped());
+	timers_.erase(std::find_if(begin, end, [token](const auto &timer) { return timer.second.token == token; }));
+}
+
+void Engine::run(std::function<void()> task)
+{
+	{
+		const std::lock_guard lock(mutex_);
+		tasks_.push_back(std::move(task));
+	}
+	wake();
+}
+
+rdma_event_channel *Engine::channel()
+{
+	const std::lock_guard lock(mutex_);
+	if (channel_ || no_channel_)
+		return channel_.get();
+	channel_.reset(rdma_create_event_channel());
+	if (channel_ && (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(channel_->fd, F_SETFD, FD_CLOEXEC) != 0 ||
+			 add_descriptor(epoll_.get(), channel_->fd, EPOLLIN, channel_token) != 0))
+		channel_.reset();
+	no_channel_ = !channel_;
+	return channel_.get();
+}
+
+uint64_t Engine::adopt(std::shared_ptr<Actor> actor)
+{
+	const std::lock_guard lock(mutex_);
+	actors_.emplace(token_, std::move(actor));
+	return token_++;
+}
+
+void Engine::forget(uint64_t token)
+{
+	std::shared_ptr<Actor> actor; // not freed with the lock held
+	const std::lock_guard lock(mutex_);
+	if (const auto found = actors_.extract(token))
+		actor = found.mapped();
+}
+
+std::vector<std::shared_ptr<Actor>> Engine::actors()
+{
+	const std::lock_guard lock(mutex_);
+	std::vector<std::shared_ptr<Actor>> all;
+	for (const auto &[token, actor] : actors_)
+		all.push_back(actor);
+	return all;
+}
+
+std::shared_ptr<Actor> Engine::find(uint64_t token)
+{
+	const std::lock_guard lock(mutex_);
+	const auto found = actors_.find(token);
+	return found != actors_.end() ? found->second : nullptr;
+}
+
+// ---- the thread
+
+void Engine::on_wake()
+{
+	eventfd_t count = 0;
+	::eventfd_read(wake_.get(), &count);
+	std::vector<std::function<void()>> tasks;
+	{
+		const std::lock_guard lock(mutex_);
+		tasks.swap(tasks_);
+	}
+	for (const auto &task : tasks)
+		task();
+}
+
+// Events are acknowledged before anything is done about them: an id can be destroyed then
+void Engine::drain_channel()
+{
+	rdma_cm_event *raw = nullptr;
+	while (rdma_get_cm_event(channel_.get(), &raw) == 0) {
+		const CmEvent event(*raw);
+		rdma_ack_cm_event(raw);
+		if (const auto actor = find(event.token))
+			actor->on_cm(event.token, event);
+		else if (event.is_request())
+			rdma_destroy_id(event.id); // its listener is gone
+	}
+}
+
+void Engine::expire()
+{
+	for (;;) {
+		Timer timer{};
+		{
+			const std::lock_guard lock(mutex_);
+			if (timers_.empty() || timers_.begin()->first > Clock::now())
+				return;
+			timer = timers_.begin()->second;
+			timers_.erase(timers_.begin());
+			timer_times_.erase(timer.token);
+		}
+		if (const auto actor = timer.actor.lock())
+			actor->on_timer(timer.token);
+	}
+}
+
+int Engine::wait_time()
+{
+	const std::lock_guard lock(mutex_);
+	if (stop_)
+		return -2;
+	if (timers_.empty())
+		return -1;
+	const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first - Clock::now()).count();
+	return static_cast<int>(std::clamp<int64_t>(left, 0, 1000000));
+}
+
+void Engine::loop()
+{
+	std::array<epoll_event, 64> events{};
+	for (;;) {
+		const int timeout = wait_time();
+		if (timeout == -2)
+			return;
+		const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+		for (int i = 0; i < count; i++) {
+			const epoll_event &event = events[static_cast<size_t>(i)];
+			if (event.data.u64 == wake_token)
+				on_wake();
+			else if (event.data.u64 == channel_token)
+				drain_channel();
+			else if (const auto actor = find(event.data.u64))
+				actor->on_ready(event.data.u64, event.events);
+		}
+		expire();
+	}
+}
+
+} // namespace exs

@@ -1,0 +1,88 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "../../../common/descriptor.h"
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <thread>
+#include <unordered_map>
+#include <vector>
+
+struct rdma_event_channel;
+
+namespace exs {
+
+struct CmEvent;
+
+using Clock = std::chrono::steady_clock;
+
+// What the progress thread calls, without any lock of its own
+class Actor {
+public:
+	virtual ~Actor() = default;
+	virtual void on_ready(uint64_t token, uint32_t events) = 0;
+	virtual void on_cm(uint64_t token, const CmEvent &event) = 0;
+	virtual void on_timer(uint64_t token) = 0;
+};
+
+// The progress thread: waits for descriptors, rdma_cm's events and deadlines. Its functions may be called with the lock
+// of a socket. A token that is given up is not called any more, except by what is under way.
+class Engine {
+public:
+	Engine(); // throws std::system_error
+	~Engine();
+	Engine(const Engine &) = delete;
+	Engine &operator=(const Engine &) = delete;
+
+	uint64_t watch(int fd, uint32_t events, std::shared_ptr<Actor> actor); // throws std::system_error
+	void rewatch(uint64_t token, int fd, uint32_t events);
+	void unwatch(uint64_t token, int fd);
+
+	// The actor is not kept for it
+	uint64_t start_timer(Clock::time_point when, const std::shared_ptr<Actor> &actor);
+	void stop_timer(uint64_t token);
+
+	// In the progress thread, soon
+	void run(std::function<void()> task);
+
+	// Of all ids; nullptr: there is no RDMA here
+	rdma_event_channel *channel();
+	uint64_t adopt(std::shared_ptr<Actor> actor); // the context of an id
+	void forget(uint64_t token);
+
+	// That descriptors or ids belong to
+	std::vector<std::shared_ptr<Actor>> actors();
+
+private:
+	struct Timer {
+		uint64_t token;
+		std::weak_ptr<Actor> actor;
+	};
+
+	void loop();
+	void on_wake();
+	void drain_channel();
+	void expire();
+	int wait_time();
+	void wake();
+	std::shared_ptr<Actor> find(uint64_t token);
+
+	Descriptor epoll_, wake_;
+	std::mutex mutex_; // of all below
+	uint64_t token_ = 2;
+	std::unordered_map<uint64_t, std::shared_ptr<Actor>> actors_;
+	std::multimap<Clock::time_point, Timer> timers_;
+	std::unordered_map<uint64_t, Clock::time_point> timer_times_;
+	std::vector<std::function<void()>> tasks_;
+	std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel *)> channel_;
+	bool no_channel_ = false;
+	bool stop_ = false;
+	std::thread thread_; // the last one
+};
+
+} // namespace exs

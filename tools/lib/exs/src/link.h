@@ -1,0 +1,96 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "machine.h"
+
+#include <sys/socket.h>
+
+namespace exs {
+
+// What an owner of a link is to do with memory
+enum class Access {
+	source, // the peer may read it, we may send it
+	sink,	// we may read into it
+	target, // the peer may write it
+};
+
+// Memory as a link knows it
+struct Exposure {
+	uint32_t local_key = 0;
+	uint32_t remote_key = 0;
+	void *registration = nullptr; // the link's
+};
+
+struct Depths {
+	uint16_t ird = 0; // Reads of the peer's at a time
+	uint16_t ord = 0; // Reads of ours at a time
+};
+
+// What has happened on a link
+struct LinkEvent {
+	enum class Kind {
+		request,     // of a peer: hello, depths that are possible. accept() or refuse() is due.
+		established, // by us: the peer's hello, depths in force
+		failed,	     // to connect: error
+		message,     // in buffer, length octets of data behind it
+		done,	     // work
+		lost,	     // error
+	} kind;
+	wire::Hello hello{};
+	Depths depths{};
+	int error = 0;
+	bool other_way = false; // failed: there may be another protocol to try
+	uint32_t buffer = 0;
+	uint64_t length = 0;
+	uint64_t work = 0;
+};
+
+// Carries out what a connection machine wants. With the lock of its socket, if not said otherwise. Errors in carrying
+// out are events, LinkEvent::lost.
+class Link {
+public:
+	Link() = default;
+	Link(const Link &) = delete;
+	Link &operator=(const Link &) = delete;
+	virtual ~Link() = default; // after abort()
+
+	std::vector<LinkEvent> take() { return std::exchange(events_, {}); }
+
+	// Something is to be had of the descriptor that is watched with this token
+	virtual void progress(uint64_t token, uint32_t events) = 0;
+
+	// The answer to a request; hello has our depths
+	virtual void accept(const wire::Hello &hello) = 0;
+	virtual void refuse(wire::Reason reason) = 0;
+
+	// Without the lock of the socket: it takes long. An errno value.
+	virtual int expose(uint64_t address, uint64_t length, Access access, Exposure &exposure) = 0;
+	virtual void withdraw(const Exposure &exposure) = 0;
+
+	virtual void post(const action::Post &post) = 0;
+	virtual void read(const action::Read &read) = 0;
+	virtual void write(const action::Write &write) = 0;
+	virtual void repost(uint32_t buffer) = 0;
+	[[nodiscard]] virtual std::span<const uint8_t> buffer(uint32_t buffer) const = 0;
+
+	// When all that was posted has been sent; ends with LinkEvent::lost
+	virtual void disconnect() = 0;
+
+	// Nothing reaches memory any more when this returns, and all that was exposed is withdrawn. May come twice.
+	virtual void abort() = 0;
+
+	[[nodiscard]] virtual int local_address(sockaddr_storage &address) const = 0;
+	[[nodiscard]] virtual int peer_address(sockaddr_storage &address) const = 0;
+	[[nodiscard]] virtual int protocol() const = 0; // enum exs_protocol
+
+protected:
+	void emit(LinkEvent event) { events_.push_back(event); }
+	void emit_lost(int error) { emit({.kind = LinkEvent::Kind::lost, .error = error}); }
+	void emit_done(uint64_t work) { emit({.kind = LinkEvent::Kind::done, .work = work}); }
+	[[nodiscard]] bool has_events() const { return !events_.empty(); }
+
+private:
+	std::vector<LinkEvent> events_;
+};
+
+} // namespace exs

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "queue.h"
+
+#include <cerrno>
+#include <chrono>
+#include <limits>
+#include <system_error>
+
+#include <poll.h>
+#include <sys/eventfd.h>
+
+namespace exs {
+
+Queue::Queue() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+{
+	if (event_.get() < 0)
+		throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+void Queue::add(const exs_event &event)
+{
+	events_.push_back(event);
+	if (events_.size() == 1)
+		::eventfd_write(event_.get(), 1);
+}
+
+void Queue::push(const exs_event &event)
+{
+	const std::lock_guard lock(mutex_);
+	add(event);
+}
+
+void Queue::push_note(const exs_event &event)
+{
+	const std::lock_guard lock(mutex_);
+	const auto found = notes_.find(event.op);
+	if (found != notes_.end()) {
+		const uint32_t room = std::numeric_limits<uint32_t>::max() - found->second->count;
+		found->second->count += std::min(room, event.count);
+		return;
+	}
+	add(event);
+	notes_.emplace(event.op, &events_.back());
+}
+
+int Queue::take_now(exs_event *events, int max)
+{
+	const std::lock_guard lock(mutex_);
+	int taken = 0;
+	while (taken < max && !events_.empty()) {
+		const exs_event &event = events_.front();
+		if (event.type == EXS_EVENT_NOTE)
+			notes_.erase(event.op);
+		events[taken++] = event;
+		events_.pop_front();
+	}
+	if (taken != 0 && events_.empty()) {
+		eventfd_t count = 0;
+		::eventfd_read(event_.get(), &count);
+	}
+	return taken;
+}
+
+int Queue::take(exs_event *events, int max, int timeout)
+{
+	using Clock = std::chrono::steady_clock;
+	const auto end = Clock::now() + std::chrono::milliseconds(timeout);
+	for (;;) {
+		if (const int taken = take_now(events, max); taken != 0 || timeout == 0)
+			return taken;
+		int left = -1;
+		if (timeout > 0) {
+			const auto rest = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
+			if (rest <= 0)
+				return 0;
+			left = static_cast<int>(rest);
+		}
+		pollfd wait{.fd = event_.get(), .events = POLLIN, .revents = 0};
+		if (::poll(&wait, 1, left) < 0)
+			return -1;
+	}
+}
+
+} // namespace exs

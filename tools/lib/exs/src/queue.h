@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "exs.h"
+
+#include "../../../common/descriptor.h"
+
+#include <atomic>
+#include <deque>
+#include <mutex>
+#include <unordered_map>
+
+namespace exs {
+
+// A queue of events with an eventfd, which is readable while there are any
+class Queue {
+public:
+	Queue(); // throws std::system_error
+
+	void push(const exs_event &event);
+
+	// NOTE events of one operation that nobody has taken yet become one: a peer cannot fill the queue with them
+	void push_note(const exs_event &event);
+
+	// Waits for the first one. How many, or -1 with errno.
+	int take(exs_event *events, int max, int timeout);
+
+	[[nodiscard]] int fd() const { return event_.get(); }
+
+	// Operations that report to it
+	void enter() { users_++; }
+	void leave() { users_--; }
+	[[nodiscard]] bool in_use() const { return users_ != 0; }
+
+private:
+	int take_now(exs_event *events, int max);
+	void add(const exs_event &event);
+
+	Descriptor event_;
+	std::mutex mutex_;
+	std::deque<exs_event> events_;
+	std::unordered_map<exs_op_t, exs_event *> notes_; // among them
+	std::atomic<int> users_ = 0;
+};
+
+} // namespace exs

@@ -1,0 +1,66 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "region.h"
+
+#include <utility>
+
+namespace exs {
+
+bool Region::enter(const std::shared_ptr<Socket> &socket)
+{
+	const std::lock_guard lock(mutex_);
+	if (retired_)
+		return false;
+	users_++;
+	if (sockets_.insert(socket).second)
+		std::erase_if(sockets_, [](const auto &weak) { return weak.expired(); });
+	return true;
+}
+
+void Region::leave()
+{
+	std::function<void()> then;
+	{
+		const std::lock_guard lock(mutex_);
+		if (--users_ == 0)
+			then = std::exchange(then_, nullptr);
+	}
+	if (then)
+		then();
+}
+
+bool Region::retire()
+{
+	const std::lock_guard lock(mutex_);
+	if (retired_ || users_ != 0)
+		return false;
+	retired_ = true;
+	return true;
+}
+
+bool Region::retire(std::function<void()> then)
+{
+	{
+		const std::lock_guard lock(mutex_);
+		if (retired_)
+			return false;
+		retired_ = true;
+		if (users_ != 0) {
+			then_ = std::move(then);
+			return true;
+		}
+	}
+	then();
+	return true;
+}
+
+std::set<std::shared_ptr<Socket>> Region::sockets()
+{
+	const std::lock_guard lock(mutex_);
+	std::set<std::shared_ptr<Socket>> alive;
+	for (const auto &weak : sockets_)
+		if (auto socket = weak.lock())
+			alive.insert(std::move(socket));
+	return alive;
+}
+
+} // namespace exs

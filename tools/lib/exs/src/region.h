@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <mutex>
+#include <set>
+
+namespace exs {
+
+class Socket;
+
+// Memory that the program has registered
+class Region {
+public:
+	Region(uint64_t address, uint64_t length, int access) : address_(address), length_(length), access_(access) {}
+
+	[[nodiscard]] bool has(uint64_t address, uint64_t length) const
+	{
+		return address >= address_ && address - address_ <= length_ && length <= length_ - (address - address_);
+	}
+	[[nodiscard]] bool allows(int access) const { return (access_ & access) == access; }
+	[[nodiscard]] uint64_t address() const { return address_; }
+	[[nodiscard]] uint64_t length() const { return length_; }
+
+	// An operation of the socket uses it from now on; false if it is deregistered or about to be
+	bool enter(const std::shared_ptr<Socket> &socket);
+	void leave();
+
+	// Nobody can enter any more. False: it is in use, or somebody else retires it.
+	bool retire();
+
+	// Likewise, also while it is in use: then() is called when it is not. False: somebody else retires it.
+	bool retire(std::function<void()> then);
+
+	// That have used it
+	std::set<std::shared_ptr<Socket>> sockets();
+
+private:
+	const uint64_t address_, length_;
+	const int access_;
+	std::mutex mutex_;
+	uint64_t users_ = 0;
+	bool retired_ = false;
+	std::function<void()> then_;
+	std::set<std::weak_ptr<Socket>, std::owner_less<>> sockets_;
+};
+
+} // namespace exs

@@ -1,0 +1,923 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "socket.h"
+
+#include "address.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <cstring>
+#include <system_error>
+
+#include <sys/mman.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace exs {
+namespace {
+
+constexpr auto handshake_time = std::chrono::seconds(10);
+constexpr uint64_t largest_transfer = 1U << 20; // of one Read or Write: a close waits for it
+constexpr uint32_t writes_in_flight = 8;
+constexpr uint64_t most_buffers = 256U << 20; // octets of one connection
+
+wire::Kind kind_of(int type)
+{
+	return type == SOCK_STREAM ? wire::Kind::stream : wire::Kind::seqpacket;
+}
+
+} // namespace
+
+void Readiness::changed()
+{
+	if (waiters_ == 0)
+		return;
+	const std::lock_guard lock(mutex_);
+	changes_++;
+	condition_.notify_all();
+}
+
+bool Readiness::wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready)
+{
+	waiters_++;
+	for (;;) {
+		uint64_t before = 0;
+		{
+			const std::lock_guard lock(mutex_);
+			before = changes_;
+		}
+		if (ready()) {
+			waiters_--;
+			return true;
+		}
+		std::unique_lock lock(mutex_);
+		const auto changed = [&] { return changes_ != before; };
+		if (!until) {
+			condition_.wait(lock, changed);
+		} else if (!condition_.wait_until(lock, *until, changed)) {
+			lock.unlock();
+			waiters_--;
+			return ready();
+		}
+	}
+}
+
+Mapping::Mapping(int file, uint64_t offset, size_t length)
+{
+	const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+	skip_ = static_cast<size_t>(offset % page);
+	struct stat status {};
+	if (::fstat(file, &status) != 0)
+		throw std::system_error(errno, std::generic_category());
+	const auto size = static_cast<uint64_t>(status.st_size);
+	if (length == 0 || !S_ISREG(status.st_mode) || offset > size || length > size - offset)
+		throw std::system_error(EINVAL, std::generic_category());
+	length_ = length + skip_;
+	// private: adapters may want to write-protect what they pin
+	start_ = ::mmap(nullptr, length_, PROT_READ, MAP_PRIVATE, file, static_cast<off_t>(offset - skip_));
+	if (start_ == MAP_FAILED)
+		throw std::system_error(errno, std::generic_category());
+}
+
+Mapping::~Mapping()
+{
+	::munmap(start_, length_);
+}
+
+uint64_t Mapping::address() const
+{
+	return reinterpret_cast<uintptr_t>(start_) + skip_;
+}
+
+Socket::Socket(Library &library, int domain, int type, int protocol, const Settings &settings, std::weak_ptr<Socket> parent)
+    : library_(library), domain_(domain), type_(type), protocol_(protocol), settings_(settings), parent_(std::move(parent))
+{
+}
+
+Socket::~Socket()
+{
+	if (link_)
+		link_->abort();
+}
+
+// ---- timers
+
+void Socket::start_timer(Timer timer, std::chrono::milliseconds after)
+{
+	stop_timer(timer);
+	timers_[timer] = library_.engine.start_timer(Clock::now() + after, shared_from_this());
+}
+
+void Socket::stop_timer(Timer timer)
+{
+	if (const auto found = timers_.extract(timer))
+		library_.engine.stop_timer(found.mapped());
+}
+
+void Socket::on_timer(uint64_t token)
+{
+	const Lock lock(mutex_);
+	const auto found = std::ranges::find(timers_, token, [](const auto &timer) { return timer.second; });
+	if (found == timers_.end())
+		return;
+	const Timer timer = found->first;
+	timers_.erase(found);
+	if (timer == Timer::connect)
+		fail_connect(ETIMEDOUT);
+	else if (machine_)
+		machine_->timeout();
+	else
+		take_down();
+	settle();
+}
+
+// ---- operations
+
+OpId Socket::begin(int type, const Report &report)
+{
+	const OpId op = library_.op++;
+	Operation &operation = operations_[op];
+	operation.report = report;
+	operation.event.type = type;
+	operation.event.op = static_cast<exs_op_t>(op);
+	operation.event.fd = handle_;
+	operation.event.context = report.context;
+	if (report.queue)
+		report.queue->enter();
+	return op;
+}
+
+void Socket::release(Operation &operation)
+{
+	if (operation.exposure && link_)
+		link_->withdraw(*operation.exposure);
+	if (operation.region)
+		operation.region->leave();
+	operation.mapping.reset();
+}
+
+void Socket::drop(OpId op)
+{
+	auto found = operations_.extract(op);
+	if (!found)
+		return;
+	release(found.mapped());
+	if (found.mapped().report.queue)
+		found.mapped().report.queue->leave();
+}
+
+// The event comes when all that the operation held has been let go
+void Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
+{
+	auto found = operations_.extract(op);
+	if (!found)
+		return;
+	Operation &operation = found.mapped();
+	operation.event.error = error;
+	operation.event.length = length;
+	operation.event.flags = flags;
+	release(operation);
+	const auto &queue = operation.report.queue;
+	if (!queue)
+		return;
+	if (!quiet_)
+		queue->push(operation.event);
+	queue->leave();
+}
+
+int Socket::check(const Transfer &transfer, int type) const
+{
+	const bool is_send = type == EXS_EVENT_SEND;
+	const int known = is_send ? EXS_PERSISTENT | EXS_NOTIFY : EXS_PERSISTENT | EXS_WAITALL;
+	if ((transfer.flags & ~known) != 0 ||
+	    ((transfer.flags & EXS_NOTIFY) != 0 && (transfer.flags & EXS_PERSISTENT) == 0))
+		return EINVAL;
+	if (transfer.mapping)
+		return 0;
+	if (!transfer.region)
+		return transfer.length == 0 ? 0 : EBADF;
+	if (!transfer.region->has(transfer.address, transfer.length))
+		return EFAULT;
+	return transfer.region->allows(is_send ? EXS_MEM_SEND : EXS_MEM_RECV) ? 0 : EACCES;
+}
+
+// With an exposure that all operations with the region share
+int Socket::expose_region(const std::shared_ptr<Link> &link, const Region &region, Access access, Exposure &exposure)
+{
+	const auto key = std::pair(&region, access);
+	{
+		const Lock lock(mutex_);
+		const auto found = exposures_.find(key);
+		if (found != exposures_.end()) {
+			exposure = found->second;
+			return 0;
+		}
+	}
+	if (const int error = link->expose(region.address(), region.length(), access, exposure); error != 0)
+		return error;
+	const Lock lock(mutex_);
+	if (down_)
+		return ENOTCONN; // with the link it has gone
+	const auto [place, is_new] = exposures_.emplace(key, exposure);
+	if (!is_new) {
+		link->withdraw(exposure);
+		exposure = place->second;
+	}
+	return 0;
+}
+
+// Persistent memory and files have exposures of their own, as long as they are
+int Socket::expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
+		   std::optional<Exposure> &own)
+{
+	memory = {.address = transfer.address, .length = transfer.length};
+	if (transfer.length == 0)
+		return 0;
+	Exposure exposure;
+	int error = 0;
+	if (transfer.mapping || (transfer.flags & EXS_PERSISTENT) != 0) {
+		error = link->expose(transfer.address, transfer.length, access, exposure);
+		if (error == 0)
+			own = exposure;
+	} else {
+		error = expose_region(link, *transfer.region, access, exposure);
+	}
+	memory.local_key = exposure.local_key;
+	memory.remote_key = exposure.remote_key;
+	return error;
+}
+
+int Socket::submit(const Transfer &transfer, int type, OpId op, const Memory &memory)
+{
+	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
+	if (type == EXS_EVENT_SEND)
+		return machine_->send({.op = op,
+				       .memory = memory,
+				       .offset = transfer.offset,
+				       .persistent = persistent,
+				       .notify = (transfer.flags & EXS_NOTIFY) != 0});
+	return machine_->recv({.op = op,
+			       .memory = memory,
+			       .offset = transfer.offset,
+			       .persistent = persistent,
+			       .wait_all = (transfer.flags & EXS_WAITALL) != 0});
+}
+
+int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op)
+{
+	if (const int error = check(transfer, type); error != 0)
+		return error;
+	std::shared_ptr<Link> link;
+	{
+		const Lock lock(mutex_);
+		if (state_ != State::connected || !machine_)
+			return ENOTCONN;
+		link = link_;
+	}
+	if (transfer.region && !transfer.region->enter(shared_from_this()))
+		return EBADF;
+	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
+	const Access access = type == EXS_EVENT_SEND ? Access::source : persistent ? Access::target : Access::sink;
+	Memory memory;
+	std::optional<Exposure> own;
+	int error = expose(link, transfer, access, memory, own);
+	const Lock lock(mutex_);
+	// of a connection that has ended the machine says what there is to say
+	if (error != 0 && !down_) {
+		if (transfer.region)
+			transfer.region->leave();
+		return error;
+	}
+	const OpId number = begin(type, report);
+	Operation &operation = operations_[number];
+	operation.region = transfer.region;
+	operation.exposure = own;
+	error = submit(transfer, type, number, memory);
+	if (error != 0) {
+		drop(number);
+		return error;
+	}
+	operation.mapping = std::move(transfer.mapping);
+	op = static_cast<exs_op_t>(number);
+	settle();
+	return 0;
+}
+
+int Socket::send(Transfer transfer, const Report &report, exs_op_t &op)
+{
+	return this->transfer(std::move(transfer), report, EXS_EVENT_SEND, op);
+}
+
+int Socket::recv(Transfer transfer, const Report &report, exs_op_t &op)
+{
+	return this->transfer(std::move(transfer), report, EXS_EVENT_RECV, op);
+}
+
+int Socket::cancel(exs_op_t op)
+{
+	const Lock lock(mutex_);
+	const auto number = static_cast<OpId>(op);
+	const auto found = operations_.find(number);
+	if (found == operations_.end() || number == close_)
+		return ENOENT;
+	if (number == connect_) {
+		fail_connect(ECANCELED);
+	} else if (listening_) {
+		std::erase(listening_->accepts, number);
+		finish(number, ECANCELED);
+	} else if (machine_) {
+		machine_->cancel(number);
+	}
+	settle();
+	return 0;
+}
+
+void Socket::cancel_users(const Region &region)
+{
+	const Lock lock(mutex_);
+	std::vector<OpId> users;
+	for (const auto &[number, operation] : operations_)
+		if (operation.region.get() == &region)
+			users.push_back(number);
+	for (const OpId number : users)
+		if (machine_)
+			machine_->cancel(number);
+	settle();
+}
+
+void Socket::forget(const Region &region)
+{
+	const Lock lock(mutex_);
+	for (const Access access : {Access::source, Access::sink})
+		if (const auto found = exposures_.extract(std::pair(&region, access)); found && link_)
+			link_->withdraw(found.mapped());
+	settle();
+}
+
+int Socket::shutdown()
+{
+	const Lock lock(mutex_);
+	if (state_ != State::connected || !machine_)
+		return ENOTCONN;
+	const int error = machine_->shutdown();
+	settle();
+	return error;
+}
+
+// ---- connecting
+
+int Socket::bind(const sockaddr *address, socklen_t length)
+{
+	const auto copy = copy_address(address, length, domain_);
+	if (!copy)
+		return address != nullptr && length >= sizeof(sa_family_t) && address->sa_family != domain_ ? EAFNOSUPPORT :
+													      EINVAL;
+	const Lock lock(mutex_);
+	if (state_ != State::idle || local_)
+		return EINVAL;
+	local_ = copy;
+	return 0;
+}
+
+uint32_t Socket::buffers() const
+{
+	return Machine::buffers(settings_.send_credits, settings_.recv_credits);
+}
+
+int Socket::check_size() const
+{
+	return uint64_t{buffers()} * (wire::message_size + settings_.small_max) <= most_buffers ? 0 : ENOBUFS;
+}
+
+wire::Hello Socket::hello() const
+{
+	return {.kind = kind_of(type_),
+		.credits = static_cast<uint16_t>(settings_.recv_credits),
+		.ird = settings_.ird,
+		.ord = settings_.ord,
+		.immediate = settings_.small_max};
+}
+
+int Socket::connect(const sockaddr *address, socklen_t length, const Report &report, exs_op_t &op)
+{
+	const auto to = copy_address(address, length, domain_);
+	if (!to)
+		return address != nullptr && length >= sizeof(sa_family_t) && address->sa_family != domain_ ? EAFNOSUPPORT :
+													      EINVAL;
+	const Lock lock(mutex_);
+	if (state_ != State::idle)
+		return state_ == State::connecting ? EALREADY : state_ == State::connected ? EISCONN : EINVAL;
+	if (port_of(*to) == 0 || is_wildcard(*to))
+		return EADDRNOTAVAIL;
+	if (const int error = check_size(); error != 0)
+		return error;
+	peer_ = to;
+	state_ = State::connecting;
+	connect_ = begin(EXS_EVENT_CONNECT, report);
+	op = static_cast<exs_op_t>(connect_);
+	start_timer(Timer::connect, std::chrono::milliseconds(settings_.connect_ms));
+	const bool any = protocol_ == EXS_PROTO_ANY;
+	int error = protocol_ == EXS_PROTO_TCP || (any && is_loopback(*to)) ? EPROTONOSUPPORT : start_verbs();
+	if (error != 0 && protocol_ != EXS_PROTO_RDMA)
+		error = start_tcp();
+	if (error != 0)
+		fail_connect(error);
+	settle();
+	return 0;
+}
+
+int Socket::start_verbs()
+{
+	const VerbsLink::Sizes sizes{.buffers = buffers(),
+				     .data = settings_.small_max,
+				     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
+					      writes_in_flight + 8};
+	const auto until = Clock::now() + std::chrono::milliseconds(settings_.connect_ms);
+	int error = 0;
+	auto link = std::make_shared<VerbsLink>(library_.engine, shared_from_this(), *peer_, local_ ? &*local_ : nullptr,
+						hello(), sizes, until, error);
+	if (error != 0)
+		return error;
+	verbs_ = link.get();
+	link_ = std::move(link);
+	return 0;
+}
+
+int Socket::start_tcp()
+{
+	sockaddr_storage to = *peer_;
+	if (protocol_ == EXS_PROTO_ANY && settings_.tcp_port != 0)
+		set_port(to, settings_.tcp_port);
+	int error = 0;
+	auto link = std::make_shared<TcpLink>(library_.engine, shared_from_this(), to, local_ ? &*local_ : nullptr, hello(),
+					      TcpLink::Buffers{buffers(), settings_.small_max}, error);
+	if (error != 0)
+		return error;
+	verbs_ = nullptr;
+	link_ = std::move(link);
+	return 0;
+}
+
+void Socket::fail_connect(int error)
+{
+	stop_timer(Timer::connect);
+	if (link_)
+		link_->abort();
+	state_ = State::failed;
+	error_ = error;
+	finish(std::exchange(connect_, 0), error);
+}
+
+void Socket::on_failed(const LinkEvent &event)
+{
+	if (state_ != State::connecting)
+		return;
+	if (verbs_ != nullptr && event.other_way && protocol_ == EXS_PROTO_ANY) {
+		first_error_ = event.error;
+		link_->abort();
+		if (const int error = start_tcp(); error != 0)
+			fail_connect(error);
+		return;
+	}
+	// what is at the port may be RDMA's, and has said why it does not want us
+	const bool misled = verbs_ == nullptr && (event.error == EPROTO || event.error == ECONNRESET);
+	fail_connect(misled && first_error_ != 0 ? first_error_ : event.error);
+}
+
+void Socket::make_machine(const wire::Hello &peer, const Depths &depths, bool initiator)
+{
+	in_force_ = {.initiator = initiator,
+		     .stream = type_ == SOCK_STREAM,
+		     .send_credits = std::min<uint32_t>(settings_.send_credits, peer.credits),
+		     .recv_credits = settings_.recv_credits,
+		     .send_immediate = std::min(settings_.small_max, peer.immediate),
+		     .recv_immediate = settings_.small_max,
+		     .ord = std::min({settings_.ord, depths.ord, peer.ird}),
+		     .ird = std::min({settings_.ird, depths.ird, peer.ord}),
+		     .largest = largest_transfer,
+		     .writes = writes_in_flight};
+	machine_ = std::make_unique<Machine>(in_force_);
+}
+
+void Socket::on_request(const LinkEvent &event)
+{
+	if (event.hello.kind != kind_of(type_)) {
+		const bool other_version = event.hello.reason == wire::Reason::other_version;
+		link_->refuse(other_version ? wire::Reason::other_version : wire::Reason::other_kind);
+		return;
+	}
+	make_machine(event.hello, event.depths, false);
+	wire::Hello answer = hello();
+	answer.ird = static_cast<uint16_t>(in_force_.ird);
+	answer.ord = static_cast<uint16_t>(in_force_.ord);
+	link_->accept(answer);
+}
+
+void Socket::save_addresses()
+{
+	sockaddr_storage address{};
+	if (link_->local_address(address) == 0)
+		local_ = address;
+	if (link_->peer_address(address) == 0)
+		peer_ = address;
+}
+
+// ---- the link and the machine
+
+// Until neither has anything to say
+void Socket::settle()
+{
+	if (settling_)
+		return;
+	settling_ = true;
+	for (;;) {
+		const bool acted = act();
+		const auto link = link_;
+		const auto events = link ? link->take() : std::vector<LinkEvent>();
+		if (events.empty() && !acted)
+			break;
+		for (const LinkEvent &event : events) {
+			if (link_ != link)
+				break;
+			on_link(event);
+			act();
+		}
+	}
+	settling_ = false;
+	library_.readiness.changed();
+}
+
+void Socket::on_link(const LinkEvent &event)
+{
+	switch (event.kind) {
+	case LinkEvent::Kind::request:
+		return on_request(event);
+	case LinkEvent::Kind::established:
+		if (event.hello.kind != kind_of(type_))
+			return fail_connect(EPROTOTYPE);
+		make_machine(event.hello, event.depths, true);
+		machine_->start();
+		return;
+	case LinkEvent::Kind::failed:
+		return on_failed(event);
+	case LinkEvent::Kind::message:
+		if (machine_ && !down_)
+			machine_->message(link_->buffer(event.buffer).first(wire::message_size), event.length, event.buffer);
+		return;
+	case LinkEvent::Kind::done:
+		if (machine_ && !down_)
+			machine_->done(event.work);
+		return;
+	case LinkEvent::Kind::lost:
+		if (machine_)
+			machine_->lost(event.error);
+		else
+			take_down();
+		return;
+	}
+}
+
+bool Socket::act()
+{
+	if (!machine_)
+		return false;
+	bool acted = false;
+	for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take()) {
+		acted = true;
+		for (const Action &action : actions)
+			std::visit([this](const auto &a) { perform(a); }, action);
+	}
+	return acted;
+}
+
+void Socket::perform(const action::Post &action)
+{
+	link_->post(action);
+}
+
+void Socket::perform(const action::Read &action)
+{
+	link_->read(action);
+}
+
+void Socket::perform(const action::Write &action)
+{
+	link_->write(action);
+}
+
+void Socket::perform(const action::Copy &action)
+{
+	const auto from = link_->buffer(action.buffer).subspan(wire::message_size + action.offset, action.to.length);
+	std::memcpy(reinterpret_cast<void *>(static_cast<uintptr_t>(action.to.address)), from.data(), from.size());
+}
+
+void Socket::perform(const action::Repost &action)
+{
+	link_->repost(action.buffer);
+}
+
+void Socket::perform(const action::Complete &action)
+{
+	const uint32_t flags = (action.eof ? EXS_EOF : 0U) | (action.truncated ? EXS_TRUNCATED : 0U);
+	finish(action.op, action.error, action.length, flags);
+}
+
+void Socket::perform(const action::Noted &action)
+{
+	const auto found = operations_.find(action.op);
+	if (found == operations_.end() || !found->second.report.queue || quiet_)
+		return;
+	exs_event event = found->second.event;
+	event.type = EXS_EVENT_NOTE;
+	event.count = action.count;
+	found->second.report.queue->push_note(event);
+}
+
+void Socket::perform(const action::Start &action)
+{
+	start_timer(action.timer == action::Timer::revoke ? Timer::revoke : Timer::close,
+		    std::chrono::milliseconds(settings_.close_ms));
+}
+
+void Socket::perform(const action::Stop &action)
+{
+	stop_timer(action.timer == action::Timer::revoke ? Timer::revoke : Timer::close);
+}
+
+void Socket::perform(const action::Opened & /*action*/)
+{
+	state_ = State::connected;
+	save_addresses();
+	stop_timer(Timer::connect);
+	stop_timer(Timer::handshake);
+	finish(std::exchange(connect_, 0), 0);
+	if (const auto parent = parent_.lock())
+		parent->child_opened(shared_from_this());
+}
+
+void Socket::perform(const action::Disconnect & /*action*/)
+{
+	link_->disconnect();
+}
+
+void Socket::perform(const action::Abort & /*action*/)
+{
+	take_down();
+}
+
+// Nothing reaches memory any more
+void Socket::take_down()
+{
+	if (std::exchange(down_, true))
+		return;
+	const auto self = shared_from_this(); // the link may hold the last other one
+	while (!timers_.empty())
+		stop_timer(timers_.begin()->first);
+	exposures_.clear();
+	link_->abort();
+	if (machine_) {
+		machine_->gone();
+		act();
+	}
+	if (connect_ != 0)
+		finish(std::exchange(connect_, 0), ECONNRESET);
+	if (const auto parent = parent_.lock())
+		parent->child_lost(self);
+	end_close();
+}
+
+void Socket::end_close()
+{
+	if (closing_ && close_ != 0)
+		finish(std::exchange(close_, 0), 0);
+}
+
+int Socket::close(const Report &report, exs_op_t &op)
+{
+	std::vector<std::shared_ptr<Socket>> children;
+	{
+		const Lock lock(mutex_);
+		closing_ = true;
+		close_ = begin(EXS_EVENT_CLOSE, report);
+		op = static_cast<exs_op_t>(close_);
+		if (state_ == State::listening)
+			children = stop_listening(ECANCELED);
+		else if (state_ == State::connecting)
+			fail_connect(ECANCELED);
+		if (state_ == State::connected && !machine_->ended())
+			machine_->close();
+		else
+			end_close();
+		settle();
+	}
+	for (const auto &child : children)
+		child->kill();
+	return 0;
+}
+
+void Socket::kill()
+{
+	std::vector<std::shared_ptr<Socket>> children;
+	{
+		const Lock lock(mutex_);
+		quiet_ = true;
+		if (listening_)
+			children = stop_listening(ECANCELED);
+		if (machine_)
+			machine_->lost(ECANCELED);
+		settle();
+		if (link_)
+			link_->abort();
+		while (!timers_.empty())
+			stop_timer(timers_.begin()->first);
+		while (!operations_.empty())
+			drop(operations_.begin()->first);
+	}
+	for (const auto &child : children)
+		child->kill();
+}
+
+void Socket::start_as_child(Descriptor connection, const CmEvent *request)
+{
+	const Lock lock(mutex_);
+	start_timer(Timer::handshake, handshake_time);
+	if (request == nullptr) {
+		link_ = std::make_shared<TcpLink>(library_.engine, shared_from_this(), std::move(connection),
+						  TcpLink::Buffers{buffers(), settings_.small_max});
+	} else {
+		const VerbsLink::Sizes sizes{.buffers = buffers(),
+					     .data = settings_.small_max,
+					     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
+						      writes_in_flight + 8};
+		auto link = std::make_shared<VerbsLink>(library_.engine, shared_from_this(), *request, sizes);
+		verbs_ = link.get();
+		link_ = std::move(link);
+	}
+	settle();
+}
+
+// ---- events of the engine
+
+void Socket::on_ready(uint64_t token, uint32_t events)
+{
+	{
+		const Lock lock(mutex_);
+		if (!listening_) {
+			if (link_ && !down_)
+				link_->progress(token, events);
+			settle();
+			return;
+		}
+	}
+	take_connections();
+}
+
+// ---- what can be asked
+
+int Socket::getsockname(sockaddr_storage &address)
+{
+	const Lock lock(mutex_);
+	if (local_) {
+		address = *local_;
+	} else {
+		address = {};
+		address.ss_family = static_cast<sa_family_t>(domain_);
+	}
+	return 0;
+}
+
+int Socket::getpeername(sockaddr_storage &address)
+{
+	const Lock lock(mutex_);
+	if (state_ != State::connected)
+		return ENOTCONN;
+	address = *peer_;
+	return 0;
+}
+
+int Socket::poll()
+{
+	const Lock lock(mutex_);
+	switch (state_) {
+	case State::idle:
+	case State::connecting:
+		return 0;
+	case State::listening:
+		return (listening_->complete.empty() ? 0 : EXS_POLLIN) | (error_ != 0 ? EXS_POLLERR : 0);
+	case State::failed:
+		return EXS_POLLERR | EXS_POLLHUP;
+	case State::connected:
+		break;
+	}
+	int ready = (machine_->readable() ? EXS_POLLIN : 0) | (machine_->writable() ? EXS_POLLOUT : 0);
+	if (machine_->ended())
+		ready |= EXS_POLLHUP | (machine_->error() != 0 ? EXS_POLLERR : 0);
+	return ready;
+}
+
+namespace {
+
+struct Option {
+	unsigned least, most;
+};
+
+Option limits_of(int option)
+{
+	switch (option) {
+	case EXS_SEND_CREDITS:
+	case EXS_RECV_CREDITS:
+		return {1, wire::max_credits};
+	case EXS_SMALL_MAX:
+		return {0, wire::max_immediate};
+	case EXS_IRD:
+	case EXS_ORD:
+		return {0, wire::max_depth};
+	case EXS_CONNECT_MS:
+	case EXS_CLOSE_MS:
+		return {1, 3600000};
+	case EXS_TCP_PORT:
+		return {0, 65535};
+	default:
+		return {1, 0};
+	}
+}
+
+} // namespace
+
+int Socket::set_option(int option, unsigned value)
+{
+	const Option limits = limits_of(option);
+	if (value < limits.least || value > limits.most)
+		return EINVAL;
+	const Lock lock(mutex_);
+	if (state_ != State::idle && option != EXS_CLOSE_MS)
+		return EISCONN;
+	switch (option) {
+	case EXS_SEND_CREDITS:
+		settings_.send_credits = value;
+		break;
+	case EXS_RECV_CREDITS:
+		settings_.recv_credits = value;
+		break;
+	case EXS_SMALL_MAX:
+		settings_.small_max = value;
+		break;
+	case EXS_IRD:
+		settings_.ird = static_cast<uint16_t>(value);
+		break;
+	case EXS_ORD:
+		settings_.ord = static_cast<uint16_t>(value);
+		break;
+	case EXS_CONNECT_MS:
+		settings_.connect_ms = value;
+		break;
+	case EXS_CLOSE_MS:
+		settings_.close_ms = value;
+		break;
+	case EXS_TCP_PORT:
+		settings_.tcp_port = static_cast<uint16_t>(value);
+		break;
+	default:
+		return EINVAL;
+	}
+	return 0;
+}
+
+int Socket::get_option(int option, unsigned &value)
+{
+	const Lock lock(mutex_);
+	const bool connected = state_ == State::connected;
+	switch (option) {
+	case EXS_SEND_CREDITS:
+		value = connected ? in_force_.send_credits : settings_.send_credits;
+		break;
+	case EXS_RECV_CREDITS:
+		value = settings_.recv_credits;
+		break;
+	case EXS_SMALL_MAX:
+		value = connected ? in_force_.send_immediate : settings_.small_max;
+		break;
+	case EXS_IRD:
+		value = connected ? in_force_.ird : settings_.ird;
+		break;
+	case EXS_ORD:
+		value = connected ? in_force_.ord : settings_.ord;
+		break;
+	case EXS_CONNECT_MS:
+		value = settings_.connect_ms;
+		break;
+	case EXS_CLOSE_MS:
+		value = settings_.close_ms;
+		break;
+	case EXS_TCP_PORT:
+		value = settings_.tcp_port;
+		break;
+	case EXS_PROTOCOL:
+		value = static_cast<unsigned>(connected ? link_->protocol() : protocol_);
+		break;
+	default:
+		return EINVAL;
+	}
+	return 0;
+}
+
+} // namespace exs

@@ -1,0 +1,238 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "engine.h"
+#include "exs.h"
+#include "handles.h"
+#include "link.h"
+#include "queue.h"
+#include "region.h"
+#include "tcp_link.h"
+#include "verbs_link.h"
+
+#include <atomic>
+#include <condition_variable>
+#include <deque>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <unordered_map>
+
+namespace exs {
+
+class Socket;
+
+// Wakes exs_poll()
+class Readiness {
+public:
+	void changed();
+
+	// Calls ready() until it is true or the time is over; false then. ready() may take locks of sockets.
+	bool wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready);
+
+private:
+	std::mutex mutex_;
+	std::condition_variable condition_;
+	uint64_t changes_ = 0;
+	std::atomic<int> waiters_ = 0;
+};
+
+// What all sockets have in common
+struct Library {
+	Readiness readiness;
+	Handles<Queue> queues{1};
+	Handles<Region> regions{2};
+	Handles<Socket> sockets{3};
+	std::atomic<OpId> op = 1;
+	Engine engine; // stops before the rest goes
+};
+
+struct Settings {
+	uint32_t send_credits = 16;
+	uint32_t recv_credits = 16;
+	uint32_t small_max = 1024;
+	uint16_t ird = 16;
+	uint16_t ord = 16;
+	uint32_t connect_ms = 30000;
+	uint32_t close_ms = 5000;
+	uint16_t tcp_port = 0;
+};
+
+// A part of a file in memory
+class Mapping {
+public:
+	Mapping(int file, uint64_t offset, size_t length); // throws std::system_error
+	~Mapping();
+	Mapping(const Mapping &) = delete;
+	Mapping &operator=(const Mapping &) = delete;
+	[[nodiscard]] uint64_t address() const; // of offset
+
+private:
+	void *start_;
+	size_t length_, skip_;
+};
+
+// Where an operation reports to
+struct Report {
+	std::shared_ptr<Queue> queue;
+	void *context = nullptr;
+};
+
+// One socket. One lock; the progress thread and the program's threads take it in turns. Functions return an errno value, or
+// set op to the operation that they start.
+class Socket : public Actor, public std::enable_shared_from_this<Socket> {
+public:
+	Socket(Library &library, int domain, int type, int protocol, const Settings &settings = {},
+	       std::weak_ptr<Socket> parent = {});
+	~Socket() override;
+
+	// Once, when it has its handle
+	void set_handle(exs_fd_t handle) { handle_ = handle; }
+
+	int bind(const sockaddr *address, socklen_t length);
+	int listen(int backlog);
+	int accept(const Report &report, exs_op_t &op);
+	int connect(const sockaddr *address, socklen_t length, const Report &report, exs_op_t &op);
+	int close(const Report &report, exs_op_t &op);
+	int shutdown();
+	int getsockname(sockaddr_storage &address);
+	int getpeername(sockaddr_storage &address);
+	int get_option(int option, unsigned &value);
+	int set_option(int option, unsigned value);
+
+	struct Transfer {
+		std::shared_ptr<Region> region; // or:
+		std::unique_ptr<Mapping> mapping;
+		uint64_t address = 0, length = 0;
+		int flags = 0;
+		std::optional<uint64_t> offset;
+	};
+	int send(Transfer transfer, const Report &report, exs_op_t &op);
+	int recv(Transfer transfer, const Report &report, exs_op_t &op);
+	int cancel(exs_op_t op);
+
+	// EXS_POLL…
+	int poll();
+
+	// What uses the region is given up
+	void cancel_users(const Region &region);
+
+	// The region is not used; no key to it is left
+	void forget(const Region &region);
+
+	// At once and without events
+	void kill();
+
+	// Of a child; one of both
+	void start_as_child(Descriptor connection, const CmEvent *request);
+
+	void on_ready(uint64_t token, uint32_t events) override;
+	void on_cm(uint64_t token, const CmEvent &event) override;
+	void on_timer(uint64_t token) override;
+
+private:
+	enum class State { idle, listening, connecting, connected, failed };
+	enum class Timer { connect, handshake, revoke, close };
+	using Lock = std::unique_lock<std::mutex>;
+
+	struct Operation {
+		exs_event event{}; // as it will be reported
+		Report report;
+		std::shared_ptr<Region> region;
+		std::unique_ptr<Mapping> mapping;
+		std::optional<Exposure> exposure; // of its own
+	};
+
+	// Of a listener: what has been accepted and not been taken yet
+	struct Listening {
+		std::unique_ptr<VerbsListener> verbs;
+		std::unique_ptr<TcpListener> tcp;
+		size_t backlog = 1;
+		std::deque<std::shared_ptr<Socket>> half_open; // the oldest first
+		std::deque<std::shared_ptr<Socket>> complete;
+		std::deque<OpId> accepts;
+	};
+
+	// operations
+	OpId begin(int type, const Report &report);
+	void finish(OpId op, int error, uint64_t length = 0, uint32_t flags = 0);
+	void drop(OpId op);
+	int transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op);
+	int check(const Transfer &transfer, int type) const;
+	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
+		   std::optional<Exposure> &own);
+	int submit(const Transfer &transfer, int type, OpId op, const Memory &memory);
+	int expose_region(const std::shared_ptr<Link> &link, const Region &region, Access access, Exposure &exposure);
+
+	// links
+	[[nodiscard]] wire::Hello hello() const;
+	[[nodiscard]] uint32_t buffers() const;
+	[[nodiscard]] int check_size() const;
+	int start_verbs();
+	int start_tcp();
+	void settle();
+	void on_link(const LinkEvent &event);
+	void on_failed(const LinkEvent &event);
+	void on_request(const LinkEvent &event);
+	void make_machine(const wire::Hello &peer, const Depths &depths, bool initiator);
+	bool act();
+	void save_addresses();
+	void perform(const action::Post &action);
+	void perform(const action::Read &action);
+	void perform(const action::Write &action);
+	void perform(const action::Copy &action);
+	void perform(const action::Repost &action);
+	void perform(const action::Complete &action);
+	void perform(const action::Noted &action);
+	void perform(const action::Start &action);
+	void perform(const action::Stop &action);
+	void perform(const action::Opened &action);
+	void perform(const action::Disconnect &action);
+	void perform(const action::Abort &action);
+	void take_down();
+	void end_close();
+	void release(Operation &operation);
+	void fail_connect(int error);
+
+	// listeners
+	int listen_verbs(Listening &listening, sockaddr_storage &address);
+	int listen_tcp(Listening &listening, sockaddr_storage address);
+	void take_connections();
+	std::shared_ptr<Socket> make_child(std::shared_ptr<Socket> &dropped);
+	void child_opened(const std::shared_ptr<Socket> &child);
+	void child_lost(const std::shared_ptr<Socket> &child);
+	void hand_out();
+	std::vector<std::shared_ptr<Socket>> stop_listening(int error);
+	void listener_failed(int error);
+
+	void start_timer(Timer timer, std::chrono::milliseconds after);
+	void stop_timer(Timer timer);
+
+	Library &library_;
+	const int domain_, type_, protocol_;
+	exs_fd_t handle_ = 0;
+	std::mutex mutex_; // of all below
+	Settings settings_;
+	State state_ = State::idle;
+	int error_ = 0; // if failed
+	std::optional<sockaddr_storage> local_, peer_; // local_: also what is to be bound
+	std::map<Timer, uint64_t> timers_;
+	std::unordered_map<OpId, Operation> operations_;
+	OpId connect_ = 0, close_ = 0;
+	bool closing_ = false;
+
+	std::unique_ptr<Listening> listening_;
+	const std::weak_ptr<Socket> parent_; // the listener that it comes from
+
+	std::shared_ptr<Link> link_;
+	VerbsLink *verbs_ = nullptr; // the link, if it is one
+	std::unique_ptr<Machine> machine_;
+	int first_error_ = 0;  // of another way to connect
+	bool settling_ = false, down_ = false;
+	bool quiet_ = false; // no events any more
+	Machine::Config in_force_;
+	std::map<std::pair<const Region *, Access>, Exposure> exposures_; // of regions
+};
+
+} // namespace exs

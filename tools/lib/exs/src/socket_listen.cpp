@@ -1,0 +1,215 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// What of Socket is for listeners. A child's lock may be held where the listener's is taken, never the other way round.
+#include "socket.h"
+
+#include "address.h"
+
+#include <algorithm>
+#include <cerrno>
+
+namespace exs {
+namespace {
+
+constexpr size_t most_half_open = 128;
+constexpr int most_backlog = 4096;
+
+} // namespace
+
+int Socket::listen_verbs(Listening &listening, sockaddr_storage &address)
+{
+	if (protocol_ == EXS_PROTO_TCP || (protocol_ == EXS_PROTO_ANY && is_loopback(address)))
+		return EPROTONOSUPPORT;
+	int error = 0;
+	auto listener = std::make_unique<VerbsListener>(library_.engine, shared_from_this(), address,
+							static_cast<int>(listening.backlog), error);
+	if (error != 0)
+		return error;
+	if (error = listener->local_address(address); error != 0)
+		return error;
+	listening.verbs = std::move(listener);
+	return 0;
+}
+
+int Socket::listen_tcp(Listening &listening, sockaddr_storage address)
+{
+	if (protocol_ == EXS_PROTO_RDMA)
+		return EPROTONOSUPPORT;
+	if (protocol_ == EXS_PROTO_ANY && settings_.tcp_port != 0)
+		set_port(address, settings_.tcp_port);
+	int error = 0;
+	auto listener = std::make_unique<TcpListener>(library_.engine, shared_from_this(), address,
+						      static_cast<int>(listening.backlog), error);
+	if (error == 0)
+		listening.tcp = std::move(listener);
+	return error;
+}
+
+// With EXS_PROTO_ANY one of both is enough: siw has its ports from TCP, so that the same one cannot be had twice
+int Socket::listen(int backlog)
+{
+	const Lock lock(mutex_);
+	if (state_ != State::idle)
+		return EINVAL;
+	if (!local_)
+		return EDESTADDRREQ;
+	if (const int error = check_size(); error != 0)
+		return error;
+	auto listening = std::make_unique<Listening>();
+	listening->backlog = static_cast<size_t>(std::clamp(backlog, 1, most_backlog));
+	sockaddr_storage address = *local_;
+	const int verbs = listen_verbs(*listening, address);
+	const int tcp = listen_tcp(*listening, address);
+	if (verbs != 0 && tcp != 0)
+		return protocol_ == EXS_PROTO_RDMA ? verbs : tcp;
+	if (!listening->verbs)
+		if (const int error = listening->tcp->local_address(address); error != 0)
+			return error;
+	local_ = address;
+	listening_ = std::move(listening);
+	state_ = State::listening;
+	return 0;
+}
+
+int Socket::accept(const Report &report, exs_op_t &op)
+{
+	const Lock lock(mutex_);
+	if (state_ != State::listening)
+		return EINVAL;
+	if (error_ != 0)
+		return error_;
+	const OpId number = begin(EXS_EVENT_ACCEPT, report);
+	op = static_cast<exs_op_t>(number);
+	listening_->accepts.push_back(number);
+	hand_out();
+	return 0;
+}
+
+void Socket::hand_out()
+{
+	auto &[verbs, tcp, backlog, half_open, complete, accepts] = *listening_;
+	while (!accepts.empty() && !complete.empty()) {
+		const auto child = std::move(complete.front());
+		const OpId op = accepts.front();
+		complete.pop_front();
+		accepts.pop_front();
+		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
+		operations_.at(op).event.accepted = handle;
+		finish(op, 0);
+	}
+}
+
+// Nothing if too many wait. dropped: one that was half open too long, to make room.
+std::shared_ptr<Socket> Socket::make_child(std::shared_ptr<Socket> &dropped)
+{
+	if (!listening_ || listening_->complete.size() >= listening_->backlog)
+		return nullptr;
+	auto child = std::make_shared<Socket>(library_, domain_, type_, protocol_, settings_, weak_from_this());
+	auto &half_open = listening_->half_open;
+	if (half_open.size() >= most_half_open) {
+		dropped = half_open.front();
+		half_open.pop_front();
+	}
+	half_open.push_back(child);
+	return child;
+}
+
+void Socket::take_connections()
+{
+	for (;;) {
+		std::shared_ptr<Socket> child, dropped;
+		Descriptor connection;
+		{
+			const Lock lock(mutex_);
+			if (!listening_ || !listening_->tcp)
+				return;
+			connection = listening_->tcp->take();
+			if (connection.get() < 0)
+				return;
+			child = make_child(dropped);
+		}
+		if (dropped)
+			dropped->kill();
+		if (child)
+			child->start_as_child(std::move(connection), nullptr);
+	}
+}
+
+void Socket::on_cm(uint64_t token, const CmEvent &event)
+{
+	std::shared_ptr<Socket> child, dropped;
+	{
+		const Lock lock(mutex_);
+		if (verbs_ != nullptr) {
+			if (verbs_->owns(token))
+				verbs_->on_cm(event);
+			settle();
+			return;
+		}
+		if (event.is_request())
+			child = make_child(dropped);
+		else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL && listening_)
+			listener_failed(ENODEV);
+	}
+	if (!event.is_request())
+		return;
+	if (dropped)
+		dropped->kill();
+	if (child) {
+		child->start_as_child(Descriptor(), &event);
+		return;
+	}
+	refuse_request(event.id, wire::Reason::busy);
+	rdma_destroy_id(event.id);
+}
+
+// The device is gone; over TCP it goes on
+void Socket::listener_failed(int error)
+{
+	listening_->verbs.reset();
+	if (listening_->tcp)
+		return;
+	error_ = error;
+	while (!listening_->accepts.empty()) {
+		const OpId op = listening_->accepts.front();
+		listening_->accepts.pop_front();
+		finish(op, error);
+	}
+	library_.readiness.changed();
+}
+
+void Socket::child_opened(const std::shared_ptr<Socket> &child)
+{
+	const Lock lock(mutex_);
+	if (!listening_)
+		return; // it is closed by stop_listening()'s caller
+	if (std::erase(listening_->half_open, child) == 0)
+		return;
+	listening_->complete.push_back(child);
+	hand_out();
+	library_.readiness.changed();
+}
+
+void Socket::child_lost(const std::shared_ptr<Socket> &child)
+{
+	const Lock lock(mutex_);
+	if (!listening_)
+		return;
+	std::erase(listening_->half_open, child);
+	std::erase(listening_->complete, child);
+}
+
+// The children are to be killed without the lock
+std::vector<std::shared_ptr<Socket>> Socket::stop_listening(int error)
+{
+	std::vector<std::shared_ptr<Socket>> children(listening_->half_open.begin(), listening_->half_open.end());
+	children.insert(children.end(), listening_->complete.begin(), listening_->complete.end());
+	for (const OpId op : listening_->accepts)
+		finish(op, error);
+	listening_.reset();
+	state_ = State::failed;
+	error_ = error;
+	return children;
+}
+
+} // namespace exs

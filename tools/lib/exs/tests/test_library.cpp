@@ -1,0 +1,746 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// The library over TCP on the loopback interface, by its C interface. The names carry the requirements; the same over RDMA:
+// tests/exs.sh.
+#include "exs.h"
+
+#include <array>
+#include <cerrno>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <thread>
+#include <vector>
+
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/mman.h>
+#include <unistd.h>
+
+namespace {
+
+constexpr int patience = 20000; // ms
+
+sockaddr_in loopback(uint16_t port = 0)
+{
+	sockaddr_in address{};
+	address.sin_family = AF_INET;
+	address.sin_port = htons(port);
+	address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+	return address;
+}
+
+const sockaddr *raw(const sockaddr_in &address)
+{
+	return reinterpret_cast<const sockaddr *>(&address);
+}
+
+struct Memory {
+	explicit Memory(size_t size, int access = EXS_MEM_SEND | EXS_MEM_RECV) : bytes(size)
+	{
+		handle = exs_mregister(bytes.data(), size, access);
+		EXPECT_GT(handle, 0) << strerror(errno);
+	}
+	~Memory() { exs_mderegister(handle); }
+	Memory(const Memory &) = delete;
+	Memory &operator=(const Memory &) = delete;
+	void fill(uint8_t first) { std::iota(bytes.begin(), bytes.end(), first); }
+
+	std::vector<uint8_t> bytes;
+	exs_mh_t handle;
+};
+
+class Library : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		ASSERT_EQ(exs_init(EXS_VERSION), 0);
+		queue = exs_qcreate();
+		ASSERT_GT(queue, 0);
+	}
+	void TearDown() override { EXPECT_EQ(exs_exit(), 0); }
+
+	// The event of the operation; others are kept
+	exs_event wait(exs_op_t op, int type = 0)
+	{
+		EXPECT_GT(op, 0) << strerror(errno);
+		for (;;) {
+			for (auto at = events.begin(); at != events.end(); ++at) {
+				if (at->op == op && (type == 0 ? at->type != EXS_EVENT_NOTE : at->type == type)) {
+					const exs_event found = *at;
+					events.erase(at);
+					return found;
+				}
+			}
+			exs_event event{};
+			if (exs_qdequeue(queue, &event, 1, patience) != 1) {
+				ADD_FAILURE() << "no event of operation " << op;
+				event.error = ETIME;
+				return event;
+			}
+			events.push_back(event);
+		}
+	}
+
+	// That nothing comes of it
+	bool waits(exs_op_t op)
+	{
+		exs_event event{};
+		while (exs_qdequeue(queue, &event, 1, 50) == 1)
+			events.push_back(event);
+		for (const exs_event &one : events)
+			if (one.op == op)
+				return false;
+		return op > 0;
+	}
+
+	void set(exs_fd_t fd, int option, unsigned value) { EXPECT_EQ(exs_fcntl(fd, EXS_SET, option, value), 0); }
+
+	void listen(int type)
+	{
+		listener = exs_socket(AF_INET, type, EXS_PROTO_ANY);
+		ASSERT_GT(listener, 0);
+		for (const auto &[option, value] : options)
+			set(listener, option, value);
+		const auto any = loopback();
+		ASSERT_EQ(exs_bind(listener, raw(any), sizeof(any)), 0);
+		ASSERT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
+		socklen_t length = sizeof(address);
+		ASSERT_EQ(exs_getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length), 0);
+	}
+
+	// Two connected sockets, a the initiator
+	void connect(int type = SOCK_SEQPACKET)
+	{
+		if (listener == 0)
+			listen(type);
+		const auto accepting = exs_accept(listener, queue, this);
+		a = exs_socket(AF_INET, type, EXS_PROTO_ANY);
+		for (const auto &[option, value] : options)
+			set(a, option, value);
+		const auto connecting = exs_connect(a, raw(address), sizeof(address), queue, &a);
+		const auto connected = wait(connecting);
+		ASSERT_EQ(connected.error, 0) << strerror(connected.error);
+		EXPECT_EQ(connected.context, &a);
+		EXPECT_EQ(connected.fd, a);
+		const auto accepted = wait(accepting);
+		ASSERT_EQ(accepted.error, 0);
+		EXPECT_EQ(accepted.type, EXS_EVENT_ACCEPT);
+		EXPECT_EQ(accepted.context, this);
+		b = accepted.accepted;
+	}
+
+	exs_op_t send(exs_fd_t fd, Memory &memory, int flags = 0)
+	{
+		return exs_send(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
+	}
+	exs_op_t recv(exs_fd_t fd, Memory &memory, int flags = 0)
+	{
+		return exs_recv(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
+	}
+
+	exs_qh_t queue = 0;
+	std::vector<exs_event> events;
+	std::map<int, unsigned> options;
+	exs_fd_t listener = 0, a = 0, b = 0;
+	sockaddr_in address{};
+};
+
+// ---- EXS-1
+
+TEST_F(Library, EXS1_Names)
+{
+	connect();
+	sockaddr_in ours{}, theirs{};
+	socklen_t length = sizeof(ours);
+	ASSERT_EQ(exs_getsockname(a, reinterpret_cast<sockaddr *>(&ours), &length), 0);
+	EXPECT_EQ(length, sizeof(ours));
+	ASSERT_EQ(exs_getpeername(b, reinterpret_cast<sockaddr *>(&theirs), &length), 0);
+	EXPECT_EQ(std::memcmp(&ours, &theirs, sizeof(ours)), 0);
+	ASSERT_EQ(exs_getpeername(a, reinterpret_cast<sockaddr *>(&theirs), &length), 0);
+	EXPECT_EQ(theirs.sin_port, address.sin_port);
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_PROTOCOL), EXS_PROTO_TCP);
+}
+
+TEST_F(Library, EXS1_HandlesAreCheckedAndNeverUsedTwice)
+{
+	connect();
+	Memory memory(10);
+	EXPECT_EQ(exs_send(queue, memory.handle, memory.bytes.data(), 1, 0, queue, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+	EXPECT_EQ(exs_send(a, a, memory.bytes.data(), 1, 0, queue, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+	EXPECT_EQ(exs_send(a, memory.handle, memory.bytes.data(), 1, 0, memory.handle, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+	const auto closed = a;
+	wait(exs_close(a, queue, nullptr));
+	for (int i = 0; i < 300; i++) {
+		const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
+		ASSERT_NE(fd, closed);
+		exs_close(fd, 0, nullptr);
+	}
+	EXPECT_EQ(exs_close(closed, 0, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+	for (const int64_t nonsense : {int64_t{0}, int64_t{-1}, INT64_MAX, INT64_MIN, int64_t{7} << 60}) {
+		EXPECT_EQ(exs_shutdown(nonsense), -1);
+		EXPECT_EQ(exs_qdelete(nonsense), -1);
+		EXPECT_EQ(exs_mderegister(nonsense), -1);
+	}
+}
+
+TEST_F(Library, EXS1_ArgumentsAreChecked)
+{
+	const auto refused = [](int64_t result, int error) { return result == -1 && errno == error; };
+	EXPECT_TRUE(refused(exs_init(EXS_VERSION + 1), EINVAL));
+	EXPECT_TRUE(refused(exs_socket(AF_UNIX, SOCK_STREAM, 0), EAFNOSUPPORT));
+	EXPECT_TRUE(refused(exs_socket(AF_INET, SOCK_DGRAM, 0), ESOCKTNOSUPPORT));
+	EXPECT_TRUE(refused(exs_socket(AF_INET, SOCK_STREAM, 3), EPROTONOSUPPORT));
+	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
+	const auto somewhere = loopback(1);
+	EXPECT_TRUE(refused(exs_bind(fd, raw(somewhere), 3), EINVAL));
+	EXPECT_TRUE(refused(exs_bind(fd, nullptr, 0), EINVAL));
+	sockaddr_in6 v6{};
+	v6.sin6_family = AF_INET6;
+	EXPECT_TRUE(refused(exs_bind(fd, reinterpret_cast<sockaddr *>(&v6), sizeof(v6)), EAFNOSUPPORT));
+	EXPECT_TRUE(refused(exs_listen(fd, 1), EDESTADDRREQ));
+	EXPECT_TRUE(refused(exs_accept(fd, queue, nullptr), EINVAL));
+	EXPECT_TRUE(refused(exs_shutdown(fd), ENOTCONN));
+	Memory memory(10);
+	EXPECT_TRUE(refused(exs_send(fd, memory.handle, memory.bytes.data(), 10, 0, queue, nullptr), ENOTCONN));
+	EXPECT_TRUE(refused(exs_cancel(fd, 1), ENOENT));
+	EXPECT_TRUE(refused(exs_connect(fd, raw(loopback(0)), sizeof(sockaddr_in), queue, nullptr), EADDRNOTAVAIL));
+	EXPECT_TRUE(refused(exs_fcntl(fd, 3, EXS_IRD), EINVAL));
+	EXPECT_TRUE(refused(exs_fcntl(fd, EXS_GET, 99), EINVAL));
+	exs_event event{};
+	EXPECT_TRUE(refused(exs_qdequeue(queue, &event, 0, 0), EINVAL));
+	EXPECT_TRUE(refused(exs_qdequeue(queue, nullptr, 1, 0), EINVAL));
+}
+
+// ---- EXS-2
+
+TEST_F(Library, EXS2_OperationsReturnAtOnceAndReportToTheirQueue)
+{
+	connect();
+	Memory to(1 << 20), from(1 << 20);
+	from.fill(3);
+	std::vector<exs_op_t> ops;
+	for (int i = 0; i < 8; i++)
+		ops.push_back(recv(b, to));
+	EXPECT_TRUE(waits(ops[0]));
+	for (int i = 0; i < 8; i++)
+		ops.push_back(send(a, from));
+	for (const auto op : ops) {
+		const auto event = wait(op);
+		EXPECT_EQ(event.error, 0);
+		EXPECT_EQ(event.length, from.bytes.size());
+	}
+	EXPECT_EQ(to.bytes, from.bytes);
+}
+
+TEST_F(Library, EXS2_TheQueuesDescriptorIsReadableWhileItHasEvents)
+{
+	connect();
+	pollfd wait_for{.fd = exs_qfd(queue), .events = POLLIN, .revents = 0};
+	EXPECT_EQ(poll(&wait_for, 1, 0), 0);
+	Memory to(10), from(10);
+	recv(b, to);
+	send(a, from);
+	EXPECT_EQ(poll(&wait_for, 1, patience), 1);
+	std::array<exs_event, 4> taken{};
+	int count = 0;
+	while (count < 2)
+		count += exs_qdequeue(queue, taken.data(), 4, patience);
+	EXPECT_EQ(poll(&wait_for, 1, 0), 0);
+	EXPECT_EQ(exs_qdequeue(queue, taken.data(), 4, 0), 0);
+}
+
+TEST_F(Library, EXS2_AQueueInUseIsBusy)
+{
+	connect();
+	Memory to(10);
+	recv(b, to);
+	EXPECT_EQ(exs_qdelete(queue), -1);
+	EXPECT_EQ(errno, EBUSY);
+	wait(exs_close(b, queue, nullptr));
+	const auto other = exs_qcreate();
+	EXPECT_EQ(exs_qdelete(other), 0);
+	EXPECT_EQ(exs_qfd(other), -1);
+}
+
+// ---- EXS-3
+
+TEST_F(Library, EXS3_MemoryIsRegisteredFirst)
+{
+	connect();
+	Memory memory(100), send_only(10, EXS_MEM_SEND), recv_only(10, EXS_MEM_RECV);
+	auto *start = memory.bytes.data();
+	const auto fails = [&](exs_op_t op, int error) { return op == -1 && errno == error; };
+	EXPECT_TRUE(fails(exs_send(a, memory.handle, start, 101, 0, queue, nullptr), EFAULT));
+	EXPECT_TRUE(fails(exs_send(a, memory.handle, start - 1, 1, 0, queue, nullptr), EFAULT));
+	EXPECT_TRUE(fails(exs_send(a, memory.handle, start + 100, 1, 0, queue, nullptr), EFAULT));
+	EXPECT_TRUE(fails(exs_recv(a, memory.handle, start + 1, SIZE_MAX, 0, queue, nullptr), EFAULT));
+	EXPECT_TRUE(fails(exs_send(a, 0, start, 1, 0, queue, nullptr), EBADF));
+	EXPECT_TRUE(fails(recv(a, send_only), EACCES));
+	EXPECT_TRUE(fails(send(a, recv_only), EACCES));
+	EXPECT_TRUE(fails(exs_mregister(start, 0, EXS_MEM_SEND), EINVAL));
+	EXPECT_TRUE(fails(exs_mregister(start, 1, 0), EINVAL));
+	EXPECT_TRUE(fails(exs_mregister(start, 1, 4), EINVAL));
+	EXPECT_TRUE(fails(exs_mregister(start, SIZE_MAX, EXS_MEM_SEND), EINVAL));
+	void *gone = mmap(nullptr, 8192, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	munmap(static_cast<char *>(gone) + 4096, 4096);
+	EXPECT_TRUE(fails(exs_mregister(gone, 4097, EXS_MEM_SEND), EFAULT));
+	munmap(gone, 4096);
+}
+
+TEST_F(Library, EXS3_MemoryInUseIsBusyUntilItIsRevoked)
+{
+	connect();
+	Memory memory(100000);
+	const auto sending = send(a, memory), receiving = recv(a, memory);
+	EXPECT_EQ(exs_mderegister(memory.handle), -1);
+	EXPECT_EQ(errno, EBUSY);
+	const auto revoking = exs_mrevoke(memory.handle, queue, nullptr);
+	EXPECT_EQ(wait(sending).error, ECANCELED);
+	EXPECT_EQ(wait(receiving).error, ECANCELED);
+	const auto revoked = wait(revoking);
+	EXPECT_EQ(revoked.type, EXS_EVENT_REVOKE);
+	EXPECT_EQ(revoked.error, 0);
+	EXPECT_EQ(send(a, memory), -1);
+	EXPECT_EQ(errno, EBADF);
+	Memory other(100), to(100);
+	const auto next = send(a, other), taken = recv(b, to);
+	EXPECT_EQ(wait(next).error, 0);
+	EXPECT_EQ(wait(taken).error, 0);
+}
+
+// ---- EXS-4 to EXS-7
+
+TEST_F(Library, EXS4_AnySizeArrives)
+{
+	connect();
+	for (const size_t size : {size_t{1}, size_t{1024}, size_t{1025}, size_t{65536}, (size_t{1} << 20) + 1, size_t{5} << 20}) {
+		Memory from(size), to(size);
+		from.fill(static_cast<uint8_t>(size));
+		const auto receiving = recv(b, to), sending = send(a, from);
+		EXPECT_EQ(wait(sending).length, size);
+		EXPECT_EQ(wait(receiving).length, size);
+		EXPECT_EQ(from.bytes, to.bytes);
+	}
+}
+
+TEST_F(Library, EXS5_ASendIsDoneWhenItHasBeenReceived)
+{
+	connect();
+	Memory from(5000), to(5000);
+	const auto sending = send(a, from);
+	EXPECT_TRUE(waits(sending));
+	recv(b, to);
+	EXPECT_EQ(wait(sending).error, 0);
+}
+
+TEST_F(Library, EXS6_CreditsAreTheSmallerOfBothEnds)
+{
+	options = {{EXS_SEND_CREDITS, 9}, {EXS_RECV_CREDITS, 2}};
+	connect();
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_SEND_CREDITS), 2);
+	EXPECT_EQ(exs_fcntl(b, EXS_GET, EXS_SEND_CREDITS), 2);
+	EXPECT_EQ(exs_fcntl(a, EXS_SET, EXS_SEND_CREDITS, 5), -1);
+	EXPECT_EQ(errno, EISCONN);
+	Memory from(5000), to(5000);
+	std::vector<exs_op_t> ops;
+	exs_pollfd out{.fd = a, .events = EXS_POLLOUT, .revents = 0};
+	EXPECT_EQ(exs_poll(&out, 1, 0), 1);
+	for (int i = 0; i < 5; i++)
+		ops.push_back(send(a, from));
+	EXPECT_EQ(exs_poll(&out, 1, 0), 0) << "no credit is left";
+	for (int i = 0; i < 5; i++)
+		ops.push_back(recv(b, to));
+	for (const auto op : ops)
+		EXPECT_EQ(wait(op).error, 0);
+	EXPECT_EQ(exs_poll(&out, 1, patience), 1);
+}
+
+TEST_F(Library, EXS6_OptionsHaveLimits)
+{
+	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
+	const std::array<std::array<unsigned, 3>, 8> limits{{{EXS_SEND_CREDITS, 1, 4096},
+							      {EXS_RECV_CREDITS, 1, 4096},
+							      {EXS_SMALL_MAX, 0, 1048576},
+							      {EXS_IRD, 0, 255},
+							      {EXS_ORD, 0, 255},
+							      {EXS_CONNECT_MS, 1, 3600000},
+							      {EXS_CLOSE_MS, 1, 3600000},
+							      {EXS_TCP_PORT, 0, 65535}}};
+	for (const auto &[option, least, most] : limits) {
+		for (const unsigned good : {least, most}) {
+			EXPECT_EQ(exs_fcntl(fd, EXS_SET, static_cast<int>(option), good), 0) << option;
+			EXPECT_EQ(exs_fcntl(fd, EXS_GET, static_cast<int>(option)), static_cast<int>(good));
+		}
+		EXPECT_EQ(exs_fcntl(fd, EXS_SET, static_cast<int>(option), most + 1), -1);
+		if (least != 0) {
+			EXPECT_EQ(exs_fcntl(fd, EXS_SET, static_cast<int>(option), least - 1), -1);
+		}
+	}
+	// all of it would be 8 GiB for each connection
+	EXPECT_EQ(exs_fcntl(fd, EXS_SET, EXS_SMALL_MAX, 1048576), 0);
+	const auto somewhere = loopback(1);
+	EXPECT_EQ(exs_connect(fd, raw(somewhere), sizeof(somewhere), queue, nullptr), -1);
+	EXPECT_EQ(errno, ENOBUFS);
+}
+
+TEST_F(Library, EXS7_SmallMaxIsTheSmallerOfBothEnds)
+{
+	options = {{EXS_SMALL_MAX, 4000}};
+	listen(SOCK_SEQPACKET);
+	options[EXS_SMALL_MAX] = 300000;
+	connect();
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_SMALL_MAX), 4000);
+	EXPECT_EQ(exs_fcntl(b, EXS_GET, EXS_SMALL_MAX), 4000);
+	for (const size_t size : {4000U, 4001U}) {
+		for (const auto &[one, other] : {std::pair(a, b), std::pair(b, a)}) {
+			Memory from(size), to(size);
+			from.fill(9);
+			const auto sending = send(one, from), receiving = recv(other, to);
+			EXPECT_EQ(wait(sending).error, 0);
+			EXPECT_EQ(wait(receiving).error, 0);
+			EXPECT_EQ(from.bytes, to.bytes);
+		}
+	}
+}
+
+// ---- EXS-8 to EXS-12
+
+TEST_F(Library, EXS8_PersistentSend)
+{
+	connect();
+	Memory from(70000), to(70000);
+	const auto publishing = send(a, from, EXS_PERSISTENT);
+	for (uint8_t i = 1; i < 5; i++) {
+		from.fill(i);
+		EXPECT_EQ(wait(recv(b, to)).error, 0);
+		EXPECT_EQ(to.bytes, from.bytes);
+	}
+	EXPECT_TRUE(waits(publishing));
+	EXPECT_EQ(exs_cancel(a, publishing), 0);
+	EXPECT_EQ(wait(publishing).error, ECANCELED);
+	EXPECT_EQ(exs_cancel(a, publishing), -1);
+	EXPECT_EQ(errno, ENOENT);
+}
+
+TEST_F(Library, EXS9_OneEventForEachRead)
+{
+	connect();
+	Memory from(7000), to(7000);
+	const auto publishing = send(a, from, EXS_PERSISTENT | EXS_NOTIFY);
+	for (int i = 0; i < 4; i++) {
+		recv(b, to);
+		const auto note = wait(publishing, EXS_EVENT_NOTE);
+		EXPECT_EQ(note.count, 1U);
+		EXPECT_EQ(note.error, 0);
+	}
+	EXPECT_TRUE(waits(publishing));
+	EXPECT_EQ(send(a, from, EXS_NOTIFY), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
+TEST_F(Library, EXS9_NotesThatNobodyTakesBecomeOne)
+{
+	connect();
+	Memory from(2000), to(2000);
+	const auto own = exs_qcreate();
+	exs_send(a, from.handle, from.bytes.data(), 2000, EXS_PERSISTENT | EXS_NOTIFY, own, nullptr);
+	for (int i = 0; i < 50; i++)
+		EXPECT_EQ(wait(recv(b, to)).error, 0);
+	uint32_t notes = 0;
+	exs_event event{};
+	while (notes < 50 && exs_qdequeue(own, &event, 1, patience) == 1)
+		notes += event.count;
+	EXPECT_EQ(notes, 50U);
+}
+
+TEST_F(Library, EXS10_PersistentRecv)
+{
+	connect();
+	Memory from(7000), to(9000);
+	const auto published = recv(b, to, EXS_PERSISTENT);
+	for (uint8_t i = 1; i < 5; i++) {
+		from.fill(i);
+		EXPECT_EQ(wait(send(a, from)).error, 0);
+	}
+	// what has been written is there when a later message is
+	Memory word(1), answer(1);
+	send(a, from);
+	const auto back = recv(a, answer);
+	send(b, word);
+	EXPECT_EQ(wait(back).error, 0);
+	EXPECT_EQ(exs_cancel(b, published), 0);
+	EXPECT_EQ(wait(published).error, ECANCELED);
+	EXPECT_TRUE(std::equal(from.bytes.begin(), from.bytes.end(), to.bytes.begin()));
+	EXPECT_EQ(to.bytes[7000], 0);
+}
+
+TEST_F(Library, EXS11_BothEndsPersistentIsRefused)
+{
+	connect();
+	Memory from(70), to(70);
+	const auto publishing = send(a, from, EXS_PERSISTENT), taking = recv(b, to, EXS_PERSISTENT);
+	if (taking > 0) {
+		EXPECT_EQ(wait(taking).error, EINVAL);
+	} else {
+		EXPECT_EQ(errno, EINVAL);
+	}
+	exs_cancel(a, publishing);
+	const int error = wait(publishing).error;
+	EXPECT_TRUE(error == EINVAL || error == ECANCELED) << error;
+}
+
+TEST_F(Library, EXS12_Offsets)
+{
+	connect();
+	Memory all(10000), part(2500);
+	all.fill(1);
+	send(a, all, EXS_PERSISTENT);
+	const auto at = [&](uint64_t offset) {
+		return wait(exs_recv_offset(b, part.handle, part.bytes.data(), 2500, 0, queue, nullptr, offset)).error;
+	};
+	EXPECT_EQ(at(7500), 0);
+	EXPECT_TRUE(std::equal(part.bytes.begin(), part.bytes.end(), all.bytes.begin() + 7500));
+	EXPECT_EQ(at(7501), ERANGE);
+	EXPECT_EQ(at(UINT64_MAX), ERANGE);
+	Memory target(10000);
+	recv(a, target, EXS_PERSISTENT);
+	const auto into = [&](uint64_t offset) {
+		return wait(exs_send_offset(b, part.handle, part.bytes.data(), 2500, 0, queue, nullptr, offset)).error;
+	};
+	EXPECT_EQ(into(5000), 0);
+	EXPECT_EQ(into(7501), ERANGE);
+	EXPECT_EQ(into(UINT64_MAX - 1), ERANGE);
+	EXPECT_EQ(at(0), 0); // behind which the write is in its place
+	EXPECT_EQ(target.bytes[4999], 0);
+	EXPECT_EQ(target.bytes[5000], all.bytes[7500]);
+}
+
+// ---- EXS-1, EXS-13
+
+TEST_F(Library, EXS1_Sendfile)
+{
+	connect(SOCK_STREAM);
+	char name[] = "/tmp/exs-test-XXXXXX";
+	const int file = mkstemp(name);
+	unlink(name);
+	Memory content(300000), to(200000);
+	content.fill(5);
+	ASSERT_EQ(write(file, content.bytes.data(), content.bytes.size()), 300000);
+	const auto sending = exs_sendfile(a, file, 12345, 200000, queue, nullptr);
+	const auto receiving = recv(b, to, EXS_WAITALL);
+	EXPECT_EQ(wait(receiving).length, 200000U);
+	EXPECT_EQ(wait(sending).length, 200000U);
+	EXPECT_TRUE(std::equal(to.bytes.begin(), to.bytes.end(), content.bytes.begin() + 12345));
+	const auto fails = [&](uint64_t offset, size_t length, int error) {
+		return exs_sendfile(a, file, offset, length, queue, nullptr) == -1 && errno == error;
+	};
+	EXPECT_TRUE(fails(0, 300001, EINVAL));
+	EXPECT_TRUE(fails(300000, 1, EINVAL));
+	EXPECT_TRUE(fails(UINT64_MAX, 2, EINVAL));
+	EXPECT_TRUE(fails(0, 0, EINVAL));
+	close(file);
+	EXPECT_TRUE(fails(0, 1, EBADF));
+}
+
+TEST_F(Library, EXS1_Poll)
+{
+	listen(SOCK_SEQPACKET);
+	exs_pollfd fds[2] = {{.fd = listener, .events = EXS_POLLIN, .revents = 0}, {.fd = 12345, .events = 0, .revents = 0}};
+	EXPECT_EQ(exs_poll(fds, 1, 0), 0);
+	EXPECT_EQ(exs_poll(fds, 2, patience), 1);
+	EXPECT_EQ(fds[1].revents, EXS_POLLNVAL);
+	a = exs_socket(AF_INET, SOCK_SEQPACKET, 0);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, 0);
+	EXPECT_EQ(exs_poll(fds, 1, patience), 1);
+	b = wait(exs_accept(listener, queue, nullptr)).accepted;
+	fds[0] = {.fd = b, .events = EXS_POLLIN | EXS_POLLOUT, .revents = 0};
+	EXPECT_EQ(exs_poll(fds, 1, patience), 1);
+	EXPECT_EQ(fds[0].revents, EXS_POLLOUT);
+	fds[0].events = EXS_POLLIN;
+	Memory from(10);
+	std::thread later([&] {
+		usleep(20000);
+		send(a, from);
+	});
+	EXPECT_EQ(exs_poll(fds, 1, patience), 1);
+	later.join();
+	exs_close(a, 0, nullptr);
+	fds[0].events = 0;
+	EXPECT_EQ(exs_poll(fds, 1, patience), 1);
+	EXPECT_EQ(fds[0].revents, EXS_POLLHUP);
+}
+
+TEST_F(Library, EXS13_StreamsAndTheirEnd)
+{
+	connect(SOCK_STREAM);
+	Memory from(100000), to(300000);
+	from.fill(1);
+	for (int i = 0; i < 3; i++)
+		send(a, from);
+	EXPECT_EQ(exs_shutdown(a), 0);
+	size_t got = 0;
+	for (;;) {
+		const auto event = wait(exs_recv(b, to.handle, to.bytes.data() + got, to.bytes.size() - got, 0, queue, nullptr));
+		EXPECT_EQ(event.error, 0);
+		got += event.length;
+		if ((event.flags & EXS_EOF) != 0 || got == to.bytes.size())
+			break;
+	}
+	EXPECT_EQ(got, 300000U);
+	for (int i = 0; i < 3; i++)
+		EXPECT_TRUE(std::equal(from.bytes.begin(), from.bytes.end(), to.bytes.begin() + i * 100000));
+	const auto last = wait(recv(b, to));
+	EXPECT_EQ(last.error, 0);
+	EXPECT_EQ(last.flags, static_cast<uint32_t>(EXS_EOF));
+}
+
+TEST_F(Library, EXS13_AnotherTypeIsRefused)
+{
+	listen(SOCK_SEQPACKET);
+	a = exs_socket(AF_INET, SOCK_STREAM, 0);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, EPROTOTYPE);
+	exs_pollfd failed{.fd = a, .events = 0, .revents = 0};
+	EXPECT_EQ(exs_poll(&failed, 1, 0), 1);
+	EXPECT_EQ(failed.revents, EXS_POLLERR | EXS_POLLHUP);
+}
+
+// ---- lifetimes
+
+TEST_F(Library, NobodyListens)
+{
+	listen(SOCK_STREAM);
+	wait(exs_close(listener, queue, nullptr));
+	a = exs_socket(AF_INET, SOCK_STREAM, 0);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, ECONNREFUSED);
+	EXPECT_EQ(exs_connect(a, raw(address), sizeof(address), queue, nullptr), -1);
+}
+
+TEST_F(Library, NobodyAnswersInTime)
+{
+	// a plain listener, which says nothing
+	const int plain = ::socket(AF_INET, SOCK_STREAM, 0);
+	auto any = loopback();
+	ASSERT_EQ(::bind(plain, raw(any), sizeof(any)), 0);
+	ASSERT_EQ(::listen(plain, 1), 0);
+	socklen_t length = sizeof(any);
+	::getsockname(plain, reinterpret_cast<sockaddr *>(&any), &length);
+	a = exs_socket(AF_INET, SOCK_STREAM, 0);
+	set(a, EXS_CONNECT_MS, 50);
+	EXPECT_EQ(wait(exs_connect(a, raw(any), sizeof(any), queue, nullptr)).error, ETIMEDOUT);
+	const auto other = exs_socket(AF_INET, SOCK_STREAM, 0);
+	const auto connecting = exs_connect(other, raw(any), sizeof(any), queue, nullptr);
+	const auto closing = exs_close(other, queue, nullptr);
+	EXPECT_EQ(wait(connecting).error, ECANCELED);
+	EXPECT_EQ(wait(closing).error, 0);
+	const auto third = exs_socket(AF_INET, SOCK_STREAM, 0);
+	const auto canceled = exs_connect(third, raw(any), sizeof(any), queue, nullptr);
+	EXPECT_EQ(exs_cancel(third, canceled), 0);
+	EXPECT_EQ(wait(canceled).error, ECANCELED);
+	::close(plain);
+}
+
+TEST_F(Library, CloseCompletesEverythingOnceAndItselfLast)
+{
+	connect();
+	Memory memory(100000);
+	std::map<exs_op_t, int> seen;
+	for (int i = 0; i < 40; i++) {
+		seen[send(a, memory)] = 0;
+		seen[recv(a, memory)] = 0;
+	}
+	recv(b, memory);
+	const auto closing = exs_close(a, queue, nullptr);
+	EXPECT_EQ(exs_send(a, memory.handle, memory.bytes.data(), 1, 0, queue, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+	exs_event event{};
+	do {
+		ASSERT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+		if (seen.contains(event.op)) {
+			seen[event.op]++;
+		}
+	} while (event.op != closing);
+	for (const auto &[op, times] : seen)
+		EXPECT_EQ(times, 1) << op;
+	for (const auto &[op, times] : seen)
+		EXPECT_TRUE(waits(op)) << "another event of " << op;
+	EXPECT_EQ(wait(recv(b, memory)).error & ~ECONNRESET, 0);
+	EXPECT_EQ(send(b, memory), -1);
+	EXPECT_EQ(errno, EPIPE);
+}
+
+TEST_F(Library, CloseOfAListenerEndsWhatWaitsForIt)
+{
+	listen(SOCK_STREAM);
+	a = exs_socket(AF_INET, SOCK_STREAM, 0);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, 0);
+	Memory to(10);
+	const auto receiving = recv(a, to);
+	const auto other = exs_socket(AF_INET, SOCK_STREAM, 0);
+	ASSERT_EQ(exs_bind(other, raw(loopback()), sizeof(sockaddr_in)), 0);
+	ASSERT_EQ(exs_listen(other, 1), 0);
+	const auto accepting = exs_accept(other, queue, nullptr), given_up = exs_accept(other, queue, nullptr);
+	EXPECT_EQ(exs_cancel(other, given_up), 0);
+	EXPECT_EQ(wait(given_up).error, ECANCELED);
+	wait(exs_close(other, queue, nullptr));
+	EXPECT_EQ(wait(accepting).error, ECANCELED);
+	wait(exs_close(listener, queue, nullptr)); // nobody has accepted a
+	EXPECT_EQ(wait(receiving).error, ECONNRESET);
+}
+
+TEST_F(Library, BacklogIsALimit)
+{
+	listener = exs_socket(AF_INET, SOCK_STREAM, 0);
+	ASSERT_EQ(exs_bind(listener, raw(loopback()), sizeof(sockaddr_in)), 0);
+	ASSERT_EQ(exs_listen(listener, 2), 0);
+	socklen_t length = sizeof(address);
+	exs_getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length);
+	for (int i = 0; i < 3; i++) {
+		const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
+		const int error = wait(exs_connect(fd, raw(address), sizeof(address), queue, nullptr)).error;
+		// the responder is open by the next message only
+		exs_pollfd ready{.fd = listener, .events = EXS_POLLIN, .revents = 0};
+		exs_poll(&ready, 1, patience);
+		usleep(20000);
+		EXPECT_EQ(error != 0, i == 2) << error;
+	}
+	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
+	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
+	EXPECT_TRUE(waits(exs_accept(listener, queue, nullptr)));
+}
+
+TEST_F(Library, NoDescriptorAndNoThreadIsLeft)
+{
+	const auto descriptors = [] {
+		int count = 0;
+		for (int fd = 0; fd < 1024; fd++)
+			count += fcntl(fd, F_GETFD) != -1;
+		return count;
+	};
+	EXPECT_EQ(exs_exit(), 0);
+	const int before = descriptors();
+	for (int i = 0; i < 3; i++) {
+		ASSERT_EQ(exs_init(EXS_VERSION), 0);
+		queue = exs_qcreate();
+		listener = 0;
+		connect();
+		{
+			Memory memory(100000);
+			send(a, memory);
+			recv(b, memory);
+			recv(b, memory);
+			EXPECT_EQ(exs_exit(), 0);
+		}
+		EXPECT_EQ(descriptors(), before);
+	}
+	EXPECT_EQ(exs_socket(AF_INET, SOCK_STREAM, 0), -1);
+	EXPECT_EQ(errno, EBADF);
+}
+
+} // namespace
