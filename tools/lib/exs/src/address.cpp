@@ -6,7 +6,7 @@
 #include <arpa/inet.h>
 #include <netinet/in.h>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 const sockaddr_in &v4(const sockaddr_storage &address)
@@ -65,4 +65,4 @@ void set_port(sockaddr_storage &address, uint16_t port)
 		reinterpret_cast<sockaddr_in6 &>(address).sin6_port = htons(port);
 }
 
-} // namespace exs
+} // namespace libexs

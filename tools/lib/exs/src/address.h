@@ -6,7 +6,7 @@
 
 #include <sys/socket.h>
 
-namespace exs {
+namespace libexs {
 
 // Addresses of AF_INET and AF_INET6
 socklen_t address_length(const sockaddr_storage &address);
@@ -19,4 +19,4 @@ bool is_wildcard(const sockaddr_storage &address);
 uint16_t port_of(const sockaddr_storage &address);
 void set_port(sockaddr_storage &address, uint16_t port);
 
-} // namespace exs
+} // namespace libexs

@@ -17,7 +17,7 @@
 
 namespace {
 
-using namespace exs;
+using namespace libexs;
 
 std::mutex library_mutex;
 std::atomic<Library *> library_pointer = nullptr;

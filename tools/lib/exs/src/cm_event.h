@@ -6,7 +6,7 @@
 
 #include <rdma/rdma_cma.h>
 
-namespace exs {
+namespace libexs {
 
 // A copy of an event of rdma_cm's, which is acknowledged
 struct CmEvent {
@@ -35,4 +35,4 @@ struct CmEvent {
 	uint8_t initiator_depth = 0;
 };
 
-} // namespace exs
+} // namespace libexs

@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 constexpr uint64_t wake_token = 0, channel_token = 1;
@@ -247,4 +247,4 @@ void Engine::loop()
 	}
 }
 
-} // namespace exs
+} // namespace libexs

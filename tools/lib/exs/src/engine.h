@@ -15,7 +15,7 @@
 
 struct rdma_event_channel;
 
-namespace exs {
+namespace libexs {
 
 struct CmEvent;
 
@@ -85,4 +85,4 @@ private:
 	std::thread thread_; // the last one
 };
 
-} // namespace exs
+} // namespace libexs

@@ -8,7 +8,7 @@
 #include <mutex>
 #include <vector>
 
-namespace exs {
+namespace libexs {
 
 // Handles of one kind: a number for the kind, a generation, a place. What has been removed is not found by its old
 // handle, whatever is at its place now.
@@ -87,4 +87,4 @@ private:
 	std::deque<uint32_t> free_;
 };
 
-} // namespace exs
+} // namespace libexs

@@ -5,7 +5,7 @@
 
 #include <sys/socket.h>
 
-namespace exs {
+namespace libexs {
 
 // What an owner of a link is to do with memory
 enum class Access {
@@ -93,4 +93,4 @@ private:
 	std::vector<LinkEvent> events_;
 };
 
-} // namespace exs
+} // namespace libexs

@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace exs {
+namespace libexs {
 
 using wire::Status;
 using wire::Type;
@@ -1066,4 +1066,4 @@ bool Machine::writable() const
 	       std::ranges::find(sends_, Send::State::queued, &Send::state) == sends_.end();
 }
 
-} // namespace exs
+} // namespace libexs

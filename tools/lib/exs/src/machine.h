@@ -14,7 +14,7 @@
 
 // One connection, from the moment that it is established: events in, actions out. Pure: no clock, no lock, no I/O, no
 // memory but its own. Errors are errno values. doc/design.md has the protocol.
-namespace exs {
+namespace libexs {
 
 using OpId = uint64_t; // an operation of the user; the caller's number, never used twice
 
@@ -356,4 +356,4 @@ private:
 	bool sent_answer_ = false;     // likewise, what we sent
 };
 
-} // namespace exs
+} // namespace libexs

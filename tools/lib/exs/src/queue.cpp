@@ -9,7 +9,7 @@
 #include <poll.h>
 #include <sys/eventfd.h>
 
-namespace exs {
+namespace libexs {
 
 Queue::Queue() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
 {
@@ -81,4 +81,4 @@ int Queue::take(exs_event *events, int max, int timeout)
 	}
 }
 
-} // namespace exs
+} // namespace libexs

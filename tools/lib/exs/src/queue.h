@@ -10,7 +10,7 @@
 #include <mutex>
 #include <unordered_map>
 
-namespace exs {
+namespace libexs {
 
 // A queue of events with an eventfd, which is readable while there are any
 class Queue {
@@ -43,4 +43,4 @@ private:
 	std::atomic<int> users_ = 0;
 };
 
-} // namespace exs
+} // namespace libexs

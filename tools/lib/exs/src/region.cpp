@@ -3,7 +3,7 @@
 
 #include <utility>
 
-namespace exs {
+namespace libexs {
 
 bool Region::enter(const std::shared_ptr<Socket> &socket)
 {
@@ -63,4 +63,4 @@ std::set<std::shared_ptr<Socket>> Region::sockets()
 	return alive;
 }
 
-} // namespace exs
+} // namespace libexs

@@ -7,7 +7,7 @@
 #include <mutex>
 #include <set>
 
-namespace exs {
+namespace libexs {
 
 class Socket;
 
@@ -47,4 +47,4 @@ private:
 	std::set<std::weak_ptr<Socket>, std::owner_less<>> sockets_;
 };
 
-} // namespace exs
+} // namespace libexs

@@ -12,7 +12,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 constexpr auto handshake_time = std::chrono::seconds(10);
@@ -920,4 +920,4 @@ int Socket::get_option(int option, unsigned &value)
 	return 0;
 }
 
-} // namespace exs
+} // namespace libexs

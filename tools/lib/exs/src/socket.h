@@ -19,7 +19,7 @@
 #include <optional>
 #include <unordered_map>
 
-namespace exs {
+namespace libexs {
 
 class Socket;
 
@@ -235,4 +235,4 @@ private:
 	std::map<std::pair<const Region *, Access>, Exposure> exposures_; // of regions
 };
 
-} // namespace exs
+} // namespace libexs

@@ -8,7 +8,7 @@
 #include <algorithm>
 #include <cerrno>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 constexpr size_t most_half_open = 128;
@@ -212,4 +212,4 @@ std::vector<std::shared_ptr<Socket>> Socket::stop_listening(int error)
 	return children;
 }
 
-} // namespace exs
+} // namespace libexs

@@ -14,7 +14,7 @@
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 void put32(uint8_t *at, uint32_t value)
@@ -546,4 +546,4 @@ int TcpListener::local_address(sockaddr_storage &address) const
 	return ::getsockname(fd_.get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? 0 : errno;
 }
 
-} // namespace exs
+} // namespace libexs

@@ -9,7 +9,7 @@
 #include <optional>
 #include <random>
 
-namespace exs {
+namespace libexs {
 
 // The operations of RDMA over a TCP stream: each end answers the other's Reads from its memory and puts its Writes there,
 // after the checks that an adapter makes. A frame is a header of 24 octets, big-endian:
@@ -166,4 +166,4 @@ private:
 	uint64_t token_ = 0;
 };
 
-} // namespace exs
+} // namespace libexs

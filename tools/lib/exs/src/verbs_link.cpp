@@ -12,7 +12,7 @@
 #include <fcntl.h>
 #include <sys/epoll.h>
 
-namespace exs {
+namespace libexs {
 namespace {
 
 // How long a single attempt to resolve may take: ib_core may miss the answer, and looks again only then
@@ -219,7 +219,8 @@ int VerbsLink::make_memory()
 {
 	buffer_size_ = wire::message_size + sizes_.data;
 	slab_.resize(buffer_size_ * sizes_.buffers + wire::message_size * sizes_.sends);
-	slab_mr_.reset(ibv_reg_mr(pd_.get(), slab_.data(), slab_.size(), IBV_ACCESS_LOCAL_WRITE));
+	const int access = IBV_ACCESS_LOCAL_WRITE;
+	slab_mr_.reset(ibv_reg_mr(pd_.get(), slab_.data(), slab_.size(), access));
 	if (!slab_mr_)
 		return errno;
 	slot_works_.resize(sizes_.sends);
@@ -351,19 +352,10 @@ int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Exposure
 	const std::lock_guard lock(regions_mutex_);
 	if (open_pd_ == nullptr)
 		return ENOTCONN;
-	int flags = 0;
-	switch (access) {
-	case Access::source:
-		flags = IBV_ACCESS_REMOTE_READ;
-		break;
-	case Access::sink:
-		// RFC 5040 section 5.2: the sink of an RDMA Read is a tagged buffer that the peer writes
-		flags = IBV_ACCESS_LOCAL_WRITE | (is_iwarp() ? IBV_ACCESS_REMOTE_WRITE : 0);
-		break;
-	case Access::target:
-		flags = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE;
-		break;
-	}
+	int flags = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
+	// on iWARP a Read Response is placed like a Write, and adapters check it so; siw does not
+	if (access == Access::target || (access == Access::sink && is_iwarp()))
+		flags |= IBV_ACCESS_REMOTE_WRITE;
 	ibv_mr *mr = ibv_reg_mr(open_pd_, context_of(address), length, flags);
 	if (mr == nullptr)
 		return errno;
@@ -613,4 +605,4 @@ int VerbsListener::local_address(sockaddr_storage &address) const
 	return 0;
 }
 
-} // namespace exs
+} // namespace libexs

@@ -11,7 +11,7 @@
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
-namespace exs {
+namespace libexs {
 
 struct VerbsDeleter {
 	void operator()(ibv_mr *mr) const { ibv_dereg_mr(mr); }
@@ -151,4 +151,4 @@ private:
 // Refuses a request that nobody is going to take
 void refuse_request(rdma_cm_id *id, wire::Reason reason);
 
-} // namespace exs
+} // namespace libexs

@@ -3,7 +3,7 @@
 
 #include <concepts>
 
-namespace exs::wire {
+namespace libexs::wire {
 namespace {
 
 template <std::unsigned_integral T> void put(std::span<uint8_t> out, size_t at, T value)
@@ -157,4 +157,4 @@ std::optional<Message> decode_message(std::span<const uint8_t> bytes)
 	return message;
 }
 
-} // namespace exs::wire
+} // namespace libexs::wire

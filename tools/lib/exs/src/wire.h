@@ -8,7 +8,7 @@
 #include <span>
 
 // The wire format: hello and messages. Pure; nothing here trusts a byte that it reads.
-namespace exs::wire {
+namespace libexs::wire {
 
 inline constexpr uint32_t magic = 0x4c455853; // "LEXS"
 inline constexpr uint8_t version = 1;
@@ -92,4 +92,4 @@ std::array<uint8_t, message_size> encode(const Message &message);
 // Data that follow ADV_IMM are the caller's to count.
 std::optional<Message> decode_message(std::span<const uint8_t> bytes);
 
-} // namespace exs::wire
+} // namespace libexs::wire

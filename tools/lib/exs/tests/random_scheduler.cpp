@@ -13,8 +13,8 @@
 
 namespace {
 
-using namespace exs;
-using namespace exs::test;
+using namespace libexs;
+using namespace libexs::test;
 
 class Scheduler {
 public:

@@ -10,8 +10,8 @@
 
 namespace {
 
-using namespace exs;
-using namespace exs::test;
+using namespace libexs;
+using namespace libexs::test;
 using wire::Message;
 using wire::Status;
 using wire::Type;

@@ -9,7 +9,7 @@
 
 namespace {
 
-using namespace exs::wire;
+using namespace libexs::wire;
 
 std::vector<uint8_t> bytes_of(std::string_view hex)
 {

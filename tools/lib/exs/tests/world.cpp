@@ -6,7 +6,7 @@
 #include <cstdio>
 #include <set>
 
-namespace exs::test {
+namespace libexs::test {
 namespace {
 
 constexpr unsigned op_shift = 32; // an address says whose it is
@@ -521,4 +521,4 @@ void World::check_stream(const Side &from, const Side &to, bool lost) const
 	require(explains(sends, all, lost), "the stream is not what was sent");
 }
 
-} // namespace exs::test
+} // namespace libexs::test

@@ -12,7 +12,7 @@
 
 // Two machines and what is between them: queues, receive buffers, Reads and Writes into memory that exists only as long
 // as its operation. It checks with each step what a link or a peer would not forgive. Steps come from outside.
-namespace exs::test {
+namespace libexs::test {
 
 // A rule does not hold
 struct Violation : std::logic_error {
@@ -151,4 +151,4 @@ private:
 	void check_stream(const Side &from, const Side &to, bool lost) const;
 };
 
-} // namespace exs::test
+} // namespace libexs::test

@@ -1,0 +1,335 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// Threads that do anything to the same sockets at any time, by the C interface, over TCP on the loopback interface or over
+// RDMA: each operation has to complete once, and its memory is the program's then. To be run with ThreadSanitizer, which
+// sees accesses that come too late, and with AddressSanitizer.
+#include "exs.h"
+
+#include <array>
+#include <atomic>
+#include <cerrno>
+#include <chrono>
+#include <cstring>
+#include <map>
+#include <mutex>
+#include <random>
+#include <stdexcept>
+#include <thread>
+#include <vector>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+namespace {
+
+using Clock = std::chrono::steady_clock;
+constexpr size_t pairs = 3, threads = 4, slots = 400, slot_size = 40000;
+constexpr int patience = 60000; // ms
+
+[[noreturn]] void fail(const std::string &why)
+{
+	throw std::runtime_error(why);
+}
+
+// Memory of one operation at a time
+struct Slot {
+	std::vector<uint8_t> bytes = std::vector<uint8_t>(slot_size);
+	exs_mh_t memory = 0;
+	std::atomic<bool> busy = false;
+};
+
+class Storm {
+public:
+	Storm(uint64_t seed, const std::string &address, int protocol);
+	~Storm();
+	void run(Clock::time_point end);
+	[[nodiscard]] uint64_t operations() const { return started_; }
+
+private:
+	// What was started; the event may be quicker than the call returns
+	struct Record {
+		bool started = false;
+		int finished = 0;
+	};
+
+	void user(uint64_t seed, Clock::time_point end);
+	void act(std::mt19937_64 &random);
+	void transfer(std::mt19937_64 &random, exs_fd_t fd);
+	void renew(std::mt19937_64 &random);
+	void dequeue(Clock::time_point end);
+	void take(const exs_event &event);
+	void started(exs_op_t op);
+	Slot *free_slot(std::mt19937_64 &random);
+	exs_fd_t any(std::mt19937_64 &random);
+	bool all_done();
+	void settle();
+
+	uint64_t seed_;
+	exs_qh_t queue_ = 0;
+	exs_fd_t listener_ = 0;
+	sockaddr_in address_{};
+	std::array<Slot, slots> slots_;
+	std::mutex mutex_; // of all below
+	std::map<exs_op_t, Record> records_;
+	std::map<exs_op_t, exs_fd_t> connecting_;
+	std::vector<exs_fd_t> sockets_;
+	std::vector<exs_op_t> recent_;
+	std::vector<std::string> problems_;
+	std::atomic<uint64_t> started_ = 0;
+	const int type_, protocol_;
+};
+
+Storm::Storm(uint64_t seed, const std::string &address, int protocol)
+    : seed_(seed), type_(seed % 3 == 0 ? SOCK_STREAM : SOCK_SEQPACKET), protocol_(protocol)
+{
+	if (exs_init(EXS_VERSION) != 0)
+		fail("exs_init");
+	queue_ = exs_qcreate();
+	for (Slot &slot : slots_)
+		slot.memory = exs_mregister(slot.bytes.data(), slot_size, EXS_MEM_SEND | EXS_MEM_RECV);
+	address_.sin_family = AF_INET;
+	inet_pton(AF_INET, address.c_str(), &address_.sin_addr);
+	listener_ = exs_socket(AF_INET, type_, protocol_);
+	exs_fcntl(listener_, EXS_SET, EXS_RECV_CREDITS, 1 + static_cast<unsigned>(seed % 4));
+	exs_fcntl(listener_, EXS_SET, EXS_SMALL_MAX, static_cast<unsigned>(seed % 2) * 500);
+	socklen_t length = sizeof(address_);
+	if (exs_bind(listener_, reinterpret_cast<sockaddr *>(&address_), sizeof(address_)) != 0 ||
+	    exs_listen(listener_, 100) != 0 ||
+	    exs_getsockname(listener_, reinterpret_cast<sockaddr *>(&address_), &length) != 0)
+		fail("cannot listen");
+}
+
+Storm::~Storm()
+{
+	exs_exit();
+}
+
+void Storm::started(exs_op_t op)
+{
+	if (op < 0)
+		return;
+	started_++;
+	const std::lock_guard lock(mutex_);
+	Record &record = records_[op];
+	record.started = true;
+	if (record.finished != 0)
+		records_.erase(op);
+	else
+		recent_.push_back(op);
+	if (recent_.size() > 100)
+		recent_.erase(recent_.begin(), recent_.begin() + 50);
+}
+
+// The memory is ours again: written without any more ado
+void Storm::take(const exs_event &event)
+{
+	if (event.type == EXS_EVENT_NOTE)
+		return;
+	if (event.context != nullptr) {
+		auto *slot = static_cast<Slot *>(event.context);
+		std::ranges::fill(slot->bytes, static_cast<uint8_t>(event.op));
+		slot->busy = false;
+	}
+	const std::lock_guard lock(mutex_);
+	if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
+		sockets_.push_back(event.accepted);
+	Record &record = records_[event.op];
+	if (++record.finished != 1)
+		problems_.push_back(fmt::format("operation {} has two events", event.op));
+	if (record.started)
+		records_.erase(event.op);
+}
+
+void Storm::dequeue(Clock::time_point end)
+{
+	std::array<exs_event, 16> events{};
+	while (Clock::now() < end) {
+		const int count = exs_qdequeue(queue_, events.data(), events.size(), 20);
+		for (int i = 0; i < count; i++)
+			take(events[static_cast<size_t>(i)]);
+	}
+}
+
+Slot *Storm::free_slot(std::mt19937_64 &random)
+{
+	Slot &slot = slots_[random() % slots];
+	return slot.busy.exchange(true) ? nullptr : &slot;
+}
+
+exs_fd_t Storm::any(std::mt19937_64 &random)
+{
+	const std::lock_guard lock(mutex_);
+	return sockets_.empty() ? 0 : sockets_[random() % sockets_.size()];
+}
+
+void Storm::transfer(std::mt19937_64 &random, exs_fd_t fd)
+{
+	Slot *slot = free_slot(random);
+	if (slot == nullptr)
+		return;
+	const size_t length = random() % 3 == 0 ? random() % slot_size : random() % 600;
+	const bool persistent = random() % 20 == 0;
+	const uint64_t kind = random() % 8;
+	exs_op_t op = -1;
+	if (kind < 3)
+		op = exs_send(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT | EXS_NOTIFY : 0, queue_,
+			      slot);
+	else if (kind < 6)
+		op = exs_recv(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT : 0, queue_, slot);
+	else if (kind == 6)
+		op = exs_send_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue_, slot, random() % slot_size);
+	else
+		op = exs_recv_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue_, slot, random() % slot_size);
+	if (op < 0)
+		slot->busy = false;
+	started(op);
+}
+
+// Another connection, instead of one that there is
+void Storm::renew(std::mt19937_64 &random)
+{
+	exs_fd_t old = 0;
+	{
+		const std::lock_guard lock(mutex_);
+		if (sockets_.size() >= 2 * pairs) {
+			const size_t at = random() % sockets_.size();
+			old = sockets_[at];
+			sockets_.erase(sockets_.begin() + static_cast<ptrdiff_t>(at));
+		}
+	}
+	if (old != 0) {
+		started(exs_close(old, queue_, nullptr));
+		return;
+	}
+	const exs_fd_t fd = exs_socket(AF_INET, type_, protocol_);
+	exs_fcntl(fd, EXS_SET, EXS_SEND_CREDITS, 1 + static_cast<unsigned>(random() % 4));
+	started(exs_accept(listener_, queue_, nullptr));
+	started(exs_connect(fd, reinterpret_cast<sockaddr *>(&address_), sizeof(address_), queue_, nullptr));
+	const std::lock_guard lock(mutex_);
+	sockets_.push_back(fd);
+}
+
+void Storm::act(std::mt19937_64 &random)
+{
+	const exs_fd_t fd = any(random);
+	exs_op_t op = 0;
+	switch (random() % 40) {
+	case 0:
+		return renew(random);
+	case 1:
+		if (random() % 10 == 0)
+			exs_shutdown(fd);
+		return;
+	case 2: case 3: {
+		const std::lock_guard lock(mutex_);
+		op = recent_.empty() ? 0 : recent_[random() % recent_.size()];
+		break;
+	}
+	case 4: {
+		std::array<exs_pollfd, 2> fds{{{fd, EXS_POLLIN, 0}, {any(random), EXS_POLLOUT, 0}}};
+		exs_poll(fds.data(), fds.size(), 1);
+		return;
+	}
+	case 5: {
+		sockaddr_storage name{};
+		socklen_t length = sizeof(name);
+		exs_getpeername(fd, reinterpret_cast<sockaddr *>(&name), &length);
+		exs_fcntl(fd, EXS_GET, EXS_SEND_CREDITS);
+		return;
+	}
+	case 6: {
+		// deregistered and registered again, if nobody uses it
+		Slot *slot = free_slot(random);
+		if (slot == nullptr)
+			return;
+		if (exs_mderegister(slot->memory) == 0)
+			slot->memory = exs_mregister(slot->bytes.data(), slot_size, EXS_MEM_SEND | EXS_MEM_RECV);
+		slot->busy = false;
+		return;
+	}
+	default:
+		return transfer(random, fd);
+	}
+	exs_cancel(fd, op);
+}
+
+void Storm::user(uint64_t seed, Clock::time_point end)
+{
+	std::mt19937_64 random(seed);
+	while (Clock::now() < end)
+		act(random);
+}
+
+bool Storm::all_done()
+{
+	const std::lock_guard lock(mutex_);
+	return records_.empty();
+}
+
+void Storm::settle()
+{
+	std::vector<exs_fd_t> open;
+	{
+		const std::lock_guard lock(mutex_);
+		open.swap(sockets_);
+	}
+	started(exs_close(listener_, queue_, nullptr));
+	for (const exs_fd_t fd : open)
+		started(exs_close(fd, queue_, nullptr));
+	const auto until = Clock::now() + std::chrono::milliseconds(patience);
+	while (!all_done() && Clock::now() < until) {
+		exs_event event{};
+		if (exs_qdequeue(queue_, &event, 1, 1000) != 1)
+			continue;
+		take(event);
+		if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
+			started(exs_close(event.accepted, queue_, nullptr));
+	}
+	for (const auto &[op, record] : records_)
+		problems_.push_back(fmt::format("operation {}: started {}, {} events", op, record.started, record.finished));
+}
+
+void Storm::run(Clock::time_point end)
+{
+	{
+		std::vector<std::jthread> all;
+		for (size_t i = 0; i < threads; i++)
+			all.emplace_back([this, i, end] { user(seed_ * threads + i, end); });
+		all.emplace_back([this, end] { dequeue(end); });
+	}
+	settle();
+	if (!problems_.empty())
+		fail(problems_.front());
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	CLI::App app{"Threads that do anything to libexs at any time"};
+	unsigned seconds = 5;
+	uint64_t seed = std::random_device{}();
+	app.add_option("--seconds", seconds, "how long (5)");
+	app.add_option("--seed", seed, "what is done, but not when");
+	std::string address = "127.0.0.1";
+	bool rdma = false;
+	app.add_option("--address", address, "the address of both ends (127.0.0.1)");
+	app.add_flag("--rdma", rdma, "over RDMA");
+	CLI11_PARSE(app, argc, argv);
+	const auto end = Clock::now() + std::chrono::seconds(seconds);
+	uint64_t operations = 0;
+	try {
+		while (Clock::now() < end) {
+			Storm storm(seed++, address, rdma ? EXS_PROTO_RDMA : EXS_PROTO_TCP);
+			storm.run(std::min(end, Clock::now() + std::chrono::seconds(1)));
+			operations += storm.operations();
+		}
+	} catch (const std::exception &error) {
+		fmt::print("--seed {}: {}\n", seed - 1, error.what());
+		return 1;
+	}
+	fmt::print("{} operations\n", operations);
+	return 0;
+}
