@@ -179,7 +179,7 @@ int exs_bind(exs_fd_t fd, const struct sockaddr *address, socklen_t length);
 
 /**
  * exs_listen - take connections
- * @backlog: how many wait for exs_accept(), those that are not complete yet included; 1 to 4096, more is less
+ * @backlog: how many connections wait for exs_accept(), 1 to 4096; further ones are refused
  *
  * A peer that does not complete the set-up within 10 s is dropped.
  */
@@ -280,7 +280,7 @@ exs_op_t exs_send(exs_fd_t fd, exs_mh_t memory, const void *address, size_t leng
  * @flags: EXS_PERSISTENT, EXS_WAITALL
  *
  * SOCK_SEQPACKET: one message (EXS_TRUNCATED if it is longer), or from the start of the peer's persistent memory.
- * SOCK_STREAM: at least one octet.
+ * SOCK_STREAM: at least one octet. A persistent receive ends with EXS_EOF when the peer shuts down: all is in place then.
  *
  * Returns an operation. Errors as of exs_send().
  */

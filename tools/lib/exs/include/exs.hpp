@@ -1,1 +1,614 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// libexs for C++20: objects that own, results instead of errno, operations to co_await. All of it is in this header, on
+// top of exs.h, which says what the functions do. exs++(3) has an example.
 #pragma once
+
+#include <exs.h>
+
+#include <cerrno>
+#include <chrono>
+#include <coroutine>
+#include <cstddef>
+#include <cstdint>
+#include <deque>
+#include <exception>
+#include <list>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string>
+#include <system_error>
+#include <utility>
+#include <variant>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <netinet/in.h>
+
+namespace exs {
+
+[[noreturn]] inline void throw_errno(const char *what)
+{
+	throw std::system_error(errno, std::generic_category(), what);
+}
+
+// A value, or why there is none
+template <typename T> class [[nodiscard]] result {
+public:
+	result(T value) : content_(std::move(value)) {}
+	result(std::error_code error) : content_(error) {}
+
+	explicit operator bool() const { return content_.index() == 0; }
+	[[nodiscard]] std::error_code error() const { return *this ? std::error_code() : std::get<1>(content_); }
+
+	// Throws std::system_error if there is none
+	T &value() &
+	{
+		require();
+		return std::get<0>(content_);
+	}
+	T &&value() &&
+	{
+		require();
+		return std::get<0>(std::move(content_));
+	}
+	T &operator*() & { return value(); }
+	T &&operator*() && { return std::move(*this).value(); }
+	T *operator->() { return &value(); }
+
+private:
+	void require() const
+	{
+		if (!*this)
+			throw std::system_error(error());
+	}
+
+	std::variant<T, std::error_code> content_;
+};
+
+struct done {}; // a result without a value
+
+inline std::error_code error_of(int error)
+{
+	return {error, std::generic_category()};
+}
+
+// The library, as long as this lives
+class library {
+public:
+	library()
+	{
+		if (exs_init(EXS_VERSION) != 0)
+			throw_errno("exs_init");
+	}
+	~library() { exs_exit(); }
+	library(const library &) = delete;
+	library &operator=(const library &) = delete;
+};
+
+// An IPv4 or IPv6 address and a port
+class endpoint {
+public:
+	endpoint(const std::string &address, uint16_t port)
+	{
+		auto *const v4 = reinterpret_cast<sockaddr_in *>(&storage_);
+		auto *const v6 = reinterpret_cast<sockaddr_in6 *>(&storage_);
+		if (inet_pton(AF_INET, address.c_str(), &v4->sin_addr) == 1) {
+			v4->sin_family = AF_INET;
+			v4->sin_port = htons(port);
+		} else if (inet_pton(AF_INET6, address.c_str(), &v6->sin6_addr) == 1) {
+			v6->sin6_family = AF_INET6;
+			v6->sin6_port = htons(port);
+		} else {
+			throw std::system_error(EINVAL, std::generic_category(), "not an IP address: " + address);
+		}
+	}
+	[[nodiscard]] const sockaddr *raw() const { return reinterpret_cast<const sockaddr *>(&storage_); }
+	[[nodiscard]] socklen_t size() const { return storage_.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6); }
+	[[nodiscard]] int family() const { return storage_.ss_family; }
+
+private:
+	sockaddr_storage storage_{};
+};
+
+// Registered memory. It must not be destroyed while operations use it: they would go on (see revoke() of loop).
+class memory {
+public:
+	// Owns its octets
+	explicit memory(size_t size, int access = EXS_MEM_SEND | EXS_MEM_RECV) : own_(size), bytes_(own_) { enroll(access); }
+
+	// Somebody else's, which live longer
+	explicit memory(std::span<std::byte> bytes, int access = EXS_MEM_SEND | EXS_MEM_RECV) : bytes_(bytes) { enroll(access); }
+
+	memory(memory &&other) noexcept
+	    : own_(std::move(other.own_)), bytes_(other.bytes_), handle_(std::exchange(other.handle_, 0))
+	{
+	}
+	memory &operator=(memory &&other) noexcept
+	{
+		std::swap(own_, other.own_);
+		std::swap(bytes_, other.bytes_);
+		std::swap(handle_, other.handle_);
+		return *this;
+	}
+	~memory()
+	{
+		if (handle_ != 0)
+			exs_mderegister(handle_);
+	}
+
+	[[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
+	[[nodiscard]] exs_mh_t handle() const { return handle_; }
+	[[nodiscard]] size_t size() const { return bytes_.size(); }
+	[[nodiscard]] char *text() const { return reinterpret_cast<char *>(bytes_.data()); }
+
+	// A part of it: first octet, how many (all that follow)
+	struct part {
+		exs_mh_t handle;
+		std::span<std::byte> bytes;
+	};
+	[[nodiscard]] part slice(size_t offset, size_t length = std::dynamic_extent) const
+	{
+		return {handle_, bytes_.subspan(offset, length)};
+	}
+	operator part() const { return {handle_, bytes_}; }
+
+private:
+	void enroll(int access)
+	{
+		handle_ = exs_mregister(bytes_.data(), bytes_.size(), access);
+		if (handle_ < 0)
+			throw_errno("exs_mregister");
+	}
+
+	std::vector<std::byte> own_;
+	std::span<std::byte> bytes_;
+	exs_mh_t handle_ = 0;
+};
+
+// ---- coroutines
+
+namespace detail {
+
+template <typename T> struct promise_value {
+	std::optional<T> value;
+	void return_value(T given) { value = std::move(given); }
+	T take() { return std::move(*value); }
+};
+template <> struct promise_value<void> {
+	void return_void() {}
+	void take() {}
+};
+
+} // namespace detail
+
+// What a coroutine returns. Begins when it is awaited; loop::spawn() begins it by itself.
+template <typename T = void> class [[nodiscard]] task {
+public:
+	struct promise_type : detail::promise_value<T> {
+		std::coroutine_handle<> continuation = std::noop_coroutine();
+		std::exception_ptr thrown;
+
+		task get_return_object() { return task(std::coroutine_handle<promise_type>::from_promise(*this)); }
+		std::suspend_always initial_suspend() noexcept { return {}; }
+		void unhandled_exception() { thrown = std::current_exception(); }
+
+		struct final_awaiter {
+			bool await_ready() noexcept { return false; }
+			std::coroutine_handle<> await_suspend(std::coroutine_handle<promise_type> handle) noexcept
+			{
+				return handle.promise().continuation;
+			}
+			void await_resume() noexcept {}
+		};
+		final_awaiter final_suspend() noexcept { return {}; }
+	};
+
+	task(task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+	task &operator=(task &&other) noexcept
+	{
+		std::swap(handle_, other.handle_);
+		return *this;
+	}
+	~task()
+	{
+		if (handle_)
+			handle_.destroy();
+	}
+
+	[[nodiscard]] bool is_done() const { return handle_.done(); }
+	void resume() { handle_.resume(); }
+	T take()
+	{
+		if (handle_.promise().thrown)
+			std::rethrow_exception(std::exchange(handle_.promise().thrown, nullptr));
+		return handle_.promise().take();
+	}
+
+	bool await_ready() const { return false; }
+	std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiter)
+	{
+		handle_.promise().continuation = waiter;
+		return handle_;
+	}
+	T await_resume() { return take(); }
+
+private:
+	explicit task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
+
+	std::coroutine_handle<promise_type> handle_;
+};
+
+namespace detail {
+
+// The context of an operation: where its events go
+class sink {
+public:
+	virtual ~sink() = default;
+	virtual void on_event(const exs_event &event) = 0;
+};
+
+} // namespace detail
+
+// A queue and the coroutines that wait for its events; of one thread. What was started with it must not outlive it.
+class loop {
+public:
+	loop() : queue_(exs_qcreate())
+	{
+		if (queue_ < 0)
+			throw_errno("exs_qcreate");
+	}
+	~loop()
+	{
+		tasks_.clear();
+		exs_qdelete(queue_);
+	}
+	loop(const loop &) = delete;
+	loop &operator=(const loop &) = delete;
+
+	[[nodiscard]] exs_qh_t queue() const { return queue_; }
+	[[nodiscard]] int fd() const { return exs_qfd(queue_); } // readable: run_once(0) has something to do
+
+	// Runs by itself from now on. run() throws what it throws.
+	void spawn(task<> work)
+	{
+		tasks_.push_back(std::move(work));
+		tasks_.back().resume();
+		reap();
+	}
+
+	// Until all that was spawned is done, or stop()
+	void run()
+	{
+		stopped_ = false;
+		while (!tasks_.empty() && !stopped_)
+			run_once(-1);
+	}
+	void stop() { stopped_ = true; }
+
+	// timeout: as of exs_qdequeue(). False: there was no event.
+	bool run_once(int timeout)
+	{
+		exs_event events[16];
+		const int count = exs_qdequeue(queue_, events, 16, timeout);
+		if (count < 0 && errno != EINTR)
+			throw_errno("exs_qdequeue");
+		for (int i = 0; i < count; i++)
+			if (events[i].context != nullptr)
+				static_cast<detail::sink *>(events[i].context)->on_event(events[i]);
+		reap();
+		return count > 0;
+	}
+
+	// Runs one task to its end and returns what it returns
+	template <typename T> T run(task<T> work)
+	{
+		work.resume();
+		while (!work.is_done())
+			run_once(-1);
+		return work.take();
+	}
+
+private:
+	void reap()
+	{
+		for (auto at = tasks_.begin(); at != tasks_.end();) {
+			const auto one = at++;
+			if (!one->is_done())
+				continue;
+			task<> finished = std::move(*one);
+			tasks_.erase(one);
+			finished.take();
+		}
+	}
+
+	exs_qh_t queue_;
+	std::list<task<>> tasks_;
+	bool stopped_ = false;
+};
+
+namespace detail {
+
+// Starts an operation when it is awaited: start(context) returns what the C function does; made(event) the value
+template <typename Start, typename Make> class awaitable : sink {
+public:
+	awaitable(Start start, Make make) : start_(std::move(start)), make_(std::move(make)) {}
+	awaitable(const awaitable &) = delete;
+
+	bool await_ready() const { return false; }
+	bool await_suspend(std::coroutine_handle<> waiter)
+	{
+		waiter_ = waiter;
+		if (start_(static_cast<sink *>(this)) >= 0)
+			return true;
+		event_.error = errno;
+		return false;
+	}
+	auto await_resume() -> result<decltype(std::declval<Make>()(std::declval<const exs_event &>()))>
+	{
+		if (event_.error != 0)
+			return error_of(event_.error);
+		return make_(event_);
+	}
+
+private:
+	void on_event(const exs_event &event) override
+	{
+		event_ = event;
+		waiter_.resume();
+	}
+
+	Start start_;
+	Make make_;
+	std::coroutine_handle<> waiter_;
+	exs_event event_{};
+};
+
+} // namespace detail
+
+struct received {
+	size_t length = 0;
+	bool eof = false;
+	bool truncated = false;
+};
+
+// Persistent memory, until it is withdrawn. Destroying this withdraws it, without waiting.
+class persistent {
+	struct state : detail::sink {
+		std::shared_ptr<state> self; // until the last event
+		std::coroutine_handle<> waiter;
+		uint32_t notes = 0;
+		std::optional<int> error; // it is over
+
+		void on_event(const exs_event &event) override
+		{
+			const auto keep = event.type == EXS_EVENT_NOTE ? nullptr : std::move(self);
+			if (event.type == EXS_EVENT_NOTE)
+				notes += event.count;
+			else
+				error = event.error;
+			if (const auto resumed = std::exchange(waiter, nullptr))
+				resumed.resume();
+		}
+	};
+
+public:
+	persistent(persistent &&) noexcept = default;
+	persistent &operator=(persistent &&other) noexcept
+	{
+		std::swap(state_, other.state_);
+		std::swap(fd_, other.fd_);
+		std::swap(op_, other.op_);
+		return *this;
+	}
+	~persistent()
+	{
+		if (!state_)
+			return;
+		state_->waiter = nullptr;
+		if (!state_->error)
+			exs_cancel(fd_, op_);
+	}
+
+	// co_await: how many times the peer has read it since the last time; one awaits at a time
+	auto reads()
+	{
+		struct awaiter {
+			state &owner;
+			bool await_ready() const { return owner.notes != 0 || owner.error; }
+			void await_suspend(std::coroutine_handle<> waiter) { owner.waiter = waiter; }
+			result<uint32_t> await_resume()
+			{
+				if (owner.notes == 0)
+					return error_of(*owner.error);
+				return std::exchange(owner.notes, 0);
+			}
+		};
+		return awaiter{*state_};
+	}
+
+	// co_await: it has ended by itself, of what has been subscribed to because the peer has shut down
+	auto ended()
+	{
+		struct awaiter {
+			state &owner;
+			bool await_ready() const { return owner.error.has_value(); }
+			void await_suspend(std::coroutine_handle<> waiter) { owner.waiter = waiter; }
+			result<done> await_resume()
+			{
+				if (*owner.error != 0)
+					return error_of(*owner.error);
+				return done();
+			}
+		};
+		return awaiter{*state_};
+	}
+
+	// co_await: the peer cannot reach it any more
+	auto withdraw()
+	{
+		exs_cancel(fd_, op_);
+		return ended();
+	}
+
+private:
+	friend class socket;
+	persistent() : state_(std::make_shared<state>()) { state_->self = state_; }
+
+	std::shared_ptr<state> state_;
+	exs_fd_t fd_ = 0;
+	exs_op_t op_ = 0;
+};
+
+// A socket whose events go to a loop. Operations are awaited in that loop's thread, each of one kind by one coroutine at
+// a time if order matters.
+class socket {
+public:
+	socket(loop &owner, int domain, int type, int protocol = EXS_PROTO_ANY)
+	    : loop_(&owner), fd_(exs_socket(domain, type, protocol))
+	{
+		if (fd_ < 0)
+			throw_errno("exs_socket");
+	}
+	socket(loop &owner, exs_fd_t fd) : loop_(&owner), fd_(fd) {}
+	socket(socket &&other) noexcept : loop_(other.loop_), fd_(std::exchange(other.fd_, 0)) {}
+	socket &operator=(socket &&other) noexcept
+	{
+		std::swap(loop_, other.loop_);
+		std::swap(fd_, other.fd_);
+		return *this;
+	}
+	~socket()
+	{
+		if (fd_ > 0)
+			exs_close(fd_, 0, nullptr);
+	}
+
+	[[nodiscard]] exs_fd_t fd() const { return fd_; }
+
+	void set(exs_option option, unsigned value)
+	{
+		if (exs_fcntl(fd_, EXS_SET, option, value) != 0)
+			throw_errno("exs_fcntl");
+	}
+	[[nodiscard]] unsigned get(exs_option option) const
+	{
+		const int value = exs_fcntl(fd_, EXS_GET, option);
+		if (value < 0)
+			throw_errno("exs_fcntl");
+		return static_cast<unsigned>(value);
+	}
+	void bind(const endpoint &at)
+	{
+		if (exs_bind(fd_, at.raw(), at.size()) != 0)
+			throw_errno("exs_bind");
+	}
+	void listen(int backlog)
+	{
+		if (exs_listen(fd_, backlog) != 0)
+			throw_errno("exs_listen");
+	}
+	void shutdown() { exs_shutdown(fd_); }
+
+	// All of these: co_await, for a result
+	auto accept()
+	{
+		return detail::awaitable([this](void *context) { return exs_accept(fd_, loop_->queue(), context); },
+				 [owner = loop_](const exs_event &event) { return socket(*owner, event.accepted); });
+	}
+	auto connect(const endpoint &to)
+	{
+		return detail::awaitable(
+			[this, to](void *context) { return exs_connect(fd_, to.raw(), to.size(), loop_->queue(), context); },
+			[](const exs_event &) { return done(); });
+	}
+	auto send(memory::part from, int flags = 0)
+	{
+		return detail::awaitable(
+			[this, from, flags](void *context) {
+				return exs_send(fd_, from.handle, from.bytes.data(), from.bytes.size(), flags, loop_->queue(), context);
+			},
+			[](const exs_event &event) { return size_t{event.length}; });
+	}
+	auto recv(memory::part to, int flags = 0)
+	{
+		return detail::awaitable(
+			[this, to, flags](void *context) {
+				return exs_recv(fd_, to.handle, to.bytes.data(), to.bytes.size(), flags, loop_->queue(), context);
+			},
+			make_received);
+	}
+	auto send_at(memory::part from, uint64_t offset)
+	{
+		return detail::awaitable(
+			[this, from, offset](void *context) {
+				return exs_send_offset(fd_, from.handle, from.bytes.data(), from.bytes.size(), 0, loop_->queue(),
+						       context, offset);
+			},
+			[](const exs_event &event) { return size_t{event.length}; });
+	}
+	auto recv_at(memory::part to, uint64_t offset)
+	{
+		return detail::awaitable(
+			[this, to, offset](void *context) {
+				return exs_recv_offset(fd_, to.handle, to.bytes.data(), to.bytes.size(), 0, loop_->queue(), context,
+						       offset);
+			},
+			make_received);
+	}
+	auto sendfile(int file, uint64_t offset, size_t length)
+	{
+		return detail::awaitable(
+			[this, file, offset, length](void *context) {
+				return exs_sendfile(fd_, file, offset, length, loop_->queue(), context);
+			},
+			[](const exs_event &event) { return size_t{event.length}; });
+	}
+	// The socket is closed with all that belongs to it, and cannot be used any more
+	auto close()
+	{
+		return detail::awaitable(
+			[this](void *context) { return exs_close(std::exchange(fd_, 0), loop_->queue(), context); },
+			[](const exs_event &) { return done(); });
+	}
+
+	// The peer reads it whenever it likes. notify: persistent::reads() tells
+	result<persistent> publish(memory::part from, bool notify = false)
+	{
+		persistent made;
+		return begin(made, exs_send(fd_, from.handle, from.bytes.data(), from.bytes.size(),
+					    EXS_PERSISTENT | (notify ? EXS_NOTIFY : 0), loop_->queue(),
+					    static_cast<detail::sink *>(made.state_.get())));
+	}
+	// The peer writes it whenever it likes
+	result<persistent> subscribe(memory::part to)
+	{
+		persistent made;
+		return begin(made, exs_recv(fd_, to.handle, to.bytes.data(), to.bytes.size(), EXS_PERSISTENT, loop_->queue(),
+					    static_cast<detail::sink *>(made.state_.get())));
+	}
+
+private:
+	static received make_received(const exs_event &event)
+	{
+		return {.length = event.length, .eof = (event.flags & EXS_EOF) != 0, .truncated = (event.flags & EXS_TRUNCATED) != 0};
+	}
+	result<persistent> begin(persistent &made, exs_op_t op)
+	{
+		if (op < 0) {
+			const int error = errno;
+			made.state_->error = error;
+			made.state_->self = nullptr;
+			return error_of(error);
+		}
+		made.fd_ = fd_;
+		made.op_ = op;
+		return std::move(made);
+	}
+
+	loop *loop_;
+	exs_fd_t fd_;
+};
+
+} // namespace exs

@@ -447,6 +447,11 @@ std::list<Machine::Advert>::iterator Machine::next_advert()
 	return waits ? adverts_.end() : advert;
 }
 
+bool Machine::all_adverts_closed() const
+{
+	return std::ranges::find(adverts_, false, &Advert::closed) == adverts_.end();
+}
+
 // False: it has to wait
 bool Machine::serve(std::list<Recv>::iterator recv)
 {
@@ -456,8 +461,7 @@ bool Machine::serve(std::list<Recv>::iterator recv)
 			return take_stream(recv, advert);
 		return advert->persistent ? read_persistent(recv, advert) : take_packet(recv, advert);
 	}
-	const bool more = std::ranges::find(adverts_, false, &Advert::closed) != adverts_.end();
-	if (!more && fin_received_) {
+	if (fin_received_ && all_adverts_closed()) {
 		end_without_data(*recv);
 		return true;
 	}
@@ -479,6 +483,7 @@ void Machine::finish_recv(Recv &recv, int error)
 // There will not be any more data
 void Machine::end_without_data(Recv &recv)
 {
+	recv.eof = false;
 	if (config_.stream && recv.assigned != 0)
 		return finish_recv(recv);
 	if (close_wanted_ || recv.canceled)
@@ -603,9 +608,14 @@ bool Machine::serve_persistent(std::list<Recv>::iterator recv)
 {
 	const auto advert = next_advert();
 	const bool persistent = advert != adverts_.end() && advert->persistent;
+	const bool at_end = advert == adverts_.end() && fin_received_ && all_adverts_closed();
 	if (recv->id == 0) {
 		if (persistent) {
 			finish_recv(*recv, EINVAL); // both ends
+			return true;
+		}
+		if (at_end) {
+			end_without_data(*recv);
 			return true;
 		}
 		if (!has_credit())
@@ -616,6 +626,10 @@ bool Machine::serve_persistent(std::list<Recv>::iterator recv)
 		      .length = recv->request.memory.length,
 		      .address = recv->request.memory.address,
 		      .key = recv->request.memory.remote_key});
+	}
+	if (at_end && !recv->canceled) {
+		recv->eof = true;
+		cancel_recv(recv);
 	}
 	if (advert == adverts_.end() || recv->canceled)
 		return false;
@@ -872,7 +886,8 @@ void Machine::on_recv_ack(std::list<Recv>::iterator recv, const wire::Message &m
 	for (Advert &advert : adverts_)
 		if (!advert.closed && advert.assigned != 0)
 			advert.again = true;
-	finish_recv(*recv, error_of(message.status));
+	recv->eof = recv->eof && message.status == Status::canceled;
+	finish_recv(*recv, recv->eof ? 0 : error_of(message.status));
 }
 
 void Machine::on_note(const wire::Message &message)

@@ -274,6 +274,7 @@ private:
 	// receiving
 	void pump_recvs();
 	std::list<Advert>::iterator next_advert();
+	[[nodiscard]] bool all_adverts_closed() const;
 	bool serve(std::list<Recv>::iterator recv);
 	bool serve_persistent(std::list<Recv>::iterator recv);
 	bool take_stream(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert);

@@ -413,6 +413,25 @@ TEST(Machine, EXS10_CancelledItIsNotWrittenAnyMore)
 	pair.check(false);
 }
 
+TEST(Machine, EXS10_PersistentRecvEndsWithTheData)
+{
+	Pair pair;
+	const auto recv = pair.b->recv(5000, true);
+	pair.run();
+	for (uint64_t i = 0; i < 5; i++)
+		pair.a->send(1000, false, false, i * 1000);
+	EXPECT_EQ(pair.a->shutdown(), 0);
+	pair.run();
+	expect_done(*pair.b, recv, 0);
+	EXPECT_TRUE(pair.b->op(recv).done->eof);
+	EXPECT_EQ(pair.b->op(recv).bytes[4999], pattern(pair.b->op(recv).op + 5, 999));
+	const auto late = pair.b->recv(10, true);
+	pair.run();
+	expect_done(*pair.b, late, 0);
+	EXPECT_TRUE(pair.b->op(late).done->eof);
+	end(pair);
+}
+
 // ---- EXS-11
 
 TEST(Machine, EXS11_BothPersistentIsRefusedWhenKnown)
