@@ -1,0 +1,422 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// libexs-preload.so: TCP sockets of unmodified programs over libexs (LD_PRELOAD). exs-preload(1) is the manual.
+//
+// A socket is the kernel's until it listens or connects. Then its descriptor becomes one end of a socket pair, the relay
+// has the other one (relay.h), and only what a socket pair cannot do is done here: names, options, accept.
+#include "relay.h"
+
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <set>
+#include <string>
+
+#include <arpa/inet.h>
+#include <dlfcn.h>
+#include <fcntl.h>
+#include <link.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace shim {
+namespace {
+
+constexpr auto patience_at_exit = std::chrono::seconds(10);
+
+// The function that would be called without us
+template <typename Function> Function *next(const char *name)
+{
+	return reinterpret_cast<Function *>(dlsym(RTLD_NEXT, name));
+}
+
+#define NEXT(name) (*[] { static auto *const function = next<decltype(::name)>(#name); return function; }())
+
+// What libexs and librdmacm do for themselves is not for us
+class Ours {
+public:
+	Ours()
+	{
+		dl_iterate_phdr(
+			[](dl_phdr_info *object, size_t, void *self) {
+				const std::string name = object->dlpi_name;
+				if (name.find("/libexs.so") != std::string::npos || name.find("/librdmacm.so") != std::string::npos ||
+				    name.find("/libibverbs.so") != std::string::npos)
+					static_cast<Ours *>(self)->add(*object);
+				return 0;
+			},
+			this);
+	}
+	[[nodiscard]] bool has(const void *caller) const
+	{
+		const auto at = reinterpret_cast<uintptr_t>(caller);
+		for (const auto &[start, end] : ranges_)
+			if (at >= start && at < end)
+				return true;
+		return false;
+	}
+
+private:
+	void add(const dl_phdr_info &object)
+	{
+		for (int i = 0; i < object.dlpi_phnum; i++)
+			if (object.dlpi_phdr[i].p_type == PT_LOAD)
+				ranges_.emplace_back(object.dlpi_addr + object.dlpi_phdr[i].p_vaddr,
+						     object.dlpi_addr + object.dlpi_phdr[i].p_vaddr + object.dlpi_phdr[i].p_memsz);
+	}
+
+	std::vector<std::pair<uintptr_t, uintptr_t>> ranges_;
+};
+
+bool is_ours(const void *caller)
+{
+	static const Ours *const ours = new Ours;
+	return ours->has(caller);
+}
+
+// What a program has said of a socket of the kernel's, by its inode
+struct Before {
+	std::optional<Address> bound;
+	std::vector<std::pair<int, epoll_event>> polls; // epoll descriptors that it has been added to
+};
+
+std::mutex before_mutex;
+std::map<ino_t, Before> &befores()
+{
+	static auto *const all = new std::map<ino_t, Before>;
+	return *all;
+}
+
+ino_t inode_of(int fd)
+{
+	struct stat status {};
+	return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+Before take_before(int fd)
+{
+	const std::lock_guard lock(before_mutex);
+	const auto found = befores().extract(inode_of(fd));
+	return found ? found.mapped() : Before();
+}
+
+std::atomic<bool> started = false; // the relay
+std::atomic<bool> is_child = false; // of a fork(): the relay is the parent's; what it had made can be used
+
+std::shared_ptr<Facts> find(int fd)
+{
+	return started ? Relay::instance().find(fd) : nullptr;
+}
+
+std::optional<Address> copy(const sockaddr *address, socklen_t length)
+{
+	if (address == nullptr || length < sizeof(sa_family_t) ||
+	    (address->sa_family != AF_INET && address->sa_family != AF_INET6))
+		return std::nullopt;
+	const socklen_t whole = address->sa_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+	if (length < whole)
+		return std::nullopt;
+	Address made{.storage = {}, .length = whole};
+	std::memcpy(&made.storage, address, whole);
+	return made;
+}
+
+uint16_t port_of(const Address &address)
+{
+	if (address.storage.ss_family == AF_INET)
+		return ntohs(reinterpret_cast<const sockaddr_in &>(address.storage).sin_port);
+	return ntohs(reinterpret_cast<const sockaddr_in6 &>(address.storage).sin6_port);
+}
+
+bool is_loopback(const Address &address)
+{
+	if (address.storage.ss_family == AF_INET)
+		return ntohl(reinterpret_cast<const sockaddr_in &>(address.storage).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
+	return IN6_IS_ADDR_LOOPBACK(&reinterpret_cast<const sockaddr_in6 &>(address.storage).sin6_addr) != 0;
+}
+
+// EXS_PRELOAD_PORTS: the ports that are meant; all, if it is not set
+bool is_port_meant(uint16_t port)
+{
+	static const auto *const ports = [] {
+		auto *const set = new std::set<unsigned long>;
+		const char *text = std::getenv("EXS_PRELOAD_PORTS");
+		for (char *end = nullptr; text != nullptr && *text != '\0'; text = *end == ',' ? end + 1 : end) {
+			set->insert(std::strtoul(text, &end, 10));
+			if (end == text)
+				break;
+		}
+		return set;
+	}();
+	return ports->empty() || ports->contains(port);
+}
+
+bool is_meant(const Address &address)
+{
+	static const bool loopback = std::getenv("EXS_PRELOAD_LOOPBACK") != nullptr;
+	return !is_child && is_port_meant(port_of(address)) && (loopback || !is_loopback(address));
+}
+
+int option_of(int fd, int name)
+{
+	int value = 0;
+	socklen_t length = sizeof(value);
+	return NEXT(getsockopt)(fd, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
+}
+
+// A TCP socket of the kernel's that has not been connected
+bool is_tcp(int fd)
+{
+	const int domain = option_of(fd, SO_DOMAIN);
+	return (domain == AF_INET || domain == AF_INET6) && option_of(fd, SO_TYPE) == SOCK_STREAM &&
+	       option_of(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+// The program's descriptor is the end of the pair from now on, with its flags and in the same epolls
+int replace(int fd, const Descriptor &end, const Before &before)
+{
+	const int status = ::fcntl(fd, F_GETFL), flags = ::fcntl(fd, F_GETFD);
+	if (::fcntl(end.get(), F_SETFL, status & O_NONBLOCK) != 0 ||
+	    ::dup3(end.get(), fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) < 0)
+		return errno;
+	for (const auto &[epoll, event] : before.polls) {
+		epoll_event copy = event;
+		NEXT(epoll_ctl)(epoll, EPOLL_CTL_ADD, fd, &copy);
+	}
+	return 0;
+}
+
+int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+int give(const Address &from, sockaddr *address, socklen_t *length)
+{
+	if (address == nullptr || length == nullptr)
+		return 0;
+	std::memcpy(address, &from.storage, std::min(*length, from.length));
+	*length = from.length;
+	return 0;
+}
+
+int give(const void *value, size_t size, void *to, socklen_t *length)
+{
+	std::memcpy(to, value, std::min<size_t>(*length, size));
+	*length = static_cast<socklen_t>(std::min<size_t>(*length, size));
+	return 0;
+}
+
+int accept_one(int fd, const Address &local, sockaddr *address, socklen_t *length, int flags)
+{
+	Address peer;
+	iovec part{.iov_base = &peer.storage, .iov_len = sizeof(peer.storage)};
+	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+	msghdr message{};
+	message.msg_iov = &part;
+	message.msg_iovlen = 1;
+	message.msg_control = control.data();
+	message.msg_controllen = control.size();
+	const ssize_t got = ::recvmsg(fd, &message, (flags & SOCK_CLOEXEC) != 0 ? MSG_CMSG_CLOEXEC : 0);
+	if (got < 0)
+		return -1;
+	const cmsghdr *header = CMSG_FIRSTHDR(&message);
+	if (got == 0 || header == nullptr)
+		return fail(ECONNABORTED);
+	int accepted = -1;
+	std::memcpy(&accepted, CMSG_DATA(header), sizeof(accepted));
+	if ((flags & SOCK_NONBLOCK) != 0)
+		::fcntl(accepted, F_SETFL, O_NONBLOCK);
+	peer.length = peer.storage.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
+	if (!find(accepted))
+		Relay::instance().adopt(accepted, local, peer); // the parent's knows it, this process does not
+	give(peer, address, length);
+	return accepted;
+}
+
+int tcp_option(int name, void *value, socklen_t *length)
+{
+	if (name == TCP_CONGESTION)
+		return give("exs", sizeof("exs"), value, length);
+	const int maxseg = 1448;
+	if (name == TCP_MAXSEG)
+		return give(&maxseg, sizeof(maxseg), value, length);
+	std::memset(value, 0, *length); // TCP_INFO and the like
+	return 0;
+}
+
+struct AtExit {
+	~AtExit()
+	{
+		if (started && !is_child)
+			Relay::instance().finish(patience_at_exit);
+	}
+} at_exit;
+
+Relay &relay()
+{
+	Relay &made = Relay::instance();
+	if (!started.exchange(true))
+		pthread_atfork([] { Relay::instance().lock(); }, [] { Relay::instance().unlock(); },
+			       [] {
+				       Relay::instance().unlock();
+				       is_child = true;
+			       });
+	return made;
+}
+
+} // namespace
+} // namespace shim
+
+#define EXPORT extern "C" __attribute__((visibility("default")))
+
+using namespace shim;
+
+EXPORT int bind(int fd, const sockaddr *address, socklen_t length) noexcept
+{
+	const auto wanted = copy(address, length);
+	if (!wanted || is_ours(__builtin_return_address(0)) || !is_tcp(fd) || !is_meant(*wanted))
+		return NEXT(bind)(fd, address, length);
+	const std::lock_guard lock(before_mutex);
+	befores()[inode_of(fd)].bound = wanted;
+	return 0;
+}
+
+EXPORT int listen(int fd, int backlog) noexcept
+{
+	if (is_ours(__builtin_return_address(0)))
+		return NEXT(listen)(fd, backlog);
+	if (const auto facts = find(fd))
+		return facts->listening ? 0 : fail(EINVAL); // the backlog again
+	{
+		const std::lock_guard lock(before_mutex);
+		const auto found = befores().find(inode_of(fd));
+		if (found == befores().end() || !found->second.bound)
+			return NEXT(listen)(fd, backlog);
+	}
+	const Before before = take_before(fd);
+	Descriptor end;
+	if (const int error = relay().listen(*before.bound, std::max(backlog, 1), end); error != 0)
+		return fail(error);
+	const int error = replace(fd, end, before);
+	return error == 0 ? 0 : fail(error);
+}
+
+EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
+{
+	const auto to = copy(address, length);
+	if (!to || is_ours(__builtin_return_address(0)) || !is_meant(*to))
+		return NEXT(connect)(fd, address, length);
+	if (const auto facts = find(fd)) {
+		const std::lock_guard lock(facts->mutex);
+		if (facts->connected)
+			return fail(EISCONN);
+		return fail(facts->decided ? (facts->error != 0 ? std::exchange(facts->error, 0) : ECONNABORTED) : EALREADY);
+	}
+	if (!is_tcp(fd))
+		return NEXT(connect)(fd, address, length);
+	const Before before = take_before(fd);
+	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+	Descriptor end;
+	const int outcome = relay().connect(*to, before.bound, blocks, end);
+	if (outcome != 0 && outcome != EINPROGRESS)
+		return fail(outcome);
+	if (const int error = replace(fd, end, before); error != 0)
+		return fail(error);
+	return outcome == 0 ? 0 : fail(outcome);
+}
+
+EXPORT int accept(int fd, sockaddr *address, socklen_t *length)
+{
+	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
+	return facts ? accept_one(fd, facts->local, address, length, 0) : NEXT(accept)(fd, address, length);
+}
+
+EXPORT int accept4(int fd, sockaddr *address, socklen_t *length, int flags)
+{
+	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
+	return facts ? accept_one(fd, facts->local, address, length, flags) : NEXT(accept4)(fd, address, length, flags);
+}
+
+EXPORT int getsockname(int fd, sockaddr *address, socklen_t *length) noexcept
+{
+	if (is_ours(__builtin_return_address(0)))
+		return NEXT(getsockname)(fd, address, length);
+	if (const auto facts = find(fd)) {
+		const std::lock_guard lock(facts->mutex);
+		return give(facts->local, address, length);
+	}
+	const std::lock_guard lock(before_mutex);
+	const auto found = befores().find(inode_of(fd));
+	if (found != befores().end() && found->second.bound)
+		return give(*found->second.bound, address, length);
+	return NEXT(getsockname)(fd, address, length);
+}
+
+EXPORT int getpeername(int fd, sockaddr *address, socklen_t *length) noexcept
+{
+	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
+	if (!facts)
+		return NEXT(getpeername)(fd, address, length);
+	const std::lock_guard lock(facts->mutex);
+	return facts->connected ? give(facts->peer, address, length) : fail(ENOTCONN);
+}
+
+EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *length) noexcept
+{
+	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
+	if (!facts || value == nullptr || length == nullptr)
+		return NEXT(getsockopt)(fd, level, name, value, length);
+	if (level == IPPROTO_TCP)
+		return tcp_option(name, value, length);
+	if (level != SOL_SOCKET) {
+		std::memset(value, 0, *length);
+		return 0;
+	}
+	const std::lock_guard lock(facts->mutex);
+	int answer = 0;
+	switch (name) {
+	case SO_ERROR:
+		answer = std::exchange(facts->error, 0);
+		break;
+	case SO_TYPE:
+		answer = SOCK_STREAM;
+		break;
+	case SO_PROTOCOL:
+		answer = IPPROTO_TCP;
+		break;
+	case SO_DOMAIN:
+		answer = facts->local.storage.ss_family;
+		break;
+	case SO_ACCEPTCONN:
+		answer = facts->listening;
+		break;
+	default:
+		return NEXT(getsockopt)(fd, level, name, value, length);
+	}
+	return give(&answer, sizeof(answer), value, length);
+}
+
+EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t length) noexcept
+{
+	const auto facts = is_ours(__builtin_return_address(0)) || level == SOL_SOCKET ? nullptr : find(fd);
+	return facts ? 0 : NEXT(setsockopt)(fd, level, name, value, length);
+}
+
+EXPORT int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
+{
+	const int result = NEXT(epoll_ctl)(epoll, operation, fd, event);
+	if (result != 0 || is_ours(__builtin_return_address(0)) || find(fd) || !is_tcp(fd))
+		return result;
+	const std::lock_guard lock(before_mutex);
+	auto &polls = befores()[inode_of(fd)].polls;
+	std::erase_if(polls, [epoll](const auto &one) { return one.first == epoll; });
+	if (operation != EPOLL_CTL_DEL)
+		polls.emplace_back(epoll, *event);
+	return result;
+}

@@ -1,0 +1,557 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#include "relay.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <csignal>
+#include <cstring>
+#include <system_error>
+
+#include <fcntl.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+namespace shim {
+namespace {
+
+constexpr uint64_t wake_number = 0, queue_number = 1;
+constexpr unsigned small_max = 4096, credits = 8;
+
+ino_t inode_of(int fd)
+{
+	struct stat status {};
+	return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
+}
+
+int make_pair(int type, Descriptor &program, Descriptor &own)
+{
+	int ends[2];
+	if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
+		return errno;
+	program = Descriptor(ends[0]);
+	own = Descriptor(ends[1]);
+	return ::fcntl(own.get(), F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
+}
+
+// Until poll() says that it cannot be written
+size_t fill_up(int fd)
+{
+	static const std::array<char, 65536> junk{};
+	size_t filled = 0;
+	for (;;) {
+		const ssize_t sent = ::send(fd, junk.data(), junk.size(), MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0)
+			return filled;
+		filled += static_cast<size_t>(sent);
+	}
+}
+
+// With a descriptor beside the octets
+bool send_descriptor(int to, int fd, const Address &peer)
+{
+	iovec part{.iov_base = const_cast<sockaddr_storage *>(&peer.storage), .iov_len = sizeof(peer.storage)};
+	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};
+	msghdr message{};
+	message.msg_iov = &part;
+	message.msg_iovlen = 1;
+	message.msg_control = control.data();
+	message.msg_controllen = control.size();
+	cmsghdr *header = CMSG_FIRSTHDR(&message);
+	header->cmsg_level = SOL_SOCKET;
+	header->cmsg_type = SCM_RIGHTS;
+	header->cmsg_len = CMSG_LEN(sizeof(int));
+	std::memcpy(CMSG_DATA(header), &fd, sizeof(fd));
+	return ::sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
+}
+
+exs_fd_t make_socket(int family)
+{
+	const exs_fd_t fd = exs_socket(family, SOCK_STREAM, EXS_PROTO_ANY);
+	for (const auto &[option, value] : {std::pair(EXS_SMALL_MAX, small_max), std::pair(EXS_SEND_CREDITS, credits),
+					    std::pair(EXS_RECV_CREDITS, credits)})
+		exs_fcntl(fd, EXS_SET, option, value);
+	return fd;
+}
+
+Address name_of(exs_fd_t fd, int (*function)(exs_fd_t, sockaddr *, socklen_t *))
+{
+	Address address;
+	address.length = sizeof(address.storage);
+	if (function(fd, reinterpret_cast<sockaddr *>(&address.storage), &address.length) != 0)
+		address.length = 0;
+	return address;
+}
+
+} // namespace
+
+Relay::Memory::Memory() : bytes(2 * slots * slot_size)
+{
+	handle = exs_mregister(bytes.data(), bytes.size(), EXS_MEM_SEND | EXS_MEM_RECV);
+}
+
+// Operations on it may be under way still, where a connection is given up
+Relay::Memory::~Memory()
+{
+	if (exs_mderegister(handle) == 0)
+		return;
+	const exs_qh_t queue = exs_qcreate();
+	const exs_op_t op = exs_mrevoke(handle, queue, nullptr);
+	exs_event event{};
+	while (op > 0 && exs_qdequeue(queue, &event, 1, -1) != 1)
+		;
+	exs_qdelete(queue);
+}
+
+Relay &Relay::instance()
+{
+	static Relay *const relay = new Relay;
+	return *relay;
+}
+
+Relay::Relay() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+{
+	if (exs_init(EXS_VERSION) != 0 || (queue_ = exs_qcreate()) < 0 || epoll_.get() < 0 || wake_.get() < 0)
+		throw std::system_error(errno, std::generic_category(), "libexs-preload");
+	for (const auto &[fd, number] : {std::pair(wake_.get(), wake_number), std::pair(exs_qfd(queue_), queue_number)}) {
+		epoll_event event{};
+		event.events = EPOLLIN;
+		event.data.u64 = number;
+		::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+	}
+	sigset_t all, before;
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &before);
+	std::thread([this] { loop(); }).detach();
+	pthread_sigmask(SIG_SETMASK, &before, nullptr);
+}
+
+// ---- calls of the program's threads
+
+void Relay::enroll(Entry &entry, int program_end)
+{
+	entry.number = number_++;
+	entry.inode = inode_of(program_end);
+	const std::lock_guard lock(mutex_);
+	facts_[entry.inode] = entry.facts;
+}
+
+std::shared_ptr<Facts> Relay::find(int fd)
+{
+	const ino_t inode = inode_of(fd);
+	const std::lock_guard lock(mutex_);
+	const auto found = facts_.find(inode);
+	return inode != 0 && found != facts_.end() ? found->second : nullptr;
+}
+
+void Relay::adopt(int fd, const Address &local, const Address &peer)
+{
+	auto facts = std::make_shared<Facts>();
+	facts->local = local;
+	facts->peer = peer;
+	facts->connected = facts->decided = true;
+	const std::lock_guard lock(mutex_);
+	facts_[inode_of(fd)] = std::move(facts);
+}
+
+void Relay::add(const std::shared_ptr<Entry> &entry)
+{
+	{
+		const std::lock_guard lock(mutex_);
+		requests_.push_back({entry});
+		idle_ = false;
+	}
+	::eventfd_write(wake_.get(), 1);
+}
+
+int Relay::listen(const Address &local, int backlog, Descriptor &end)
+{
+	auto listener = std::make_shared<Listener>();
+	listener->fd = make_socket(local.storage.ss_family);
+	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, backlog) != 0) {
+		const int error = errno;
+		exs_close(listener->fd, 0, nullptr);
+		return error;
+	}
+	if (const int error = make_pair(SOCK_SEQPACKET, end, listener->end); error != 0) {
+		exs_close(listener->fd, 0, nullptr);
+		return error;
+	}
+	listener->facts->listening = true;
+	listener->facts->local = name_of(listener->fd, exs_getsockname);
+	enroll(*listener, end.get());
+	add(listener);
+	return 0;
+}
+
+int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, Descriptor &end)
+{
+	auto connection = std::make_shared<Connection>();
+	connection->fd = make_socket(to.storage.ss_family);
+	connection->facts->peer = to;
+	if (from)
+		exs_bind(connection->fd, from->raw(), from->length);
+	if (const int error = make_pair(SOCK_STREAM, end, connection->end); error != 0) {
+		exs_close(connection->fd, 0, nullptr);
+		return error;
+	}
+	// until it is connected the program must not find it writable
+	if (!blocks)
+		connection->junk = fill_up(end.get());
+	enroll(*connection, end.get());
+	add(connection);
+	if (!blocks)
+		return EINPROGRESS;
+	auto &facts = *connection->facts;
+	std::unique_lock lock(facts.mutex);
+	facts.changed.wait(lock, [&] { return facts.decided; });
+	return std::exchange(facts.error, 0);
+}
+
+void Relay::finish(std::chrono::seconds patience)
+{
+	std::unique_lock lock(mutex_);
+	finishing_ = true;
+	::eventfd_write(wake_.get(), 1);
+	empty_.wait_for(lock, patience, [this] { return idle_; });
+}
+
+// ---- the thread
+
+void Relay::watch(Entry &entry, uint32_t events)
+{
+	if (events == entry.watched)
+		return;
+	epoll_event event{};
+	event.events = events;
+	event.data.u64 = entry.number;
+	::epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, entry.end.get(), &event);
+	entry.watched = events;
+}
+
+void Relay::drop(uint64_t number)
+{
+	const auto entry = entries_.extract(number);
+	if (!entry)
+		return;
+	exs_close(entry.mapped()->fd, 0, nullptr);
+	const std::lock_guard lock(mutex_);
+	facts_.erase(entry.mapped()->inode);
+}
+
+void Relay::on_requests()
+{
+	eventfd_t count = 0;
+	::eventfd_read(wake_.get(), &count);
+	std::vector<Request> requests;
+	bool finishing = false;
+	{
+		const std::lock_guard lock(mutex_);
+		requests.swap(requests_);
+		finishing = finishing_;
+	}
+	for (const auto &[entry] : requests) {
+		entries_[entry->number] = entry;
+		epoll_event event{};
+		event.data.u64 = entry->number;
+		::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event);
+		if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
+			listener->accepting = exs_accept(entry->fd, queue_, entry.get());
+			watch(*entry, EPOLLRDHUP);
+		} else if (auto *const connection = dynamic_cast<Connection *>(entry.get())) {
+			if (connection->open) {
+				open(*connection);
+				continue;
+			}
+			const Address to = entry->facts->peer;
+			connection->connecting = exs_connect(entry->fd, to.raw(), to.length, queue_, entry.get());
+			if (connection->connecting < 0) {
+				exs_event failed{};
+				failed.error = errno;
+				on_connected(*connection, failed);
+			}
+		}
+	}
+	if (!finishing)
+		return;
+	// the program ends: what it has written is all there is
+	const auto all = entries_;
+	for (const auto &[number, entry] : all) {
+		auto *const connection = dynamic_cast<Connection *>(entry.get());
+		if (connection == nullptr || !connection->open) {
+			drop(number);
+			continue;
+		}
+		::shutdown(connection->end.get(), SHUT_RD);
+		connection->has_left = true;
+		advance(*connection);
+	}
+}
+
+void Relay::on_connected(Connection &connection, const exs_event &event)
+{
+	Facts &facts = *connection.facts;
+	{
+		const std::lock_guard lock(facts.mutex);
+		facts.decided = true;
+		facts.error = event.error;
+		facts.connected = event.error == 0;
+		facts.local = name_of(connection.fd, exs_getsockname);
+		if (event.error == 0)
+			facts.peer = name_of(connection.fd, exs_getpeername);
+	}
+	facts.changed.notify_all();
+	connection.connecting = 0;
+	if (event.error != 0) {
+		// the program can ask for the error still, until it closes
+		connection.end_of_peer = connection.shut = true;
+		::shutdown(connection.end.get(), SHUT_RDWR);
+		watch(connection, EPOLLRDHUP);
+		return;
+	}
+	std::array<char, 65536> junk{};
+	while (connection.junk != 0) {
+		const ssize_t got = ::read(connection.end.get(), junk.data(), std::min(junk.size(), connection.junk));
+		if (got <= 0)
+			break;
+		connection.junk -= static_cast<size_t>(got);
+	}
+	open(connection);
+}
+
+void Relay::open(Connection &connection)
+{
+	connection.open = true;
+	for (size_t i = 0; i < slots; i++) {
+		connection.sends[i].start = i * slot_size;
+		connection.recvs[i].start = (slots + i) * slot_size;
+		receive(connection, i);
+	}
+	advance(connection);
+}
+
+void Relay::on_accepted(Listener &listener, const exs_event &event)
+{
+	listener.accepting = 0;
+	if (event.error != 0)
+		return;
+	auto connection = std::make_shared<Connection>();
+	connection->fd = event.accepted;
+	connection->open = true;
+	Facts &facts = *connection->facts;
+	facts.local = name_of(connection->fd, exs_getsockname);
+	facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
+	facts.connected = facts.decided = true;
+	if (make_pair(SOCK_STREAM, listener.waiting, connection->end) != 0) {
+		exs_close(connection->fd, 0, nullptr);
+	} else {
+		enroll(*connection, listener.waiting.get());
+		add(connection);
+	}
+	pass_on(listener);
+}
+
+// To the program, whose accept() takes it
+void Relay::pass_on(Listener &listener)
+{
+	if (listener.waiting.get() >= 0) {
+		if (!send_descriptor(listener.end.get(), listener.waiting.get(), listener.peer) && errno == EAGAIN) {
+			watch(listener, EPOLLRDHUP | EPOLLOUT);
+			return;
+		}
+		listener.waiting = Descriptor();
+	}
+	watch(listener, EPOLLRDHUP);
+	if (listener.accepting == 0)
+		listener.accepting = exs_accept(listener.fd, queue_, &listener);
+}
+
+uint8_t *Relay::place(Connection &connection, const Slot &slot)
+{
+	return &connection.memory.bytes[slot.start];
+}
+
+bool Relay::is_sending(const Connection &connection)
+{
+	return std::ranges::any_of(connection.sends, [](const Slot &slot) { return slot.op != 0; });
+}
+
+// As long as there is a free slot
+void Relay::take_from_program(Connection &connection)
+{
+	for (Slot &slot : connection.sends) {
+		if (slot.op != 0 || connection.end_of_input)
+			continue;
+		const ssize_t got = ::read(connection.end.get(), place(connection, slot), slot_size);
+		if (got < 0)
+			return;
+		if (got == 0) {
+			connection.end_of_input = true;
+			return;
+		}
+		slot.op = exs_send(connection.fd, connection.memory.handle, place(connection, slot), static_cast<size_t>(got), 0,
+				   queue_, &connection);
+		if (slot.op < 0) {
+			slot.op = 0;
+			connection.end_of_input = connection.shut = true; // nobody wants it
+			::shutdown(connection.end.get(), SHUT_RD);
+		}
+	}
+}
+
+void Relay::on_sent(Connection &connection, Slot &slot, const exs_event &event)
+{
+	slot.op = 0;
+	if (event.error != 0) {
+		connection.end_of_input = connection.shut = true;
+		::shutdown(connection.end.get(), SHUT_RD);
+	}
+}
+
+void Relay::receive(Connection &connection, size_t index)
+{
+	Slot &slot = connection.recvs[index];
+	if (connection.end_of_peer)
+		return;
+	slot.op = exs_recv(connection.fd, connection.memory.handle, place(connection, slot), slot_size, 0, queue_, &connection);
+	if (slot.op < 0) {
+		slot.op = 0;
+		connection.end_of_peer = true;
+	}
+}
+
+void Relay::on_received(Connection &connection, size_t index, const exs_event &event)
+{
+	Slot &slot = connection.recvs[index];
+	slot.op = 0;
+	if (event.error != 0 || (event.flags & EXS_EOF) != 0) {
+		connection.end_of_peer = true;
+		return;
+	}
+	slot.length = event.length;
+	connection.arrived.push_back(index);
+}
+
+void Relay::give_to_program(Connection &connection)
+{
+	while (!connection.arrived.empty()) {
+		const size_t index = connection.arrived.front();
+		Slot &slot = connection.recvs[index];
+		const ssize_t sent = ::send(connection.end.get(), place(connection, slot), slot.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+		if (sent < 0 && errno == EAGAIN)
+			return;
+		if (sent < 0) {
+			connection.arrived.clear(); // nobody reads it
+			connection.end_of_peer = true;
+			return;
+		}
+		slot.start += static_cast<size_t>(sent);
+		slot.length -= static_cast<size_t>(sent);
+		if (slot.length != 0)
+			continue;
+		slot.start = (slots + index) * slot_size;
+		connection.arrived.pop_front();
+		receive(connection, index);
+	}
+	if (connection.end_of_peer && !connection.told) {
+		connection.told = true;
+		::shutdown(connection.end.get(), SHUT_WR);
+	}
+}
+
+// All that can be done now; then what there is to wait for
+void Relay::advance(Connection &connection)
+{
+	take_from_program(connection);
+	give_to_program(connection);
+	const bool sending = is_sending(connection);
+	if (connection.end_of_input && !sending && !connection.shut) {
+		connection.shut = true;
+		exs_shutdown(connection.fd);
+	}
+	// who has closed does not read any more
+	if (connection.end_of_input && !sending && (connection.has_left || connection.told)) {
+		drop(connection.number);
+		return;
+	}
+	const bool has_room = std::ranges::any_of(connection.sends, [](const Slot &slot) { return slot.op == 0; });
+	uint32_t events = 0;
+	if (!connection.has_left)
+		events = (has_room && !connection.end_of_input ? EPOLLIN | EPOLLRDHUP : 0U) |
+			 (connection.arrived.empty() ? 0U : EPOLLOUT);
+	if (connection.has_left)
+		::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.end.get(), nullptr); // EPOLLHUP cannot be left out
+	else
+		watch(connection, events);
+}
+
+void Relay::on_ready(uint64_t number, uint32_t events)
+{
+	const auto found = entries_.find(number);
+	if (found == entries_.end())
+		return;
+	const auto entry = found->second;
+	if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
+		if ((events & (EPOLLHUP | EPOLLRDHUP)) != 0)
+			drop(number);
+		else
+			pass_on(*listener);
+		return;
+	}
+	auto &connection = static_cast<Connection &>(*entry);
+	if ((events & EPOLLHUP) != 0)
+		connection.has_left = true;
+	if (connection.open)
+		advance(connection);
+	else if (connection.has_left)
+		drop(number); // given up before it was connected, or after it has failed
+}
+
+void Relay::on_event(const exs_event &event)
+{
+	const auto found = std::ranges::find_if(entries_, [&](const auto &one) { return one.second.get() == event.context; });
+	if (found == entries_.end())
+		return;
+	const auto entry = found->second; // it may drop itself
+	if (event.type == EXS_EVENT_ACCEPT)
+		return on_accepted(static_cast<Listener &>(*entry), event);
+	auto &connection = static_cast<Connection &>(*entry);
+	if (event.type == EXS_EVENT_CONNECT)
+		return on_connected(connection, event);
+	for (Slot &slot : connection.sends)
+		if (event.type == EXS_EVENT_SEND && slot.op == event.op)
+			on_sent(connection, slot, event);
+	for (size_t i = 0; i < slots; i++)
+		if (event.type == EXS_EVENT_RECV && connection.recvs[i].op == event.op)
+			on_received(connection, i, event);
+	if (connection.open)
+		advance(connection);
+}
+
+void Relay::loop()
+{
+	std::array<epoll_event, 64> ready{};
+	std::array<exs_event, 64> events{};
+	for (;;) {
+		const int count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), -1);
+		for (int i = 0; i < count; i++) {
+			const epoll_event &one = ready[static_cast<size_t>(i)];
+			if (one.data.u64 == wake_number) {
+				on_requests();
+			} else if (one.data.u64 == queue_number) {
+				const int taken = exs_qdequeue(queue_, events.data(), events.size(), 0);
+				for (int j = 0; j < taken; j++)
+					on_event(events[static_cast<size_t>(j)]);
+			} else {
+				on_ready(one.data.u64, one.events);
+			}
+		}
+		const std::lock_guard lock(mutex_);
+		idle_ = entries_.empty() && requests_.empty();
+		if (idle_)
+			empty_.notify_all();
+	}
+}
+
+} // namespace shim

@@ -1,0 +1,159 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include "exs.h"
+
+#include "../../../common/descriptor.h"
+
+#include <array>
+#include <atomic>
+#include <chrono>
+#include <condition_variable>
+#include <deque>
+#include <list>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <thread>
+#include <vector>
+
+#include <sys/socket.h>
+
+// What stands between a program's sockets and libexs. The program has one end of a socket pair, an ordinary descriptor
+// that can be polled, read, written, passed on and inherited; the relay has the other end, and carries octets between it
+// and an exs socket, through memory that it has registered. One thread does it all.
+namespace shim {
+
+struct Address {
+	sockaddr_storage storage{};
+	socklen_t length = 0;
+
+	[[nodiscard]] const sockaddr *raw() const { return reinterpret_cast<const sockaddr *>(&storage); }
+};
+
+// What the program can ask of a descriptor that was made by us
+struct Facts {
+	std::mutex mutex;
+	std::condition_variable changed;
+	Address local, peer;
+	bool listening = false;
+	bool connected = false;
+	bool decided = false; // connected or failed
+	int error = 0;	      // SO_ERROR, once
+};
+
+class Relay {
+public:
+	static Relay &instance(); // starts it
+
+	// The program's end of a new listener or connection; an errno value
+	int listen(const Address &local, int backlog, Descriptor &end);
+	int connect(const Address &to, const std::optional<Address> &from, bool blocks, Descriptor &end);
+
+	// Of a descriptor, if it is one of ours
+	std::shared_ptr<Facts> find(int fd);
+
+	// A connection of a listener that this process has inherited
+	void adopt(int fd, const Address &local, const Address &peer);
+
+	// Around fork(): find() works in the child then, the rest does not
+	void lock() { mutex_.lock(); }
+	void unlock() { mutex_.unlock(); }
+
+	// What has been sent leaves, for so long at most
+	void finish(std::chrono::seconds patience);
+
+	Relay(const Relay &) = delete;
+	Relay &operator=(const Relay &) = delete;
+
+private:
+	static constexpr size_t slots = 2, slot_size = 65536;
+
+	// Octets on their way
+	struct Slot {
+		size_t start = 0, length = 0; // of what is in it
+		exs_op_t op = 0;	      // under way
+	};
+
+	struct Memory {
+		Memory();
+		~Memory();
+		Memory(const Memory &) = delete;
+		Memory &operator=(const Memory &) = delete;
+		std::vector<uint8_t> bytes;
+		exs_mh_t handle;
+	};
+
+	struct Entry {
+		virtual ~Entry() = default;
+		Descriptor end; // ours
+		uint64_t number = 0;
+		exs_fd_t fd = 0;
+		uint32_t watched = 0;
+		std::shared_ptr<Facts> facts = std::make_shared<Facts>();
+		ino_t inode = 0; // of the program's end
+	};
+
+	struct Connection : Entry {
+		Memory memory; // sends, then receives
+		std::array<Slot, slots> sends, recvs;
+		std::deque<size_t> arrived; // receives that have to be written, in order
+		size_t junk = 0;	    // that the program's end was filled up with
+		bool open = false;	    // connected
+		bool end_of_input = false;  // the program has shut down or closed
+		bool has_left = false;	    // the program has closed
+		bool shut = false;	    // exs_shutdown() is done
+		bool end_of_peer = false;   // all has been received
+		bool told = false;	    // the program has been told
+		exs_op_t connecting = 0;
+	};
+
+	struct Listener : Entry {
+		exs_op_t accepting = 0;
+		Descriptor waiting; // for room in the socket pair
+		Address peer;
+	};
+
+	// What the thread is to do for another one
+	struct Request {
+		std::shared_ptr<Entry> entry;
+	};
+
+	Relay();
+	~Relay() = delete;
+
+	void loop();
+	void add(const std::shared_ptr<Entry> &entry);
+	void on_requests();
+	void on_ready(uint64_t number, uint32_t events);
+	void on_event(const exs_event &event);
+	void on_connected(Connection &connection, const exs_event &event);
+	void on_accepted(Listener &listener, const exs_event &event);
+	void on_sent(Connection &connection, Slot &slot, const exs_event &event);
+	void on_received(Connection &connection, size_t slot, const exs_event &event);
+	void open(Connection &connection);
+	void pass_on(Listener &listener);
+	void take_from_program(Connection &connection);
+	void give_to_program(Connection &connection);
+	void receive(Connection &connection, size_t slot);
+	void advance(Connection &connection);
+	void drop(uint64_t number);
+	void watch(Entry &entry, uint32_t events);
+	static bool is_sending(const Connection &connection);
+	static uint8_t *place(Connection &connection, const Slot &slot);
+	void enroll(Entry &entry, int program_end);
+
+	Descriptor epoll_, wake_;
+	exs_qh_t queue_ = 0;
+	std::mutex mutex_; // of requests_, facts_, finishing_
+	std::condition_variable empty_;
+	std::vector<Request> requests_;
+	std::map<ino_t, std::shared_ptr<Facts>> facts_;
+	bool finishing_ = false;
+	bool idle_ = true;
+	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone
+	std::atomic<uint64_t> number_ = 2;
+};
+
+} // namespace shim
