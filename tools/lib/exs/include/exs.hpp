@@ -112,7 +112,8 @@ private:
 	sockaddr_storage storage_{};
 };
 
-// Registered memory. It must not be destroyed while operations use it: they would go on (see revoke() of loop).
+// Registered memory. If operations use it when it is destroyed, they are cancelled first, which waits for their peers for as
+// long as EXS_CLOSE_MS.
 class memory {
 public:
 	// Owns its octets
@@ -134,8 +135,14 @@ public:
 	}
 	~memory()
 	{
-		if (handle_ != 0)
-			exs_mderegister(handle_);
+		if (handle_ == 0 || exs_mderegister(handle_) == 0 || errno != EBUSY)
+			return;
+		const exs_qh_t queue = exs_qcreate();
+		exs_event event{};
+		if (exs_mrevoke(handle_, queue, nullptr) > 0)
+			while (exs_qdequeue(queue, &event, 1, -1) < 0 && errno == EINTR)
+				;
+		exs_qdelete(queue);
 	}
 
 	[[nodiscard]] std::span<std::byte> bytes() const { return bytes_; }
@@ -330,39 +337,53 @@ private:
 
 namespace detail {
 
-// Starts an operation when it is awaited: start(context) returns what the C function does; made(event) the value
-template <typename Start, typename Make> class awaitable : sink {
+// An operation under way. Who awaits it may be destroyed before it is done.
+struct pending : sink {
+	std::shared_ptr<pending> self; // until the event
+	std::coroutine_handle<> waiter;
+	exs_event event{};
+
+	void on_event(const exs_event &given) override
+	{
+		const auto keep = std::move(self);
+		event = given;
+		if (waiter)
+			waiter.resume();
+		else if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
+			exs_close(event.accepted, 0, nullptr); // nobody wants it any more
+	}
+};
+
+// Starts an operation when it is awaited: start(context) returns what the C function does; make(event) the value
+template <typename Start, typename Make> class awaitable {
 public:
 	awaitable(Start start, Make make) : start_(std::move(start)), make_(std::move(make)) {}
 	awaitable(const awaitable &) = delete;
+	awaitable &operator=(const awaitable &) = delete;
+	~awaitable() { pending_->waiter = nullptr; }
 
 	bool await_ready() const { return false; }
 	bool await_suspend(std::coroutine_handle<> waiter)
 	{
-		waiter_ = waiter;
-		if (start_(static_cast<sink *>(this)) >= 0)
+		pending_->waiter = waiter;
+		pending_->self = pending_;
+		if (start_(static_cast<sink *>(pending_.get())) >= 0)
 			return true;
-		event_.error = errno;
+		pending_->event.error = errno;
+		pending_->self = nullptr;
 		return false;
 	}
 	auto await_resume() -> result<decltype(std::declval<Make>()(std::declval<const exs_event &>()))>
 	{
-		if (event_.error != 0)
-			return error_of(event_.error);
-		return make_(event_);
+		if (pending_->event.error != 0)
+			return error_of(pending_->event.error);
+		return make_(pending_->event);
 	}
 
 private:
-	void on_event(const exs_event &event) override
-	{
-		event_ = event;
-		waiter_.resume();
-	}
-
 	Start start_;
 	Make make_;
-	std::coroutine_handle<> waiter_;
-	exs_event event_{};
+	std::shared_ptr<pending> pending_ = std::make_shared<pending>();
 };
 
 } // namespace detail

@@ -4,10 +4,13 @@
 #include "common.h"
 
 #include <cerrno>
+#include <condition_variable>
 #include <cstdio>
 #include <cstring>
 #include <fstream>
 #include <functional>
+#include <mutex>
+#include <thread>
 #include <vector>
 
 #include <fcntl.h>
@@ -234,19 +237,34 @@ exs::task<Json> transmit(exs::socket &peer, exs::loop &loop, const Options &opti
 	co_return result;
 }
 
+exs::task<Json> connect_and_transmit(exs::loop &loop, const Options &options)
+{
+	exs::socket peer = make_socket(loop, options);
+	(co_await peer.connect(exs::endpoint(options.address, options.port))).value();
+	// a thread, since it is to come at any time
+	const exs_fd_t fd = peer.fd();
+	const std::jthread closer([fd, &options](const std::stop_token &stop) {
+		std::mutex mutex;
+		std::unique_lock lock(mutex);
+		std::condition_variable_any ended;
+		if (options.close_after_ms != 0 &&
+		    !ended.wait_for(lock, stop, std::chrono::milliseconds(options.close_after_ms), [] { return false; }) &&
+		    !stop.stop_requested())
+			exs_close(fd, 0, nullptr);
+	});
+	const Json facts = in_force(peer);
+	Json result = co_await transmit(peer, loop, options);
+	result["in_force"] = facts;
+	std::this_thread::sleep_for(std::chrono::milliseconds(options.hold_ms));
+	static_cast<void>(co_await peer.close());
+	co_return result;
+}
+
 Json blast_client(const Options &options)
 {
 	const exs::library library;
 	exs::loop loop;
-	return loop.run([](exs::loop &own, const Options &all) -> exs::task<Json> {
-		exs::socket peer = make_socket(own, all);
-		(co_await peer.connect(exs::endpoint(all.address, all.port))).value();
-		const auto protocol = peer.get(EXS_PROTOCOL);
-		Json result = co_await transmit(peer, own, all);
-		result["protocol"] = protocol == EXS_PROTO_RDMA ? "rdma" : "tcp";
-		static_cast<void>(co_await peer.close());
-		co_return result;
-	}(loop, options));
+	return loop.run(connect_and_transmit(loop, options));
 }
 
 // ---- the same over plain sockets
@@ -284,7 +302,7 @@ Json plain_client(const Options &options)
 	}
 	Json result = measurement.result(options.count * options.size);
 	result["receiver"] = Json::parse(peer.recv_text());
-	result["protocol"] = "plain";
+	result["in_force"] = {{"protocol", "plain"}};
 	return result;
 }
 
@@ -306,7 +324,7 @@ int run(const Options &options)
 	const Json &receiver = result["receiver"];
 	print(options, result,
 	      fmt::format("{} messages of {} octets, {} in flight, {} ({}): {:.1f} Mbit/s, processor time sender {:.3f} s, receiver {:.3f} s",
-			  options.count, options.size, options.in_flight, name_of(options.mode), result["protocol"].get<std::string>(),
+			  options.count, options.size, options.in_flight, name_of(options.mode), result["in_force"]["protocol"].get<std::string>(),
 			  receiver.at("mbit_s").get<double>(), result.at("cpu_user").get<double>() + result.at("cpu_system").get<double>(),
 			  receiver.at("cpu_user").get<double>() + receiver.at("cpu_system").get<double>()));
 	return 0;
@@ -324,6 +342,8 @@ int main(int argc, char **argv)
 	app.add_flag("--stream", stream, "SOCK_STREAM instead of SOCK_SEQPACKET");
 	app.add_option("--input", options.input, "client: send what this file has, over and over");
 	app.add_option("--output", options.output, "server: put what is received into this file; -: standard output");
+	app.add_option("--hold-ms", options.hold_ms, "client: stay connected at the end");
+	app.add_option("--close-after-ms", options.close_after_ms, "client: close after this time, whatever is under way");
 	app.add_flag("--plain", options.plain, "plain TCP sockets instead of libexs");
 	app.add_flag("--nagle", options.nagle, "with --plain: without TCP_NODELAY");
 	CLI11_PARSE(app, argc, argv);

@@ -100,6 +100,15 @@ exs::socket make_socket(exs::loop &loop, const Options &options)
 	return socket;
 }
 
+Json in_force(const exs::socket &peer)
+{
+	return {{"protocol", peer.get(EXS_PROTOCOL) == EXS_PROTO_RDMA ? "rdma" : "tcp"},
+		{"send_credits", peer.get(EXS_SEND_CREDITS)},
+		{"small_max", peer.get(EXS_SMALL_MAX)},
+		{"ird", peer.get(EXS_IRD)},
+		{"ord", peer.get(EXS_ORD)}};
+}
+
 namespace {
 
 std::string filled(std::string text)

@@ -47,7 +47,8 @@ struct Options {
 	std::string input, output; // of blast
 	bool json = false;
 	bool progress = false;
-	unsigned hold_ms = 0; // client: stay connected before the end
+	unsigned hold_ms = 0;	     // client: stay connected before the end
+	unsigned close_after_ms = 0; // client: close whatever is under way
 };
 
 // The options that all have. Throws CLI::Error.
@@ -61,6 +62,9 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 
 // A socket with the settings of the options
 exs::socket make_socket(exs::loop &loop, const Options &options);
+
+// What is in force for a connection
+Json in_force(const exs::socket &peer);
 
 // Messages of text, filled up to this size
 inline constexpr size_t text_size = 1024;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// exs.hpp over TCP on the loopback interface
+#include <exs.hpp>
+
+#include <cstring>
+#include <stdexcept>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace exs;
+
+class Cpp : public testing::Test {
+public:
+	Cpp() : listener(own, AF_INET, SOCK_SEQPACKET, EXS_PROTO_TCP)
+	{
+		listener.bind(endpoint("127.0.0.1", 0));
+		listener.listen(10);
+		sockaddr_in name{};
+		socklen_t length = sizeof(name);
+		exs_getsockname(listener.fd(), reinterpret_cast<sockaddr *>(&name), &length);
+		port = ntohs(name.sin_port);
+	}
+
+	task<exs::socket> connected()
+	{
+		exs::socket made(own, AF_INET, SOCK_SEQPACKET, EXS_PROTO_TCP);
+		(co_await made.connect(endpoint("127.0.0.1", port))).value();
+		co_return made;
+	}
+
+	library lib;
+	loop own;
+	exs::socket listener;
+	uint16_t port = 0;
+};
+
+task<> echo(exs::socket &listener)
+{
+	exs::socket peer = (co_await listener.accept()).value();
+	const memory buffer(1000);
+	for (;;) {
+		const auto got = co_await peer.recv(buffer);
+		if (!got || result(got)->eof)
+			break;
+		if (!co_await peer.send(buffer.slice(0, result(got)->length)))
+			break;
+	}
+	static_cast<void>(co_await peer.close());
+}
+
+TEST_F(Cpp, EchoInCoroutines)
+{
+	own.spawn(echo(listener));
+	const int rounds = own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory to(1000), from(1000);
+		int done = 0;
+		for (; done < 20; done++) {
+			std::memset(from.text(), 'a' + done, 1000);
+			(co_await peer.send(from.slice(0, 500))).value();
+			const auto got = (co_await peer.recv(to)).value();
+			if (got.length != 500 || std::memcmp(to.text(), from.text(), 500) != 0)
+				break;
+		}
+		peer.shutdown();
+		co_return done;
+	}(*this));
+	EXPECT_EQ(rounds, 20);
+	own.run();
+}
+
+TEST_F(Cpp, EXS8_EXS9_Publish)
+{
+	char published = 0;
+	own.spawn([](Cpp &test, char &version) -> task<> {
+		exs::socket peer = (co_await test.listener.accept()).value();
+		const memory counter(8);
+		auto publishing = peer.publish(counter, true).value();
+		while (version < 5) {
+			EXPECT_EQ((co_await publishing.reads()).value(), 1U);
+			counter.text()[0] = ++version;
+		}
+		EXPECT_EQ((co_await publishing.withdraw()).error(), std::errc::operation_canceled);
+	}(*this, published));
+	own.run([](Cpp &test, const char &version) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory copy(8);
+		for (char i = 0; i < 5; i++) {
+			EXPECT_EQ((co_await peer.recv(copy)).value().length, 8U);
+			EXPECT_EQ(copy.text()[0], i);
+			while (version == i && test.own.run_once(20000))
+				;
+		}
+		co_return 0;
+	}(*this, published));
+	own.run();
+}
+
+TEST_F(Cpp, EXS10_EXS12_Subscribe)
+{
+	own.spawn([](Cpp &test) -> task<> {
+		exs::socket peer = (co_await test.listener.accept()).value();
+		const memory target(100);
+		auto taking = peer.subscribe(target).value();
+		EXPECT_TRUE(co_await taking.ended());
+		EXPECT_EQ(std::string(target.text() + 50, 5), "fifty");
+	}(*this));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory word(5);
+		std::memcpy(word.text(), "fifty", 5);
+		(co_await peer.send_at(word, 50)).value();
+		EXPECT_EQ((co_await peer.send_at(word, 96)).error(), std::error_code(ERANGE, std::generic_category()));
+		peer.shutdown();
+		while (test.own.run_once(100))
+			;
+		co_return 0;
+	}(*this));
+	own.run();
+}
+
+TEST_F(Cpp, ErrorsAreResults)
+{
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket idle(test.own, AF_INET, SOCK_STREAM);
+		const memory octet(1);
+		const auto sent = co_await idle.send(octet);
+		EXPECT_FALSE(sent);
+		EXPECT_EQ(sent.error(), std::errc::not_connected);
+		EXPECT_THROW(result(sent).value(), std::system_error);
+		EXPECT_FALSE(idle.publish(octet));
+		EXPECT_THROW(idle.set(EXS_IRD, 256), std::system_error);
+		EXPECT_THROW(endpoint("nowhere", 1), std::system_error);
+		EXPECT_THROW(memory(0), std::system_error);
+		co_return 0;
+	}(*this));
+}
+
+TEST_F(Cpp, ExceptionsComeOutOfTheLoop)
+{
+	own.spawn([](Cpp &test) -> task<> {
+		co_await test.connected();
+		throw std::runtime_error("on purpose");
+	}(*this));
+	EXPECT_THROW(own.run(), std::runtime_error);
+}
+
+// Coroutines, memory and sockets that go while operations are under way; the events come later
+TEST_F(Cpp, WhatIsUnderWayMayBeDestroyed)
+{
+	own.spawn(echo(listener));
+	for (int i = 0; i < 5; i++) {
+		auto waiting = [](Cpp &test) -> task<> {
+			exs::socket peer = co_await test.connected();
+			const memory to(100000), from(100000);
+			auto publishing = peer.publish(from).value();
+			static_cast<void>(co_await peer.recv(to));
+		}(*this);
+		waiting.resume();
+		for (int j = 0; j < i; j++)
+			own.run_once(10);
+		EXPECT_FALSE(waiting.is_done());
+	}
+	{
+		auto accepting = [](exs::socket &from) -> task<> { co_await from.accept(); }(listener);
+		accepting.resume();
+	}
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		co_return 0;
+	}(*this));
+	while (own.run_once(50))
+		;
+}
+
+} // namespace
