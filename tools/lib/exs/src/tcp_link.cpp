@@ -398,7 +398,7 @@ void TcpLink::accept(const wire::Hello &hello)
 
 void TcpLink::refuse(wire::Reason reason)
 {
-	queue_hello({.kind = wire::Kind::refused, .reason = reason});
+	queue_hello({.kind = wire::Kind::refused, .reason = reason, .credits = 0});
 	fail(ECONNREFUSED);
 }
 

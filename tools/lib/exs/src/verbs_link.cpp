@@ -341,7 +341,7 @@ void VerbsLink::refuse(wire::Reason reason)
 
 void refuse_request(rdma_cm_id *id, wire::Reason reason)
 {
-	const auto bytes = wire::encode(wire::Hello{.kind = wire::Kind::refused, .reason = reason});
+	const auto bytes = wire::encode(wire::Hello{.kind = wire::Kind::refused, .reason = reason, .credits = 0});
 	rdma_reject(id, bytes.data(), static_cast<uint8_t>(bytes.size()));
 }
 

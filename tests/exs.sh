@@ -1,0 +1,339 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/exs.sh [REGEX]
+#
+# libexs (tools/lib/exs) over siw: its own tests of the C interface and its random threads, all modes of the tools
+# in both directions, the messages on the wire, depths, peers that go or misbehave. EXS-… are the
+# requirements that a case shows.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly EXS=$BUILD/exs
+readonly RDMA=${TESTS%/*}/build/rdma
+readonly INPUT=$WORK/input
+port=7600
+
+head -c 3000000 /dev/urandom >"$INPUT"
+
+# A server of a tool; it listens when this returns
+serve() { # TOOL NETNS [OPTION…]
+	local tool=$1 netns=$2
+	port=$((port + 1))
+	start server "$netns" 150 "$EXS/exs-$tool" --listen "$(address "$netns")" -p "$port" --protocol rdma "${@:3}"
+	wait_line server '^listening' 30
+}
+
+# The tool's client of that server; its JSON is in $WORK/client.log
+client() { # TOOL NETNS [OPTION…]
+	run client "$2" 100 "$EXS/exs-$1" "$(address "$(other "$2")")" -p "$port" --protocol rdma --json "${@:3}"
+}
+
+client_well() {
+	client "$@"
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS: $(tail -n 1 "$WORK/client.log")"
+}
+
+says() { # JQ-FILTER
+	grep '^{' "$WORK/client.log" | jq -r "$1"
+}
+
+is() { # WHAT FOUND WANTED
+	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
+}
+
+# ---- the interface
+
+# Both ends in one process, at one address
+own_tests() { # FILTER
+	run_well tests a 150 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_library_tests" --gtest_filter="$1"
+	note "$(grep ' ran\.' "$WORK/tests.log")"
+	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/tests.log" || fail 'no test was run'
+}
+
+storm() { # SECONDS
+	run_well storm a $(($1 + 100)) "$EXS/exs_storm" --rdma --address "$(address a)" --seconds "$1"
+	note "$(tail -n 1 "$WORK/storm.log")"
+}
+
+# ---- the tools
+
+# What is received is what was sent, message by message
+blast() { # SERVER MODE [OPTION…]
+	local output=$WORK/output
+	local -a type=()
+	[[ " $* " != *' --stream '* ]] || type=(--stream)
+	serve blast "$1" --once --output "$output" "${type[@]}"
+	client_well blast "$(other "$1")" --mode "$2" --input "$INPUT" "${@:3}"
+	ended_well server 30
+	is 'the protocol' "$(says .in_force.protocol)" rdma
+	is 'the digest' "$(sha256sum <"$output")" "$(head -c "$(says .bytes)" "$INPUT" | sha256sum)"
+	rm "$output"
+}
+
+ping_all() { # SERVER
+	local mode
+	serve ping "$1"
+	for mode in normal immediate persistent; do
+		client_well ping "$(other "$1")" --mode "$mode" -n 50
+		note "$mode: $(says '.latency_us | "\(.p50) us"')"
+	done
+}
+
+exchange() { # SERVER
+	serve exchange "$1" --once
+	client_well exchange "$(other "$1")" -n 50 -s 5000
+	ended_well server 30
+}
+
+# Two programs of the examples, which a user would write
+examples() { # SERVER
+	local client
+	client=$(other "$1")
+	port=$((port + 10))
+	mkdir "$WORK/files"
+	cp "$INPUT" "$WORK/files/input"
+	start echo "$1" 100 "$EXS/exs_example_echo" "$(address "$1")" "$port"
+	start publisher "$1" 100 bash -c "{ echo 'colour blue'; sleep 100; } | '$EXS/exs_example_publisher' $(address "$1") $((port + 1))"
+	start files "$1" 100 env -C "$WORK/files" "$EXS/exs_example_file_server" "$(address "$1")" $((port + 2))
+	for one in echo publisher files; do wait_line "$one" '^listening' 30; done
+	run_well client "$client" 40 "$EXS/exs_example_echo" "$(address "$1")" "$port" hello
+	has_line client '^hello$' || fail 'no echo'
+	# the server speaks first: its client sends nothing at all
+	run_well client "$client" 40 "$EXS/exs_example_publisher" "$(address "$1")" $((port + 1)) colour
+	has_line client '^blue$' || fail 'not what was published'
+	run_well client "$client" 60 "$EXS/exs_example_file_server" "$(address "$1")" $((port + 2)) input
+	cmp "$WORK/client.log" "$INPUT" || fail 'another file'
+	rm -r "$WORK/files"
+}
+
+# ---- on the wire
+
+# What of the wire is left if 20 messages of $2 octets are sent and then 40: of each kind 20 times what one costs
+costs() { # MODE OCTETS WANTED
+	local count kinds=() difference
+	for count in 20 40; do
+		capture wire b
+		serve blast b --once
+		client_well blast a --mode "$1" -s "$2" -n "$count"
+		ended_well server 30
+		capture_end wire
+		on_the_wire wire "$port" peer_to_peer
+		kinds+=("$(jq -c '[.[0].events[] | select(.type == "fpdu" and .last) | "\(.from) \(.kind)"] | group_by(.) |
+			map({key: .[0], value: length}) | from_entries' "$WORK/wire.$port.json")")
+	done
+	difference=$(jq -nrc --argjson few "${kinds[0]}" --argjson many "${kinds[1]}" \
+		'[$many | to_entries[] | .value -= ($few[.key] // 0) | select(.value != 0) | "\(.key) \(.value / 20)"] | sort | join(", ")')
+	is 'what a message costs' "$difference" "$3"
+}
+
+# The same by a decoder that nobody here wrote, which knows MPA of revision 1 alone
+costs_by_tshark() { # MODE WANTED
+	local count found=()
+	"$RDMA" mpa set default revision 1 model client-server
+	for count in 20 40; do
+		capture wire b
+		serve blast b --once
+		client_well blast a --mode "$1" -s 100 -n "$count"
+		ended_well server 30
+		capture_end wire
+		found+=("$(tshark -r "$WORK/wire.pcap" -d "tcp.port==$port,iwarp_mpa" -Y iwarp_ddp_rdmap -T fields \
+			-e iwarp_rdma.opcode 2>"$WORK/tshark.log" | tr ',' '\n' | grep -c .)")
+	done
+	"$RDMA" mpa reset default
+	is 'the messages of one' $(((found[1] - found[0]) / 20)) "$2"
+}
+
+# The server reads: no more at a time than its ORD and the client's IRD let it, and as many
+depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
+	capture wire b
+	serve blast b --once --ord "$2" --ird 3
+	client_well blast a --ird "$1" --ord 2 -s 200000 -k 12 -n 40
+	ended_well server 30
+	capture_end wire
+	is 'the IRD in force' "$(says .in_force.ird)" "$3"
+	is 'the ORD in force' "$(says .in_force.ord)" 2
+	"$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" >"$WORK/wire.json"
+	is 'the most Reads at a time' "$(jq '[.[0].events[] | select(.type == "fpdu") |
+		if .kind == "read-request" and .size > 0 then 1 elif .kind == "read-response" and .last then -1 else 0 end] |
+		reduce .[] as $step ({now: 0, most: 0}; .now += $step | .most = ([.most, .now] | max)) | .most' "$WORK/wire.json")" "$3"
+}
+
+no_reads() {
+	serve blast b --ord 0
+	client_well blast a --mode immediate -s 3000 -n 20
+	client blast a -s 3000 -n 20
+	[[ $STATUS -eq 1 ]] || fail 'data came without a Read'
+	has_line client 'Operation not supported' || fail "the client says '$(tail -n 1 "$WORK/client.log")'"
+}
+
+# Without the peer-to-peer model a responder may not speak first on the wire
+client_server() { # SETTING…
+	"$RDMA" mpa set default "$@"
+	capture wire b
+	blast b normal -s 5000 -n 40 -k 4
+	capture_end wire
+	describe wire "$port" | head -n 5 | sed 's/^/# /'
+	exchange a
+	examples b
+	"$RDMA" mpa reset default
+}
+
+# ---- lifetimes
+
+# No Terminate, whoever closes whenever
+closes() { # MODE MILLISECONDS
+	capture wire b
+	serve blast b
+	client blast a --mode "$1" -s 300000 -n 100000 -k 8 --close-after-ms "$2"
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	wait_line server '^client: ' 30
+	client_well blast a -n 10
+	capture_end wire
+	is 'the number of Terminates' "$("$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" |
+		jq '[.[].events[] | select(.kind == "term")] | length')" 0
+	note "the server: $(grep -m 1 '^client: ' "$WORK/server.log")"
+}
+
+killed_client() { # MODE
+	serve blast b
+	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
+	pause 2
+	stop client KILL
+	wait_line server '^client: ' 30
+	note "the server: $(grep -m 1 '^client: ' "$WORK/server.log")"
+	client_well blast a -n 10
+}
+
+killed_server() { # MODE
+	serve blast b
+	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
+	pause 2
+	stop server KILL
+	ended client 30
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	note "the client: $(tail -n 1 "$WORK/client.log")"
+}
+
+# Both ends hear of it, and both processes go on to their end
+device_goes() { # MODE
+	serve blast b --once
+	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
+	pause 2
+	within b rdma link del siw1
+	ended client 40
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	ended server 40
+	[[ $STATUS -eq 1 ]] || fail "the server ended with status $STATUS"
+	note "the client: $(tail -n 1 "$WORK/client.log"); the server: $(tail -n 1 "$WORK/server.log")"
+	within b rdma link add siw1 type siw netdev eth0
+}
+
+# ---- peers that misbehave
+
+# hostile SCENARIO NAME=VALUE…: the peer gets what it expects, nothing is left of it, and an honest client is served
+hostile() {
+	local setting name=$1
+	local -a settings=()
+	shift
+	for setting in "$@"; do settings+=(--set "$setting"); done
+	serve blast b
+	run peer a 60 "$MPAPEER" run "$TESTS/scenarios/$name.txt" --connect "$(address b):$port" "${settings[@]}"
+	[[ $STATUS -eq 0 ]] || fail "the peer: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
+	client_well blast a -n 10
+	stop server
+}
+
+# message TYPE [FLAGS STATUS ID LENGTH ADDRESS KEY COUNT]: its 32 octets
+message() {
+	printf '%02x%02x%04x%08x%016x%016x%08x%08x' "$1" "${2:-0}" "${3:-0}" "${4:-0}" "${5:-0}" "${6:-0}" "${7:-0}" "${8:-0}"
+}
+
+says_bad() { # WHAT MESSAGE
+	check "a peer that sends $1 loses the connection, nobody else does" hostile exs-client "MESSAGE=send fpdu send $2"
+}
+
+hostile_server() { # WHAT SETTING WANTED
+	port=$((port + 1))
+	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" "$1"
+	wait_line peer '^listening' 20
+	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	has_line client "$2" || fail "the client says '$(tail -n 1 "$WORK/client.log")', not '$2'"
+	ended_well peer 30
+}
+
+hello() { # VERSION KIND CREDITS IRD ORD IMMEDIATE
+	printf '4c455853%02x%02x0000%04x%04x%04x0000%08x%024x' "$1" "$2" "$3" "$4" "$5" "$6" 0
+}
+
+refused() { # REASON
+	printf '4c45585301%02x%02x00%048x' 0 "$1" 0
+}
+
+hostile_cases() {
+	local ready=1 adv=2 adv_imm=3 ack=5 note=6 note_ack=7 revoke=8 revoked=9 fin=10 close=11
+	says_bad 'a message of no known type' "$(message 12)"
+	says_bad 'half a message' "$(message $adv 0 0 1 100 4096 1 | cut -c1-32)"
+	says_bad 'an advertisement that goes round the end of memory' "$(message $adv 0 0 1 4096 0xfffffffffffff800 1)"
+	says_bad 'an acknowledgement of what nobody has advertised' "$(message $ack 0 0 7 100)"
+	says_bad 'a second READY' "$(message $ready)"
+	says_bad 'an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
+	says_bad 'immediate data of another length' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
+	says_bad 'more immediate data than was agreed' "$(message $adv_imm 0 0 1 70000)"
+	says_bad 'a note of what it has not been given' "$(message $note 0 0 1 0 0 0 1)"
+	says_bad 'the end of a note that there was not' "$(message $note_ack 0 0 1)"
+	says_bad 'a revocation of what it has not advertised' "$(message $revoke 0 0 9)"
+	says_bad 'an answer to no revocation' "$(message $revoked 0 0 9)"
+	check 'EXS-6: a peer that advertises without a credit loses the connection' hostile exs-client \
+		"MESSAGE=repeat 70" "MORE=send fpdu send $(message $adv_imm 0 0 1 0)"
+	check 'a peer that closes and then speaks loses the connection' hostile exs-client \
+		"MESSAGE=send fpdu send $(message $close)" "MORE=send fpdu send $(message $fin)"
+	# the reader gives up; siw tells the peer by a Terminate, or not at all
+	check 'a peer whose advertisement cannot be read' hostile exs-client \
+		"MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)" 'MORE=expect read-request src-stag=0x1234 size=1024'
+	check 'a peer that answers a Read with too much' hostile exs-client \
+		"MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)" 'MORE=auto read-response'
+	check 'a peer that writes where it may not' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
+	check 'a peer that never says READY is dropped' hostile exs-client 'READY=' 'MESSAGE=flush'
+	check 'a hello of another version is refused with the reason' hostile exs-refused \
+		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
+	check 'EXS-13: a hello of another type of socket is refused with the reason' hostile exs-refused \
+		"HELLO=$(hello 1 2 16 16 16 1024)" "ANSWER=$(refused 2)"
+}
+
+# ---- what stands here is the whole list
+
+check 'EXS-1 to EXS-13: the interface, over siw' own_tests 'Library.*'
+check 'operations complete once, whatever threads do' storm 20
+for netns in b a; do
+	for mode in normal immediate persistent persistent-recv; do
+		check "EXS-4, EXS-7, EXS-8, EXS-10: $mode, 10000 octets each, server in $netns" \
+			blast $netns $mode -s 10000 -n 300 -k 4
+	done
+	check "EXS-13: a stream, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
+	check "EXS-14: exs-ping, server in $netns" ping_all $netns
+	check "EXS-9, EXS-14: exs-exchange, server in $netns" exchange $netns
+	check "examples, and a server that speaks first, server in $netns" examples $netns
+done
+check 'EXS-4: Send, Read Request, Read Response, Send' costs normal 100 \
+	'initiator read-response 1, initiator send 1, responder read-request 1, responder send 1'
+check 'EXS-7: Send, Send' costs immediate 100 'initiator send 1, responder send 1'
+check 'EXS-8: Read Request, Read Response' costs persistent 100 'initiator read-response 1, responder read-request 1'
+check 'EXS-10: one Write' costs persistent-recv 100 'initiator write 1'
+check 'EXS-4: four messages, by tshark' costs_by_tshark normal 4
+check 'EXS-7: two messages, by tshark' costs_by_tshark immediate 2
+check 'EXS-8: two messages, by tshark' costs_by_tshark persistent 2
+check 'IRD of the client is the limit' depths 2 7 2
+check 'ORD of the server is the limit' depths 7 3 3
+check 'without any Read only immediate data come' no_reads
+check 'client-server connections' client_server model client-server
+check 'MPA of revision 1' client_server revision 1 model client-server
+for mode in normal immediate persistent persistent-recv; do
+	check "closed with $mode transfers under way" closes $mode 700
+	check "the client is killed with $mode transfers under way" killed_client $mode
+	check "the server is killed with $mode transfers under way" killed_server $mode
+	check "the device goes with $mode transfers under way" device_goes $mode
+done
+hostile_cases
+finish

@@ -1,0 +1,69 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair --mem 3072 -- tests/exspair.sh [REGEX]
+#
+# libexs between two machines: in each mode, and over siw and rxe, what arrives is what was sent, in both
+# directions at once. Runs on both. REGEX picks cases, the same on both.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly EXS=$BUILD/exs
+readonly MESSAGE=1048576
+peer=$(other "$ROLE")
+port=7500
+
+# The same on both machines, so that each knows what it has to receive
+seq 1 3000000 | head -c $((16 * MESSAGE)) >"$WORK/input"
+
+digest_of() { # MESSAGES
+	local i
+	for ((i = 0; i < $1; i += 16)); do cat "$WORK/input"; done | sha256sum
+}
+
+# Until the peer has a server
+send_all() { # MODE MESSAGES
+	until "$EXS/exs-blast" "$(address "$peer")" -p "$port" --protocol rdma --json --mode "$1" --input "$WORK/input" \
+		-s $MESSAGE -n "$2" -k 4 --small-max $MESSAGE --credits 8; do
+		sleep 1
+	done
+}
+
+# MESSAGES: a multiple of 16
+exchange() { # MODE MESSAGES
+	local sender
+	port=$((port + 1))
+	send_all "$@" >"$WORK/client.log" 2>&1 </dev/null &
+	sender=$!
+	pid_of[client]=$sender
+	timeout 600 "$EXS/exs-blast" --listen "$(address "$ROLE")" -p "$port" --protocol rdma --once --small-max $MESSAGE \
+		--credits 8 --output /dev/fd/3 3>&1 >"$WORK/server.log" 2>&1 | sha256sum >"$WORK/digest"
+	[[ $(<"$WORK/digest") == "$(digest_of "$2")" ]] || fail "not what $peer sent: $(tail -n 1 "$WORK/server.log")"
+	ended_well client 300
+	note "$(grep '^{' "$WORK/client.log" | jq -r \
+		'"\(.receiver.mbit_s | floor) Mbit/s, processes: sender \(.cpu_user + .cpu_system) s, receiver \(.receiver |
+			.cpu_user + .cpu_system) s"')"
+}
+
+# The same program over another transport
+over_rxe() {
+	modprobe rdma_rxe || fail 'this kernel has no rxe'
+	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
+	rdma link add rxe0 type rxe netdev eth0
+	for mode in normal immediate persistent persistent-recv; do
+		exchange $mode 32
+	done
+	run_well tests "$ROLE" 150 env "EXS_TEST_ADDRESS=$(address "$ROLE")" "$EXS/exs_library_tests" --gtest_filter='Library.*'
+	note "$(grep ' ran\.' "$WORK/tests.log")"
+	rdma link del rxe0
+	rmmod rdma_rxe
+}
+
+for mode in normal immediate persistent persistent-recv; do
+	check "EXS-13: 1 GiB from $peer, $mode" exchange $mode 1024
+done
+for mode in normal immediate persistent persistent-recv; do
+	check "EXS-13: 16 MiB from $peer, $mode" exchange $mode 16
+done
+[[ $VM_KERNEL != debian ]] || check 'EXS-13: the same over rxe' over_rxe
+finish
