@@ -190,7 +190,8 @@ template <> struct promise_value<void> {
 
 } // namespace detail
 
-// What a coroutine returns. Begins when it is awaited; loop::spawn() begins it by itself.
+// What a coroutine returns. Begins when it is awaited or by start(); loop::spawn() begins it by itself. Destroying it
+// ends the coroutine where it waits.
 template <typename T = void> class [[nodiscard]] task {
 public:
 	struct promise_type : detail::promise_value<T> {
@@ -212,10 +213,11 @@ public:
 		final_awaiter final_suspend() noexcept { return {}; }
 	};
 
-	task(task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)) {}
+	task(task &&other) noexcept : handle_(std::exchange(other.handle_, nullptr)), started_(other.started_) {}
 	task &operator=(task &&other) noexcept
 	{
 		std::swap(handle_, other.handle_);
+		std::swap(started_, other.started_);
 		return *this;
 	}
 	~task()
@@ -225,7 +227,12 @@ public:
 	}
 
 	[[nodiscard]] bool is_done() const { return handle_.done(); }
-	void resume() { handle_.resume(); }
+	// Until it waits; to be awaited later, by one
+	void start()
+	{
+		started_ = true;
+		handle_.resume();
+	}
 	T take()
 	{
 		if (handle_.promise().thrown)
@@ -233,10 +240,12 @@ public:
 		return handle_.promise().take();
 	}
 
-	bool await_ready() const { return false; }
+	bool await_ready() const { return is_done(); }
 	std::coroutine_handle<> await_suspend(std::coroutine_handle<> waiter)
 	{
 		handle_.promise().continuation = waiter;
+		if (std::exchange(started_, true))
+			return std::noop_coroutine();
 		return handle_;
 	}
 	T await_resume() { return take(); }
@@ -245,6 +254,7 @@ private:
 	explicit task(std::coroutine_handle<promise_type> handle) : handle_(handle) {}
 
 	std::coroutine_handle<promise_type> handle_;
+	bool started_ = false;
 };
 
 namespace detail {
@@ -281,7 +291,7 @@ public:
 	void spawn(task<> work)
 	{
 		tasks_.push_back(std::move(work));
-		tasks_.back().resume();
+		tasks_.back().start();
 		reap();
 	}
 
@@ -311,7 +321,7 @@ public:
 	// Runs one task to its end and returns what it returns
 	template <typename T> T run(task<T> work)
 	{
-		work.resume();
+		work.start();
 		while (!work.is_done())
 			run_once(-1);
 		return work.take();

@@ -148,6 +148,35 @@ TEST_F(Cpp, ExceptionsComeOutOfTheLoop)
 	EXPECT_THROW(own.run(), std::runtime_error);
 }
 
+// Several at a time, awaited together
+TEST_F(Cpp, StartedTasksAreAwaitedLater)
+{
+	own.spawn(echo(listener));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory from(8), to(80);
+		auto receive = [&](size_t place) -> task<size_t> { co_return (co_await peer.recv(to.slice(10 * place, 10))).value().length; };
+		auto fail = []() -> task<size_t> {
+			throw std::runtime_error("on purpose");
+			co_return 0;
+		};
+		std::vector<task<size_t>> all;
+		for (size_t i = 0; i < 8; i++) {
+			all.push_back(receive(i));
+			all.back().start();
+		}
+		auto failing = fail();
+		failing.start();
+		EXPECT_TRUE(failing.is_done());
+		for (size_t i = 0; i < 8; i++)
+			(co_await peer.send(from.slice(0, i))).value();
+		for (size_t i = 0; i < 8; i++)
+			EXPECT_EQ(co_await std::move(all[i]), i);
+		EXPECT_THROW(co_await std::move(failing), std::runtime_error);
+		co_return 0;
+	}(*this));
+}
+
 // Coroutines, memory and sockets that go while operations are under way; the events come later
 TEST_F(Cpp, WhatIsUnderWayMayBeDestroyed)
 {
@@ -159,14 +188,14 @@ TEST_F(Cpp, WhatIsUnderWayMayBeDestroyed)
 			auto publishing = peer.publish(from).value();
 			static_cast<void>(co_await peer.recv(to));
 		}(*this);
-		waiting.resume();
+		waiting.start();
 		for (int j = 0; j < i; j++)
 			own.run_once(10);
 		EXPECT_FALSE(waiting.is_done());
 	}
 	{
 		auto accepting = [](exs::socket &from) -> task<> { co_await from.accept(); }(listener);
-		accepting.resume();
+		accepting.start();
 	}
 	own.run([](Cpp &test) -> task<int> {
 		exs::socket peer = co_await test.connected();

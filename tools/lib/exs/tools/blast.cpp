@@ -89,8 +89,8 @@ private:
 // So many coroutines that each have one message in flight at a time
 class Blast {
 public:
-	Blast(const Options &options, exs::socket &peer, exs::loop &loop)
-	    : options_(options), peer_(peer), loop_(loop), memory_(std::max<uint64_t>(1, options.size * options.in_flight)),
+	Blast(const Options &options, exs::socket &peer)
+	    : options_(options), peer_(peer), memory_(std::max<uint64_t>(1, options.size * options.in_flight)),
 	      progress_(options.progress, options.count)
 	{
 	}
@@ -130,56 +130,38 @@ private:
 		sink.put(part.bytes);
 	}
 
+	// If one fails, it ends with its error; the others end here
 	exs::task<> workers(Work work)
 	{
-		for (uint64_t i = 0; i < options_.in_flight; i++)
-			loop_.spawn(worker(i, work));
-		co_await end_;
+		std::vector<exs::task<>> all;
+		for (uint64_t i = 0; i < options_.in_flight; i++) {
+			all.push_back(worker(i, work));
+			all.back().start();
+		}
+		for (auto &one : all)
+			co_await one;
 	}
 
 	exs::task<> worker(uint64_t slot, const Work &work)
 	{
 		const auto part = memory_.slice(slot * options_.size, options_.size);
-		working_++;
 		while (next_ < options_.count) {
 			const uint64_t number = next_++;
 			progress_.at(number);
 			co_await work(number, part);
 		}
-		if (--working_ == 0)
-			end_.come();
 	}
-
-	// co_await: until the last one has come to its end
-	class End {
-	public:
-		bool await_ready() const { return is_there_; }
-		void await_suspend(std::coroutine_handle<> waiter) { waiter_ = waiter; }
-		void await_resume() const {}
-		void come()
-		{
-			is_there_ = true;
-			if (waiter_)
-				waiter_.resume();
-		}
-
-	private:
-		bool is_there_ = false;
-		std::coroutine_handle<> waiter_;
-	};
 
 	const Options &options_;
 	exs::socket &peer_;
-	exs::loop &loop_;
 	exs::memory memory_;
 	Progress progress_;
-	End end_;
-	uint64_t next_ = 0, working_ = 0;
+	uint64_t next_ = 0;
 };
 
 // ---- the server, which receives
 
-exs::task<> receive(exs::socket &peer, exs::loop &loop, const Options &own)
+exs::task<> receive(exs::socket &peer, const Options &own)
 {
 	const Options options = take_plan(own, name, co_await recv_text(peer, own.type));
 	const Sink sink(own.output);
@@ -193,21 +175,22 @@ exs::task<> receive(exs::socket &peer, exs::loop &loop, const Options &own)
 		result = measurement.result(options.count * options.size);
 		sink.put(target.bytes());
 	} else {
-		Blast blast(options, peer, loop);
+		Blast blast(options, peer);
 		co_await send_text(peer, "go");
 		const Measurement measurement;
 		co_await blast.recv_all(sink);
 		result = measurement.result(options.count * options.size);
 	}
 	co_await send_text(peer, result.dump());
-	// until the client has it
+	if (options.mode == Mode::persistent)
+		co_return; // the client waits for us: what it publishes would be received here
 	const exs::memory rest(1);
 	static_cast<void>(co_await peer.recv(rest));
 }
 
 // ---- the client, which sends
 
-exs::task<Json> transmit(exs::socket &peer, exs::loop &loop, const Options &options)
+exs::task<Json> transmit(exs::socket &peer, const Options &options)
 {
 	co_await send_text(peer, plan_of(options, name));
 	const Source source(options.input);
@@ -222,10 +205,12 @@ exs::task<Json> transmit(exs::socket &peer, exs::loop &loop, const Options &opti
 		const std::string report = co_await recv_text(peer, options.type);
 		result = measurement.result(options.count * options.size);
 		result["receiver"] = Json::parse(report);
+		const exs::memory rest(1);
+		static_cast<void>(co_await peer.recv(rest));
 		static_cast<void>(co_await publishing.withdraw());
 		co_return result;
 	}
-	Blast blast(options, peer, loop);
+	Blast blast(options, peer);
 	if (co_await recv_text(peer, options.type) != "go")
 		throw std::runtime_error("the server does not go");
 	const Measurement measurement;
@@ -253,7 +238,7 @@ exs::task<Json> connect_and_transmit(exs::loop &loop, const Options &options)
 			exs_close(fd, 0, nullptr);
 	});
 	const Json facts = in_force(peer);
-	Json result = co_await transmit(peer, loop, options);
+	Json result = co_await transmit(peer, options);
 	result["in_force"] = facts;
 	std::this_thread::sleep_for(std::chrono::milliseconds(options.hold_ms));
 	static_cast<void>(co_await peer.close());
@@ -312,7 +297,7 @@ int run(const Options &options)
 		if (options.plain)
 			plain_server(options);
 		else
-			run_server(options, [&](exs::socket &peer, exs::loop &loop) { return receive(peer, loop, options); });
+			run_server(options, [&](exs::socket &peer, exs::loop &) { return receive(peer, options); });
 		return 0;
 	}
 	Json result = options.plain ? plain_client(options) : blast_client(options);

@@ -1,0 +1,106 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/exsshim.sh [REGEX]
+#
+# Programs that know nothing of libexs, with exs-preload over siw. That their data do not go over plain TCP is
+# seen by the QPs that their connections have meanwhile.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly SHIM=$BUILD/exs/exs-preload
+head -c 5000000 /dev/urandom >"$WORK/input"
+
+# How many QPs are established between a and b
+established() {
+	rdma resource show qp | grep -cE '^link siw[01]/1 .* type RC state RTS' || true
+}
+
+# Fails if meanwhile the program had no QPs
+over_rdma() { # NAME SECONDS
+	wait_for 30 "a QP of $1" has_qps
+	ended_well "$1" "$2"
+}
+
+has_qps() {
+	[[ $(established) -ge 2 ]]
+}
+
+iperf() {
+	start server b 100 "$SHIM" iperf3 -s -1 -B "$(address b)" -p 7701 --forceflush
+	wait_line server '^Server listening' 30
+	start client a 60 "$SHIM" iperf3 -c "$(address b)" -p 7701 -t 5 "$@"
+	over_rdma client 60
+	ended_well server 30
+	note "$(grep -E 'receiver' "$WORK/client.log")"
+}
+
+redis() {
+	start server b 150 "$SHIM" redis-server --bind "$(address b)" --port 7702 --save '' --protected-mode no
+	wait_line server 'Ready to accept' 30
+	start client a 100 "$SHIM" redis-benchmark -h "$(address b)" -p 7702 -n 500 -c 4 -t set,get,lpush,lrange_100 --csv
+	over_rdma client 100
+	note "$(grep -E '"(SET|GET)"' "$WORK/client.log" | paste -sd' ')"
+	# and what is stored is what comes back
+	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 set word "$(head -c 3000 "$WORK/input" | base64 -w 0)"
+	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 get word
+	[[ $(<"$WORK/client.log") == "$(head -c 3000 "$WORK/input" | base64 -w 0)" ]] || fail 'another value comes back'
+}
+
+web() {
+	local i
+	mkdir "$WORK/web"
+	cp "$WORK/input" "$WORK/web/"
+	cat >"$WORK/web/conf" <<-END
+		daemon off;
+		user root;
+		worker_processes 1;
+		pid $WORK/web/pid;
+		error_log stderr;
+		events { }
+		http {
+			access_log off;
+			server { listen $(address b):7703; root $WORK/web; }
+		}
+	END
+	start server b 150 "$SHIM" nginx -c "$WORK/web/conf" -e stderr
+	wait_listener "$(address b)" 7703
+	for ((i = 0; i < 3; i++)); do
+		start client a 60 "$SHIM" curl -sS --limit-rate 4M -o "$WORK/web/output" "http://$(address b):7703/input"
+		over_rdma client 60
+		cmp "$WORK/input" "$WORK/web/output" || fail 'another file'
+	done
+	# several requests over one connection
+	run_well client a 60 "$SHIM" curl -sS -o "$WORK/web/one" -o "$WORK/web/two" "http://$(address b):7703/"{input,input}
+	cmp "$WORK/input" "$WORK/web/one"
+	cmp "$WORK/input" "$WORK/web/two"
+}
+
+netcat() {
+	start server b 100 "$SHIM" ncat -l "$(address b)" 7704 --recv-only -o "$WORK/output"
+	wait_listener "$(address b)" 7704
+	start client a 60 bash -c "'$SHIM' ncat --send-only $(address b) 7704 <'$WORK/input'"
+	ended_well client 60
+	ended_well server 30
+	cmp "$WORK/input" "$WORK/server.log" || fail 'not what was sent'
+}
+
+# Against one that has no shim: it falls back to TCP
+mixed() {
+	start server b 100 iperf3 -s -1 -B "$(address b)" -p 7705 --forceflush
+	wait_line server '^Server listening' 30
+	run client a 60 "$SHIM" iperf3 -c "$(address b)" -p 7705 -t 2
+	note "iperf3 with a server without the shim ends with status $STATUS: $(tail -n 3 "$WORK/client.log" | paste -sd' ')"
+	[[ $STATUS -ne 124 ]] || fail 'it hangs'
+}
+
+for name in iperf3 redis-server nginx ncat curl; do
+	type -P "$name" >/dev/null || note "there is no $name"
+done
+check 'EXS-13: iperf3' iperf
+check 'EXS-13: iperf3, the server sends' iperf -R
+check 'EXS-13: redis-benchmark' redis
+check 'EXS-13: nginx and curl' web
+check 'EXS-13: ncat' netcat
+check 'a server without the shim' mixed
+finish
