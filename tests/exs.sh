@@ -193,10 +193,20 @@ closes() { # MODE MILLISECONDS
 	note "the server: $(grep -m 1 '^client: ' "$WORK/server.log")"
 }
 
+# Until the client of the case is connected
+is_connected() {
+	[[ $(rdma resource show qp | grep -cE '^link siw[01]/1 .* state RTS') -ge 2 ]]
+}
+
+busy() {
+	wait_for 30 'two QPs' is_connected
+	pause 1.5
+}
+
 killed_client() { # MODE
 	serve blast b
 	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
-	pause 2
+	busy
 	stop client KILL
 	wait_line server '^client: ' 30
 	note "the server: $(grep -m 1 '^client: ' "$WORK/server.log")"
@@ -206,7 +216,7 @@ killed_client() { # MODE
 killed_server() { # MODE
 	serve blast b
 	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
-	pause 2
+	busy
 	stop server KILL
 	ended client 30
 	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
@@ -228,7 +238,7 @@ tell_first() {
 device_goes() { # MODE
 	serve blast b --once
 	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma --mode "$1" -s 300000 -n 100000 -k 8
-	pause 2
+	busy
 	local start
 	start=$(now_ms)
 	within b rdma link del siw1
@@ -342,6 +352,7 @@ check 'without any Read only immediate data come' no_reads
 check 'client-server connections' client_server model client-server
 check 'MPA of revision 1' client_server revision 1 model client-server
 "$RDMA" mpa reset default
+hostile_cases
 tell_first
 for mode in normal immediate persistent persistent-recv; do
 	check "closed with $mode transfers under way" closes $mode 300
@@ -350,5 +361,4 @@ for mode in normal immediate persistent persistent-recv; do
 	check "the device goes with $mode transfers under way" device_goes $mode
 	[[ -e /sys/class/infiniband/siw1 ]] || within b rdma link add siw1 type siw netdev eth0
 done
-hostile_cases
 finish
