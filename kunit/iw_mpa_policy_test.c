@@ -169,7 +169,7 @@ static void option_of_another_length_is_refused(struct kunit *test)
 
 static void options_become_settings(struct kunit *test)
 {
-	const u8 kinds[] = { IW_MPA_RTR_READ, IW_MPA_RTR_SEND };
+	const u8 kinds[] = { RDMA_MPA_RTR_READ, RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
@@ -196,7 +196,7 @@ static void options_become_settings(struct kunit *test)
 						kinds, sizeof(kinds)));
 	iw_mpa_layer_apply(&layer, &p);
 
-	KUNIT_EXPECT_EQ(test, IW_MPA_CLIENT_SERVER, p.model);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_MODEL_CLIENT_SERVER, p.model);
 	KUNIT_EXPECT_EQ(test, 2, (int)p.rev);
 	KUNIT_EXPECT_TRUE(test, p.enhanced && p.fallback);
 	KUNIT_EXPECT_EQ(test, 5, (int)p.max_ird);
@@ -209,17 +209,17 @@ static void options_become_settings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 14u, p.decide_ms);
 	KUNIT_EXPECT_EQ(test, 15u, p.connect_ms);
 	KUNIT_EXPECT_TRUE(test, p.ord_strict);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,
 			(int)p.rtr_offer);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,
 			(int)p.rtr_accept);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ, (int)p.rtr_order[0]);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_SEND, (int)p.rtr_order[1]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ, (int)p.rtr_order[0]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_SEND, (int)p.rtr_order[1]);
 }
 
 static void refused_rtr_option_changes_nothing(struct kunit *test)
 {
-	const u8 kinds[] = { IW_MPA_RTR_READ, IW_MPA_RTR_READ };
+	const u8 kinds[] = { RDMA_MPA_RTR_READ, RDMA_MPA_RTR_READ };
 	struct iw_mpa_layer layer = {}, none = {};
 
 	KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -245,13 +245,13 @@ static void upper_layer_beats_lower(struct kunit *test)
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_MODEL, IW_MPA_CLIENT_SERVER);
+	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_MODEL, RDMA_MPA_MODEL_CLIENT_SERVER);
 	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_RTR_MS, 100);
 	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_MODEL,
-			 IW_MPA_PEER_TO_PEER_REQUIRED);
+			 RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
 	iw_mpa_layer_apply(&device, &p);
 	iw_mpa_layer_apply(&port, &p);
-	KUNIT_EXPECT_EQ(test, IW_MPA_PEER_TO_PEER_REQUIRED, p.model);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, p.model);
 	KUNIT_EXPECT_EQ(test, 100u, p.rtr_ms);
 	KUNIT_EXPECT_EQ(test, iw_mpa_default_policy.reply_ms, p.reply_ms);
 }
@@ -340,14 +340,14 @@ static const struct why_case layer_cases[] = {
 };
 
 static const struct why_case policy_cases[] = {
-	{ "the defaults", RDMA_MPA_POLICY_MODEL, IW_MPA_PEER_TO_PEER, CAPS(),
+	{ "the defaults", RDMA_MPA_POLICY_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER, CAPS(),
 	  NULL },
-	{ "CRC without CRC32c", RDMA_MPA_POLICY_CRC, IW_MPA_CRC_REQUIRED,
+	{ "CRC without CRC32c", RDMA_MPA_POLICY_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), "the device has no CRC32c" },
-	{ "CRC with CRC32c", RDMA_MPA_POLICY_CRC, IW_MPA_CRC_REQUIRED, CAPS(),
+	{ "CRC with CRC32c", RDMA_MPA_POLICY_CRC, RDMA_MPA_CRC_REQUIRED, CAPS(),
 	  NULL },
 	{ "CRC if asked without CRC32c", RDMA_MPA_POLICY_CRC,
-	  IW_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
+	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
 	{ "nothing in common to send", RDMA_MPA_POLICY_RTR_OFFER, 2,
 	  CAPS_RTR(1, IW_MPA_RTR_ALL), "RTR kinds the device can send: send" },
 	{ "nothing in common to accept", RDMA_MPA_POLICY_RTR_ACCEPT, 2,
@@ -408,7 +408,7 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 
 	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_REVISION, 1);
 	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_MODEL,
-			 IW_MPA_PEER_TO_PEER_REQUIRED);
+			 RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
 	iw_mpa_layer_apply(&layer, &p);
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			iw_mpa_policy_explain(&p, &usual_caps, why,
@@ -478,7 +478,7 @@ static int fake_enter_rdma(struct iw_mpa_session *s,
 
 static int fake_terminate(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma,
-			  enum iw_mpa_ecode ecode)
+			  enum rdma_mpa_ecode ecode)
 {
 	return 0;
 }
@@ -650,7 +650,7 @@ static void initiator_of_revision_1_asks_for_nothing(struct kunit *test)
 
 static void options_beat_the_policy(struct kunit *test)
 {
-	const u8 read[] = { IW_MPA_RTR_READ };
+	const u8 read[] = { RDMA_MPA_RTR_READ };
 	struct fake *f = new_fake(test, &iw_mpa_default_policy);
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
 	struct iw_mpa_layer layer = {};

@@ -32,7 +32,7 @@ struct fake {
 	int enters;
 	int enter_after_sends;	/* how many frames had left by then */
 
-	enum iw_mpa_ecode term;
+	enum rdma_mpa_ecode term;
 	int terms;
 
 	unsigned int deadline;
@@ -79,7 +79,7 @@ static int fake_enter_rdma(struct iw_mpa_session *s,
 
 static int fake_terminate(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma,
-			  enum iw_mpa_ecode ecode)
+			  enum rdma_mpa_ecode ecode)
 {
 	struct fake *f = to_fake(s);
 
@@ -116,8 +116,8 @@ static const struct iw_mpa_ops fake_ops = {
 static const struct iw_mpa_caps fake_caps = {
 	.max_ird	= 128,
 	.max_ord	= 128,
-	.rtr_send	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
-	.rtr_recv	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+	.rtr_send	= RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+	.rtr_recv	= RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 };
 
 static const struct iw_mpa_ulp ulp_8_8 = { .ird = 8, .ord = 8 };
@@ -233,7 +233,7 @@ static void initiator_enters_rdma_with_the_rtr(struct kunit *test)
 			feed(f, REP "500200048008c008", 532, false));
 	KUNIT_EXPECT_EQ(test, 1, f->sends);
 	KUNIT_EXPECT_EQ(test, 1, f->enters);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 	KUNIT_EXPECT_TRUE(test, f->rdma.crc);
 	KUNIT_EXPECT_FALSE(test, f->rdma.responder);
 	KUNIT_EXPECT_EQ(test, 1, f->events);
@@ -264,44 +264,44 @@ struct bad_reply {
 	const char *what;
 	const char *hex;
 	int status;
-	enum iw_mpa_ecode ecode;
+	enum rdma_mpa_ecode ecode;
 	int terms;
 	bool more;
 };
 
 static const struct bad_reply bad_replies[] = {
 	{ "SEC-04 S4d: enhanced accept with PD_Length 0",
-	  REP "50020000", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "50020000", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-04 S4d: enhanced accept with PD_Length 2",
-	  REP "500200028008", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "500200028008", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-03 FRM-20: PD_Length 65535, header only",
-	  REP "5002ffff", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "5002ffff", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "INI-08: a request instead of a reply",
-	  REQ "500200048008c008", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REQ "500200048008c008", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-13 AMB-07: Rev 3", REP "50030000", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-13 AMB-07: Rev 0", REP "40000000", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-14 AMB-04 V48: not enhanced", REP "4001000400080004", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-17: markers wanted", REP "d00200048008c008", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-06: a byte behind the accept", REP "500200048008c008", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME, 0, true },
+	  RDMA_MPA_ECODE_BAD_FRAME, 0, true },
 	{ "RTR-07 RTR-12 V47: client-server answer", REP "5002000400080008",
-	  -EPROTO, IW_MPA_ECODE_RTR, 1 },
+	  -EPROTO, RDMA_MPA_ECODE_RTR, 1 },
 	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
-	  IW_MPA_ECODE_RTR, 1 },
+	  RDMA_MPA_ECODE_RTR, 1 },
 	{ "IRD-15 ERR-03: ORD 129 against 128", REP "5002000480088081",
-	  -ENOMEM, IW_MPA_ECODE_IRD, 1 },
+	  -ENOMEM, RDMA_MPA_ECODE_IRD, 1 },
 	{ "INI-09 V31: Rev 1 reject", REP "600100026e6f", -ECONNREFUSED,
-	  IW_MPA_ECODE_NONE },
+	  RDMA_MPA_ECODE_NONE },
 	{ "INI-09 V43: enhanced reject", REP "700200088008c00862757379",
-	  -ECONNREFUSED, IW_MPA_ECODE_NONE },
+	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "AMB-03 V49: enhanced reject without a block", REP "70020000",
-	  -ECONNREFUSED, IW_MPA_ECODE_NONE },
+	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "irdma: something behind a reject", REP "70020000", -ECONNREFUSED,
-	  IW_MPA_ECODE_NONE, 0, true },
+	  RDMA_MPA_ECODE_NONE, 0, true },
 };
 
 static void bad_reply_desc(const struct bad_reply *c, char *desc)
@@ -351,7 +351,7 @@ static void initiator_whose_qp_fails_terminates(struct kunit *test)
 	f->enter_rv = -ENOMEM;
 	expect_over(f, feed(f, REP "500200048008c008", 532, false), 1);
 	KUNIT_EXPECT_EQ(test, 1, f->terms);
-	KUNIT_EXPECT_EQ(test, IW_MPA_ECODE_LOCAL, f->term);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_ECODE_LOCAL, f->term);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, f->ev.status);
 }
 
@@ -484,8 +484,8 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, f->events);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
-			iw_mpa_first_fpdu(&f->s, IW_MPA_RTR_WRITE));
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->s.rtr_seen);
+			iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_WRITE));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->s.rtr_seen);
 	KUNIT_EXPECT_EQ(test, 2, f->events);
 	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
 	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
@@ -511,7 +511,7 @@ static void offloaded_rtr_is_not_waited_for(struct kunit *test)
 	feed(f, REQ "500200048008c008", 532, false);
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
 	KUNIT_EXPECT_TRUE(test, f->rdma.responder);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 	KUNIT_EXPECT_EQ(test, 0, f->enter_after_sends);
 	expect_sent(f, REP "5002000480088008");
 	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
@@ -598,7 +598,7 @@ static void crc_is_used_if_either_side_asks(struct kunit *test)
 	expect_sent(f, REP "00010000");
 	KUNIT_EXPECT_FALSE(test, f->rdma.crc);
 
-	policy.crc = IW_MPA_CRC_REQUIRED;
+	policy.crc = RDMA_MPA_CRC_REQUIRED;
 	f = new_fake(test, &policy);
 	iw_mpa_respond(&f->s);
 	feed(f, REQ "00010000", 532, false);
@@ -606,7 +606,7 @@ static void crc_is_used_if_either_side_asks(struct kunit *test)
 	expect_sent(f, REP "40010000");
 	KUNIT_EXPECT_TRUE(test, f->rdma.crc);
 
-	policy.crc = IW_MPA_CRC_OFF;
+	policy.crc = RDMA_MPA_CRC_OFF;
 	f = new_fake(test, &policy);
 	iw_mpa_respond(&f->s);
 	expect_over(f, feed(f, REQ "40010000", 532, false), 0);
@@ -639,7 +639,7 @@ static void missing_rtr_ends_in_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, f->ev.status);
 	KUNIT_EXPECT_EQ(test, 0, f->terms);
-	expect_over(f, iw_mpa_first_fpdu(&f->s, IW_MPA_RTR_WRITE), 2);
+	expect_over(f, iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_WRITE), 2);
 	expect_over(f, iw_mpa_peer_gone(&f->s, -EPIPE), 2);
 }
 
@@ -766,7 +766,7 @@ static void tcp_that_cannot_connect_ends_in_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPIPE, f->ev.status);
 }
 
-static const struct iw_mpa_policy *fallback_policy(enum iw_mpa_model model)
+static const struct iw_mpa_policy *fallback_policy(enum rdma_mpa_model model)
 {
 	static struct iw_mpa_policy policy;
 
@@ -786,7 +786,7 @@ static void close_on_request_falls_back_to_rev1(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
-		f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+		f = new_fake(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 		KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
 		iw_mpa_connected(&f->s);
 		expect_sent(f, REQ "100200088008c00870696e67");
@@ -811,22 +811,22 @@ static void no_fallback_without_reason(struct kunit *test)
 
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER_REQUIRED));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNRESET), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_timeout(&f->s), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_peer_gone(&f->s, -ETIMEDOUT), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	feed(f, "4d", 1, false);
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
@@ -844,7 +844,7 @@ static void set_peer(struct fake *f, u32 ip, u16 port)
 }
 
 static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
-			     enum iw_mpa_model model, u8 rev)
+			     enum rdma_mpa_model model, u8 rev)
 {
 	struct fake *f = new_fake(test, fallback_policy(model));
 
@@ -858,7 +858,7 @@ static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
 static void rev1_peer_is_remembered(struct kunit *test)
 {
 	const u32 ip = 0xc0000201; /* 192.0.2.1 */
-	struct fake *f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	struct fake *f = new_fake(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 
 	set_peer(f, ip, 7174);
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
@@ -866,7 +866,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	iw_mpa_peer_gone(&f->s, 0);
 	iw_mpa_connected(&f->s);
 	/* It has not answered Rev 1 either, yet */
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
 			feed(f, REP "00010000", 64, false));
@@ -874,10 +874,10 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
 	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
 
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 1);
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER_REQUIRED, 2);
-	expect_first_rev(test, ip, 7175, IW_MPA_PEER_TO_PEER, 2);
-	expect_first_rev(test, ip + 1, 7174, IW_MPA_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 1);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, 2);
+	expect_first_rev(test, ip, 7175, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip + 1, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
 }
 
 static u64 counted(struct kunit *test, struct iw_mpa_device *dev,
@@ -1055,7 +1055,7 @@ static void early_and_late_bytes_make_one_request(struct kunit *test)
 				feed(f, REP "500200048008c008", 532, false));
 		KUNIT_EXPECT_EQ(test, 1, f->events);
 		KUNIT_EXPECT_EQ(test, 0, f->ev.status);
-		KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+		KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 		KUNIT_EXPECT_EQ(test, 8, (int)f->rdma.ird);
 	}
 }

@@ -110,7 +110,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -124,7 +124,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -138,7 +138,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -152,7 +152,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -166,7 +166,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -180,7 +180,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -250,7 +250,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 4, .ord = IW_MPA_DEPTH_ULP,
 		},
 		.canonical = true,
@@ -278,7 +278,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 0, .ord = 0,
 		},
 		.canonical = true,
@@ -293,7 +293,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 32, .ord = 32,
 		},
 		.ulp_len = 508,
@@ -414,7 +414,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -428,7 +428,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -442,7 +442,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 1, .ord = 0,
 		},
 		.canonical = true,
@@ -456,7 +456,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -512,7 +512,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = IW_MPA_DEPTH_ULP, .ord = 4,
 		},
 		.canonical = true,
@@ -541,7 +541,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.reject = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.ulp_len = 4,
@@ -570,7 +570,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -585,7 +585,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 32, .ord = 32,
 		},
 		.ulp_len = 508,
@@ -662,7 +662,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 		},
 	},
 	{
@@ -670,7 +670,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.word = 0xc0088008,
 		.rfc = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_WRITE,
 		},
 		.early = {
 			.ird = 8, .ord = 8,
@@ -683,7 +683,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 		},
 	},
 	{
@@ -692,7 +692,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8, .p2p = true },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 		},
 	},
 	{

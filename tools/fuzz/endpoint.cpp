@@ -180,7 +180,7 @@ void Endpoint::check_request_sent(const MpaFrame &frame) const
     CHECK(frame.rev == (fell_back_ ? 1 : side_.policy.rev));
     CHECK(frame.has(mpapeer::flag_enhanced) == asks_enhanced());
     CHECK(!frame.has(mpapeer::flag_reject));
-    CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == IW_MPA_CRC_REQUIRED));
+    CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == RDMA_MPA_CRC_REQUIRED));
     CHECK(frame.has(mpapeer::flag_markers) == side_.caps.rx_markers);
     check_ulp_data_sent(frame);
 }
@@ -197,9 +197,9 @@ void Endpoint::check_reply_sent(const MpaFrame &frame) const
     CHECK(request.rev != 0 && frame.rev == request.rev);
     CHECK(answer.has_value() == asked.has_value());
     CHECK(frame.has(mpapeer::flag_crc) ==
-          (request.has(mpapeer::flag_crc) || side_.policy.crc == IW_MPA_CRC_REQUIRED));
+          (request.has(mpapeer::flag_crc) || side_.policy.crc == RDMA_MPA_CRC_REQUIRED));
     CHECK(frame.has(mpapeer::flag_markers) == (side_.caps.rx_markers && !reject));
-    if (answer && side_.policy.dialect == IW_MPA_RFC6581) {
+    if (answer && side_.policy.dialect == RDMA_MPA_DIALECT_RFC6581) {
         CHECK(answer->p2p == asked->p2p);
         CHECK_IF(!answer->p2p, !answer->send_rtr && !answer->write_rtr && !answer->read_rtr);
     }
@@ -229,13 +229,13 @@ void Endpoint::check_reply_sent(const MpaFrame &frame) const
 void Endpoint::check_rdma(const iw_mpa_rdma &rdma) const
 {
     const MpaFrame &peer = *peer_frame_->frame;
-    const bool own_crc = side_.policy.crc == IW_MPA_CRC_REQUIRED;
+    const bool own_crc = side_.policy.crc == RDMA_MPA_CRC_REQUIRED;
 
     CHECK(rdma.responder == !is_initiator());
     CHECK(rdma.ird <= side_.caps.max_ird && rdma.ird <= IW_MPA_DEPTH_MAX);
     CHECK(rdma.ord <= side_.caps.max_ord && rdma.ord <= IW_MPA_DEPTH_MAX);
     CHECK(rdma.ulp_ord == rdma.ord || (rdma.ulp_ord == 0 && rdma.ord == 1 &&
-                                       rdma.rtr == IW_MPA_RTR_READ && is_initiator()));
+                                       rdma.rtr == RDMA_MPA_RTR_READ && is_initiator()));
     CHECK(rdma.crc == (own_crc || peer.has(mpapeer::flag_crc)));
     CHECK(rdma.tx_markers == peer.has(mpapeer::flag_markers));
     CHECK(rdma.rx_markers == side_.caps.rx_markers);
@@ -256,7 +256,7 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     CHECK(sends_ == (is_initiator() ? 1 + fell_back_ : 0));
     // What MPA demands and we cannot do (IOP-17), and what is no accept at all
     CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
-    CHECK_IF(side_.policy.crc == IW_MPA_CRC_OFF, !rdma.crc);
+    CHECK_IF(side_.policy.crc == RDMA_MPA_CRC_OFF, !rdma.crc);
     CHECK(peer_frame_->frame->rev != 0 && !more_behind_);
     CHECK_IF(is_initiator(), !peer_frame_->frame->has(mpapeer::flag_reject));
     CHECK_IF(is_initiator(), peer_frame_->enhanced == asks_enhanced());
@@ -277,8 +277,8 @@ void Endpoint::on_terminate(const iw_mpa_rdma &rdma, iw_mpa_ecode ecode)
     CHECK(is_initiator() && call_ == Call::process && state() == IW_MPA_REP_RCVD);
     CHECK(!in_rdma_mode_ && outcomes_ == 0);
     CHECK(!peer_frame_->frame->has(mpapeer::flag_reject) && !more_behind_);
-    CHECK(ecode == IW_MPA_ECODE_LOCAL || ecode == IW_MPA_ECODE_IRD || ecode == IW_MPA_ECODE_RTR);
-    CHECK((ecode == IW_MPA_ECODE_LOCAL) == (enter_error_ != 0));
+    CHECK(ecode == RDMA_MPA_ECODE_LOCAL || ecode == RDMA_MPA_ECODE_IRD || ecode == RDMA_MPA_ECODE_RTR);
+    CHECK((ecode == RDMA_MPA_ECODE_LOCAL) == (enter_error_ != 0));
     check_rdma(rdma);
 }
 
@@ -318,7 +318,7 @@ void Endpoint::check_established(const iw_mpa_event &event) const
 {
     CHECK(in_rdma_mode_ && terms_ == 0);
     CHECK(state() == IW_MPA_RDMA && deadline_ == 0);
-    CHECK(event.ecode == IW_MPA_ECODE_NONE);
+    CHECK(event.ecode == RDMA_MPA_ECODE_NONE);
     CHECK(event.ird == rdma_.ird && event.ord == rdma_.ulp_ord && event.rtr == rdma_.rtr);
     if (is_initiator())
         return;
@@ -334,33 +334,33 @@ void Endpoint::check_cause(const iw_mpa_event &event) const
     switch (call_) {
     case Call::peer_gone:
         CHECK(event.status == (call_err_ ? call_err_ : -ECONNRESET));
-        CHECK(event.ecode == IW_MPA_ECODE_CLOSED);
+        CHECK(event.ecode == RDMA_MPA_ECODE_CLOSED);
         break;
     case Call::connected:
-        CHECK(failures_.send == 0 && event.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(failures_.send == 0 && event.ecode == RDMA_MPA_ECODE_LOCAL);
         break;
     case Call::timeout:
-        CHECK(event.status == -ETIMEDOUT && event.ecode == IW_MPA_ECODE_CLOSED);
+        CHECK(event.status == -ETIMEDOUT && event.ecode == RDMA_MPA_ECODE_CLOSED);
         break;
     case Call::abort:
-        CHECK(event.status == call_err_ && event.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(event.status == call_err_ && event.ecode == RDMA_MPA_ECODE_LOCAL);
         break;
     case Call::rx:
-        CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+        CHECK(event.status == -EPROTO && event.ecode == RDMA_MPA_ECODE_BAD_FRAME);
         break;
     case Call::process:
         CHECK(is_initiator());
         if (peer_frame_->frame->rev == 0) // another protocol (AMB-07)
-            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+            CHECK(event.status == -EPROTO && event.ecode == RDMA_MPA_ECODE_BAD_FRAME);
         else if (peer_frame_->frame->has(mpapeer::flag_reject))
-            CHECK(event.status == -ECONNREFUSED && event.ecode == IW_MPA_ECODE_NONE);
+            CHECK(event.status == -ECONNREFUSED && event.ecode == RDMA_MPA_ECODE_NONE);
         else if (more_behind_)
-            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
+            CHECK(event.status == -EPROTO && event.ecode == RDMA_MPA_ECODE_BAD_FRAME);
         else if (enter_error_)
-            CHECK(event.status == enter_error_ && event.ecode == IW_MPA_ECODE_LOCAL);
+            CHECK(event.status == enter_error_ && event.ecode == RDMA_MPA_ECODE_LOCAL);
         else
             CHECK(event.status == -EPROTO || event.status == -ENOMEM);
-        CHECK_IF(event.ecode == IW_MPA_ECODE_IRD || event.ecode == IW_MPA_ECODE_RTR, terms_ == 1);
+        CHECK_IF(event.ecode == RDMA_MPA_ECODE_IRD || event.ecode == RDMA_MPA_ECODE_RTR, terms_ == 1);
         break;
     default:
         CHECK(!"an event of this entry point");
@@ -692,7 +692,7 @@ void Endpoint::peer_gone(int err)
     // AMB-23: once, before the first byte of a Reply, and not if the ULP needs more
     const bool again = state() == IW_MPA_REQ_SENT && received_.empty() && !fell_back_ &&
                        side_.policy.fallback && side_.policy.rev == 2 &&
-                       side_.policy.model != IW_MPA_PEER_TO_PEER_REQUIRED &&
+                       side_.policy.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
                        (err == 0 || err == -ECONNRESET || err == -EPIPE);
     begin(Call::peer_gone, err);
     const iw_mpa_next next = iw_mpa_peer_gone(session(), err);
@@ -737,7 +737,7 @@ void Endpoint::finish()
     // CLOSED is final, whatever still comes in late
     const int sends = sends_, enters = enters_, terms = terms_;
     timeout();
-    first_fpdu(IW_MPA_RTR_WRITE);
+    first_fpdu(RDMA_MPA_RTR_WRITE);
     abort(-ENODEV);
     begin(Call::rx);
     CHECK(iw_mpa_rx(session(), &nothing, 1, &used) == IW_MPA_NEXT_CLOSE && used == 0);
@@ -761,7 +761,7 @@ void Endpoint::check_agreement(const Endpoint &a, const Endpoint &b)
     CHECK(a.rdma_.rx_markers == b.rdma_.tx_markers);
     CHECK((a.rdma_.rtr != 0) == (b.rdma_.rtr != 0));
     CHECK((a.rdma_.rtr & ~b.rdma_.rtr) == 0);
-    CHECK_IF(a.rdma_.rtr == IW_MPA_RTR_READ, a.rdma_.ord >= 1 && b.rdma_.ird >= 1);
+    CHECK_IF(a.rdma_.rtr == RDMA_MPA_RTR_READ, a.rdma_.ord >= 1 && b.rdma_.ird >= 1);
     const auto asked = a.sent_->enhanced_word();
     if (!asked)
         return;

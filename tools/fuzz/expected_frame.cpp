@@ -87,18 +87,18 @@ iw_mpa_enh expect_enh(std::uint32_t wire, iw_mpa_dialect dialect)
     std::memset(&enh, 0, sizeof(enh));
     enh.ird = word.ird;
     enh.ord = word.ord;
-    if (dialect == IW_MPA_EARLY_DRAFT) {
-        enh.rtr = static_cast<u8>((wire & early_send ? IW_MPA_RTR_SEND : 0) |
-                                  (wire & early_write ? IW_MPA_RTR_WRITE : 0) |
-                                  (wire & early_read ? IW_MPA_RTR_READ : 0));
+    if (dialect == RDMA_MPA_DIALECT_EARLY_DRAFT) {
+        enh.rtr = static_cast<u8>((wire & early_send ? RDMA_MPA_RTR_SEND : 0) |
+                                  (wire & early_write ? RDMA_MPA_RTR_WRITE : 0) |
+                                  (wire & early_read ? RDMA_MPA_RTR_READ : 0));
         enh.p2p = enh.rtr != 0;
         return enh;
     }
     enh.p2p = word.p2p;
     if (word.p2p)
-        enh.rtr = static_cast<u8>((word.send_rtr ? IW_MPA_RTR_SEND : 0) |
-                                  (word.write_rtr ? IW_MPA_RTR_WRITE : 0) |
-                                  (word.read_rtr ? IW_MPA_RTR_READ : 0));
+        enh.rtr = static_cast<u8>((word.send_rtr ? RDMA_MPA_RTR_SEND : 0) |
+                                  (word.write_rtr ? RDMA_MPA_RTR_WRITE : 0) |
+                                  (word.read_rtr ? RDMA_MPA_RTR_READ : 0));
     return enh;
 }
 
@@ -106,14 +106,14 @@ std::uint32_t expect_word(const iw_mpa_enh &enh, iw_mpa_dialect dialect)
 {
     EnhancedWord word{.ird = enh.ird, .ord = enh.ord};
 
-    if (dialect == IW_MPA_EARLY_DRAFT)
-        return word.to_wire() | (enh.rtr & IW_MPA_RTR_SEND ? early_send : 0) |
-               (enh.rtr & IW_MPA_RTR_WRITE ? early_write : 0) |
-               (enh.rtr & IW_MPA_RTR_READ ? early_read : 0);
+    if (dialect == RDMA_MPA_DIALECT_EARLY_DRAFT)
+        return word.to_wire() | (enh.rtr & RDMA_MPA_RTR_SEND ? early_send : 0) |
+               (enh.rtr & RDMA_MPA_RTR_WRITE ? early_write : 0) |
+               (enh.rtr & RDMA_MPA_RTR_READ ? early_read : 0);
     word.p2p = enh.p2p;
-    word.send_rtr = enh.rtr & IW_MPA_RTR_SEND;
-    word.write_rtr = enh.rtr & IW_MPA_RTR_WRITE;
-    word.read_rtr = enh.rtr & IW_MPA_RTR_READ;
+    word.send_rtr = enh.rtr & RDMA_MPA_RTR_SEND;
+    word.write_rtr = enh.rtr & RDMA_MPA_RTR_WRITE;
+    word.read_rtr = enh.rtr & RDMA_MPA_RTR_READ;
     return word.to_wire();
 }
 

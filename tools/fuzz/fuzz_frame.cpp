@@ -232,7 +232,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
     Input input(data, size);
     const unsigned choice = input.u8();
     const auto kind = choice & 1 ? IW_MPA_REPLY : IW_MPA_REQUEST;
-    const auto dialect = choice & 2 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const auto dialect = choice & 2 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581;
 
     check_every_prefix(kind, dialect, input.rest());
     check_round_trip(kind, dialect, input.rest());

@@ -38,9 +38,9 @@ void check_decision(const Side &side, const iw_mpa_msg &peer, const iw_mpa_decis
 {
     CHECK((d.verdict == IW_MPA_GO) == (d.status == 0));
     CHECK(d.status <= 0);
-    CHECK_IF(d.verdict == IW_MPA_GO, d.ecode == IW_MPA_ECODE_NONE);
+    CHECK_IF(d.verdict == IW_MPA_GO, d.ecode == RDMA_MPA_ECODE_NONE);
     CHECK_IF(d.verdict == IW_MPA_TERMINATE,
-             d.ecode == IW_MPA_ECODE_IRD || d.ecode == IW_MPA_ECODE_RTR);
+             d.ecode == RDMA_MPA_ECODE_IRD || d.ecode == RDMA_MPA_ECODE_RTR);
     CHECK(d.peer_known == peer.enhanced);
     CHECK(d.peer_ird == (peer.enhanced ? peer.enh.ird : 0));
     CHECK(d.peer_ord == (peer.enhanced ? peer.enh.ord : 0));
@@ -86,7 +86,7 @@ void check_request(const Side &side, int rv, const iw_mpa_msg &request)
         CHECK(request.enh == iw_mpa_enh{});
         return;
     }
-    const bool p2p = side.policy.model != IW_MPA_CLIENT_SERVER;
+    const bool p2p = side.policy.model != RDMA_MPA_MODEL_CLIENT_SERVER;
     CHECK(request.enh.p2p == p2p);
     CHECK(request.enh.rtr == (p2p ? side.offered() : 0));
     CHECK_IF(p2p, request.enh.rtr != 0);
@@ -109,11 +109,11 @@ struct Responding {
     u8 own() const
     {
         const bool no_read = side.caps.max_ird == 0 || (leaves_ird() && side.ird == 0);
-        return static_cast<u8>(side.accepted() & (no_read ? ~IW_MPA_RTR_READ : ~0));
+        return static_cast<u8>(side.accepted() & (no_read ? ~RDMA_MPA_RTR_READ : ~0));
     }
     bool lacks_model() const
     {
-        return side.policy.model == IW_MPA_PEER_TO_PEER_REQUIRED && !asked().p2p;
+        return side.policy.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED && !asked().p2p;
     }
     bool lacks_option() const { return request.enhanced && asked().p2p && !own(); }
     bool lacks_peer_ird() const
@@ -146,12 +146,12 @@ void check_refusal(const Responding &r)
     CHECK(r.d.reply.reject);
     CHECK(r.d.verdict == IW_MPA_REJECTED);
     if (!r.side.within_caps()) {
-        CHECK(r.d.status == -EINVAL && r.d.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(r.d.status == -EINVAL && r.d.ecode == RDMA_MPA_ECODE_LOCAL);
     } else if (r.lacks_model() || r.lacks_option()) {
-        CHECK(r.d.status == -EPROTO && r.d.ecode == IW_MPA_ECODE_RTR);
+        CHECK(r.d.status == -EPROTO && r.d.ecode == RDMA_MPA_ECODE_RTR);
     } else {
         CHECK(r.lacks_peer_ird());
-        CHECK(r.d.status == -ENOMEM && r.d.ecode == IW_MPA_ECODE_IRD);
+        CHECK(r.d.status == -ENOMEM && r.d.ecode == RDMA_MPA_ECODE_IRD);
         CHECK(r.answer().ord == Side::wire(r.side.ord)); // IRD-11
     }
 }
@@ -167,13 +167,13 @@ void check_answered_options(const Responding &r)
         CHECK(std::has_single_bit(r.d.rtr) && r.d.rtr & options);
     else
         CHECK(r.d.rtr == options); // RSP-08, RSP-10, RSP-12
-    CHECK_IF(r.d.rtr & IW_MPA_RTR_READ, r.d.ird > 0);
+    CHECK_IF(r.d.rtr & RDMA_MPA_RTR_READ, r.d.ird > 0);
 }
 
 void check_answered_depths(const Responding &r)
 {
     const iw_mpa_enh &asked = r.asked();
-    const std::uint32_t rtr_entry = r.answer().rtr & IW_MPA_RTR_READ ? 1 : 0;
+    const std::uint32_t rtr_entry = r.answer().rtr & RDMA_MPA_RTR_READ ? 1 : 0;
 
     // The reply is what is installed (RSP-18)
     CHECK(r.answer().ird == (asked.ord == ulp_managed ? ulp_managed : r.d.ird));
@@ -249,7 +249,7 @@ struct Initiating {
     {
         const bool read_fits = reply.enh.ird != 0 && side.caps.max_ord != 0;
         return side.caps.rtr_send & reply.enh.rtr & kind &&
-               (kind != IW_MPA_RTR_READ || read_fits);
+               (kind != RDMA_MPA_RTR_READ || read_fits);
     }
     /// The first in order of preference, 0 if none will do (RTR-06, RTR-09, RTR-15).
     unsigned due_rtr() const
@@ -278,7 +278,7 @@ void check_accepted_depths(const Initiating &i)
         CHECK(is_lowered(i.side, i.d.ord,
                          std::min(Side::wire(i.side.ord), std::uint32_t{i.reply.enh.ird})));
     }
-    CHECK((i.d.read_slots != i.d.ord) == (i.d.rtr == IW_MPA_RTR_READ && i.d.ord == 0));
+    CHECK((i.d.read_slots != i.d.ord) == (i.d.rtr == RDMA_MPA_RTR_READ && i.d.ord == 0));
 }
 
 void check_enhanced_accept(const Initiating &i)
@@ -287,10 +287,10 @@ void check_enhanced_accept(const Initiating &i)
     const unsigned rtr = i.reply.enh.p2p ? i.due_rtr() : 0;
 
     if (i.lacks_ird()) { // before the RTR: ERR-17
-        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == IW_MPA_ECODE_IRD);
+        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == RDMA_MPA_ECODE_IRD);
         CHECK(i.d.status == -ENOMEM && i.d.rtr == 0);
     } else if (p2p && !rtr) {
-        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == IW_MPA_ECODE_RTR);
+        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == RDMA_MPA_ECODE_RTR);
         CHECK(i.d.status == -EPROTO && i.d.rtr == 0);
     } else {
         CHECK(i.d.verdict == IW_MPA_GO);
@@ -305,10 +305,10 @@ void check_initiator(const Initiating &i)
     check_decision(i.side, i.reply, i.d);
     if (i.reply.reject) {
         CHECK(i.d.verdict == IW_MPA_REJECTED && i.d.status == -ECONNREFUSED);
-        CHECK(i.d.ecode == IW_MPA_ECODE_NONE && i.d.rtr == 0);
+        CHECK(i.d.ecode == RDMA_MPA_ECODE_NONE && i.d.rtr == 0);
     } else if (i.reply.enhanced != i.request.enhanced) {
         CHECK(i.d.verdict == IW_MPA_DROP && i.d.status == -EPROTO);
-        CHECK(i.d.ecode == IW_MPA_ECODE_BAD_FRAME && i.d.rtr == 0);
+        CHECK(i.d.ecode == RDMA_MPA_ECODE_BAD_FRAME && i.d.rtr == 0);
     } else if (i.reply.enhanced) {
         check_enhanced_accept(i);
     } else {
@@ -375,7 +375,7 @@ iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, iw_mpa_dialect dialect
     carried.reject = frame.reject;
     carried.enh = frame.enh;
     // The early draft has no bit for "peer-to-peer, but by no kind of RTR"
-    const bool lossy = dialect == IW_MPA_EARLY_DRAFT && msg.enh.p2p && !msg.enh.rtr;
+    const bool lossy = dialect == RDMA_MPA_DIALECT_EARLY_DRAFT && msg.enh.p2p && !msg.enh.rtr;
     CHECK(lossy || same(carried, msg));
     return carried;
 }
@@ -391,7 +391,7 @@ void check_agreement(const Side &a, const iw_mpa_msg &request, const iw_mpa_deci
     CHECK((at_a.rtr != 0) == p2p);
     CHECK((at_b.rtr != 0) == p2p);
     CHECK((at_a.rtr & ~at_b.rtr) == 0);
-    CHECK_IF(at_a.rtr == IW_MPA_RTR_READ, at_a.read_slots >= 1 && at_b.ird >= 1);
+    CHECK_IF(at_a.rtr == RDMA_MPA_RTR_READ, at_a.read_slots >= 1 && at_b.ird >= 1);
     if (request.enh.ord != ulp_managed) {
         CHECK(at_a.read_slots <= at_b.ird);
         CHECK(a.installed_ord(at_a.read_slots) <= b.installed_ird(at_b.ird));
@@ -410,7 +410,7 @@ bool have_common_kind(const Side &a, const iw_mpa_msg &request, const Responding
     if (at_b.side.caps.rtr_recv_one)
         common = at_b.d.rtr & request.enh.rtr;
     if (a.caps.max_ord == 0)
-        common &= ~static_cast<unsigned>(IW_MPA_RTR_READ);
+        common &= ~static_cast<unsigned>(RDMA_MPA_RTR_READ);
     return common != 0;
 }
 
@@ -426,7 +426,7 @@ void check_meeting(const Side &a, const Side &b, const iw_mpa_msg &request)
         return;
     // A responder of ours never asks for more IRD than was offered
     CHECK(at_a.verdict == IW_MPA_GO ||
-          (at_a.verdict == IW_MPA_TERMINATE && at_a.ecode == IW_MPA_ECODE_RTR));
+          (at_a.verdict == IW_MPA_TERMINATE && at_a.ecode == RDMA_MPA_ECODE_RTR));
     CHECK_IF(at_a.verdict == IW_MPA_TERMINATE,
              !have_common_kind(a, request, Responding{b, request, at_b}));
     if (at_a.verdict == IW_MPA_GO && request.enhanced)
@@ -466,9 +466,9 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
     if (p.rtr_offer > 7 || p.rtr_accept > 7 || !each_kind_once(p.rtr_order))
         return false;
     if (!p.enhanced)
-        return !(between(p.model, 2) && p.model == IW_MPA_PEER_TO_PEER_REQUIRED);
+        return !(between(p.model, 2) && p.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
     return (p.rtr_accept & side.caps.rtr_recv) != 0 &&
-           (p.model == IW_MPA_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
+           (p.model == RDMA_MPA_MODEL_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
 }
 
 } // namespace
@@ -476,7 +476,7 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
     Input input(data, size);
-    const auto dialect = input.u8() & 1 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const auto dialect = input.u8() & 1 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581;
     const Side a = read_side(input, dialect);
     const Side b = read_side(input, dialect);
     CHECK(iw_mpa_policy_check(&a.policy, &a.caps) == 0);

@@ -150,7 +150,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 {
     Input input(data, size);
     const unsigned mode = input.u8();
-    const auto dialect = mode & 0x80 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const auto dialect = mode & 0x80 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581;
 
     switch (mode & 0x7f) {
     case 0: run_one(Role::initiator, input, dialect); break;

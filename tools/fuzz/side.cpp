@@ -43,9 +43,9 @@ void repair(Side &side)
     if (policy.enhanced && !side.accepted())
         policy.rtr_accept = IW_MPA_RTR_ALL;
     if (policy.enhanced && !side.offered())
-        policy.model = IW_MPA_CLIENT_SERVER;
-    if (!policy.enhanced && policy.model == IW_MPA_PEER_TO_PEER_REQUIRED)
-        policy.model = IW_MPA_PEER_TO_PEER;
+        policy.model = RDMA_MPA_MODEL_CLIENT_SERVER;
+    if (!policy.enhanced && policy.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED)
+        policy.model = RDMA_MPA_MODEL_PEER_TO_PEER;
 }
 
 } // namespace

@@ -22,7 +22,7 @@ struct Side {
     bool within_caps() const { return ird <= caps.max_ird && ord <= caps.max_ord; }
     bool sends_enhanced() const { return policy.rev == 2 && policy.enhanced; }
     /// A Read takes a slot of the ORD.
-    u8 sendable() const { return caps.max_ord ? caps.rtr_send : caps.rtr_send & ~IW_MPA_RTR_READ; }
+    u8 sendable() const { return caps.max_ord ? caps.rtr_send : caps.rtr_send & ~RDMA_MPA_RTR_READ; }
     u8 offered() const { return policy.rtr_offer & sendable(); }
     u8 accepted() const { return policy.rtr_accept & caps.rtr_recv; }
 

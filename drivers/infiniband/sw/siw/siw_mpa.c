@@ -18,6 +18,8 @@
 #include "siw_cm.h"
 #include "siw_mpa.h"
 
+#define SIW_MPA_PORT 1
+
 static struct siw_cep *to_siw_cep(struct iw_mpa_session *s)
 {
 	return container_of(s, struct siw_cep, mpa);
@@ -77,7 +79,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 
 static int siw_mpa_terminate(struct iw_mpa_session *s,
 			     const struct iw_mpa_rdma *rdma,
-			     enum iw_mpa_ecode ecode)
+			     enum rdma_mpa_ecode ecode)
 {
 	struct siw_qp *qp = to_siw_cep(s)->qp;
 	int rv = -EINVAL;
@@ -214,18 +216,35 @@ static const struct iw_mpa_ops siw_mpa_ops = {
 };
 
 /**
- * siw_mpa_init - prepare an endpoint's session
+ * siw_mpa_open - prepare an initiator's session
  * @cep: the endpoint
- * @id: the connection or listener, with what its ULP asks for
- *
- * A listener's stands for those of the connections to come.
+ * @id: the connection, with the options of its ULP
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_init(struct siw_cep *cep, struct iw_cm_id *id)
+int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id)
 {
-	return iw_mpa_session_open(&cep->mpa, &siw_mpa_ops, cep->sdev->mpa, 1,
-				   iw_cm_mpa_options(id));
+	return iw_mpa_session_open(&cep->mpa, cep->sdev->mpa, SIW_MPA_PORT,
+				   iw_cm_options(id));
+}
+
+/**
+ * siw_mpa_listen - take the settings for the connections of a listener
+ * @cep: the endpoint
+ * @id: the listener, with the options of its ULP
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
+{
+	struct iw_mpa_config *config;
+
+	config = iw_mpa_config_get(cep->sdev->mpa, SIW_MPA_PORT,
+				   iw_cm_options(id));
+	if (IS_ERR(config))
+		return PTR_ERR(config);
+	cep->mpa_config = config;
+	return 0;
 }
 
 /* Whatever comes while it is our turn to speak ends the session */
@@ -281,7 +300,7 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
  * @qp: the QP, fenced
  *
  * It takes no receive of the ULP and makes no completion, but it counts
- * (RTR-17, AMB-14). Called with its header complete and no FPDU before it.
+ *. Called with its header complete and no FPDU before it.
  *
  * Return: true if it was and has been dealt with.
  */
@@ -291,7 +310,7 @@ bool siw_mpa_absorb_send(struct siw_qp *qp)
 	const struct iwarp_send *send = &srx->hdr.send;
 	u32 *msn = &srx->ddp_msn[RDMAP_UNTAGGED_QN_SEND];
 
-	if (!(qp->rtr_expected & IW_MPA_RTR_SEND) ||
+	if (!(qp->rtr_expected & RDMA_MPA_RTR_SEND) ||
 	    srx->rdmap_op != RDMAP_SEND || srx->fpdu_part_rem ||
 	    !(srx->hdr.ctrl.ddp_rdmap_ctrl & DDP_FLAG_LAST) ||
 	    be32_to_cpu(send->ddp_qn) != RDMAP_UNTAGGED_QN_SEND ||
@@ -307,7 +326,7 @@ bool siw_mpa_absorb_send(struct siw_qp *qp)
  * @qp: the QP, fenced, at the start of its first FPDU
  * @rv: if true is returned: 0, -EAGAIN for more bytes or a negative errno
  *
- * The other reading of option B (AMB-01): two bytes of length, both 0, two of
+ * The other reading of option B: two bytes of length, both 0, two of
  * padding, four of CRC.
  *
  * Return: true if it is or may be, with what is there taken; false if the
@@ -320,7 +339,7 @@ bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
 	u8 *fpdu = (u8 *)&srx->hdr;
 	int want, bytes;
 
-	if (!(qp->rtr_expected & IW_MPA_RTR_SEND))
+	if (!(qp->rtr_expected & RDMA_MPA_RTR_SEND))
 		return false;
 	/* Known already to have a header, of which more has come */
 	if (srx->fpdu_part_rcvd >= MPA_HDR_SIZE && srx->hdr.ctrl.mpa_len)
@@ -348,7 +367,7 @@ bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
 	*rv = -EINVAL;
 	if (siw_rx_crc_ok(srx, fpdu, NULL_FPDU_LEN - MPA_CRC_SIZE)) {
 		*rv = 0;
-		siw_mpa_open_gate(qp, IW_MPA_RTR_SEND);
+		siw_mpa_open_gate(qp, RDMA_MPA_RTR_SEND);
 	}
 	return true;
 }
@@ -357,7 +376,7 @@ bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
  * siw_mpa_rtr_received - what kind of RTR is the FPDU just received?
  * @qp: the QP
  *
- * Return: one of enum iw_mpa_rtr, 0 if it is none
+ * Return: one of enum rdma_mpa_rtr, 0 if it is none
  */
 u8 siw_mpa_rtr_received(const struct siw_qp *qp)
 {
@@ -367,12 +386,12 @@ u8 siw_mpa_rtr_received(const struct siw_qp *qp)
 	switch (srx->rdmap_op) {
 	case RDMAP_RDMA_WRITE:
 		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.rwrite) ?
-		       IW_MPA_RTR_WRITE : 0;
+		       RDMA_MPA_RTR_WRITE : 0;
 	case RDMAP_RDMA_READ_REQ:
-		return srx->hdr.rreq.read_size ? 0 : IW_MPA_RTR_READ;
+		return srx->hdr.rreq.read_size ? 0 : RDMA_MPA_RTR_READ;
 	case RDMAP_SEND:
 		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.send) ?
-		       IW_MPA_RTR_SEND : 0;
+		       RDMA_MPA_RTR_SEND : 0;
 	default:
 		return 0;
 	}
@@ -416,31 +435,6 @@ static struct siw_cep *siw_mpa_qp_cep(struct siw_qp *qp)
 	return cep;
 }
 
-/*
- * The endpoint of an rdma_cm_id, with a reference, or NULL. Its iw_cm_id may be
- * gone by now: it is compared and not looked into.
- */
-static struct siw_cep *siw_mpa_id_cep(struct rdma_cm_id *id)
-{
-	struct siw_device *sdev = to_siw_dev(id->device);
-	struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
-	struct siw_cep *cep, *found = NULL;
-	unsigned long flags;
-
-	if (!iw_id)
-		return NULL;
-	spin_lock_irqsave(&sdev->lock, flags);
-	list_for_each_entry(cep, &sdev->cep_list, devq) {
-		if (READ_ONCE(cep->cm_id) == iw_id &&
-		    kref_get_unless_zero(&cep->ref)) {
-			found = cep;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&sdev->lock, flags);
-	return found;
-}
-
 static int siw_mpa_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 {
 	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
@@ -448,7 +442,7 @@ static int siw_mpa_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 
 	if (!nest)
 		return -EMSGSIZE;
-	rv = iw_mpa_fill_res(msg, &cep->mpa, cep->llp->name);
+	rv = iw_mpa_fill_res(msg, cep->sdev->mpa, &cep->mpa);
 	if (rv)
 		nla_nest_cancel(msg, nest);
 	else
@@ -489,61 +483,45 @@ int siw_mpa_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
  * @msg: the message
  * @id: the connection
  *
+ * Its iw_cm_id may be gone by now: it is looked up and not looked into.
+ *
  * Return: 0 or a negative errno
  */
 int siw_mpa_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 {
-	return siw_mpa_fill_res(msg, siw_mpa_id_cep(id));
+	const struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
+
+	if (!iw_id)
+		return 0;
+	return siw_mpa_fill_res(msg, siw_cep_find(to_siw_dev(id->device),
+						  iw_id));
 }
-
-static int siw_mpa_fill_conn(struct sk_buff *msg,
-			     struct rdma_restrack_entry *res)
-{
-	struct siw_cep *cep;
-	int rv = -EBUSY;
-
-	if (res->type == RDMA_RESTRACK_QP)
-		cep = siw_mpa_qp_cep(to_siw_qp(container_of(res, struct ib_qp,
-							    res)));
-	else
-		cep = siw_mpa_id_cep(rdma_res_to_id(res));
-	if (!cep)
-		return -ENOTCONN;
-	if (siw_cep_try_inuse(cep)) {
-		rv = iw_mpa_fill_conn(msg, &cep->mpa);
-		siw_cep_set_free(cep);
-	}
-	siw_cep_put(cep);
-	return rv;
-}
-
-static const struct iw_mpa_device_ops siw_mpa_device_ops = {
-	.llp		= "tcp",
-	.fill_conn	= siw_mpa_fill_conn,
-};
 
 /**
  * siw_mpa_register - make a device known to iw_mpa
  * @sdev: the device, not yet registered
- * @crc: whether there is what CRCs are computed with
+ * @crc: whether there is a CRC32c
  *
  * Return: 0 or a negative errno
  */
 int siw_mpa_register(struct siw_device *sdev, bool crc)
 {
-	const struct iw_mpa_caps caps = {
-		.max_ird = sdev->attrs.max_ird,
-		.max_ord = sdev->attrs.max_ord,
-		.rtr_send = IW_MPA_RTR_ALL,
-		.rtr_recv = IW_MPA_RTR_ALL,
-		.pow2_depths = true,
-		.no_crc = !crc,
-		.fastopen = true,
+	const struct iw_mpa_driver driver = {
+		.ops = &siw_mpa_ops,
+		.llp = RDMA_MPA_LLP_TCP,
+		.caps = {
+			.max_ird = sdev->attrs.max_ird,
+			.max_ord = sdev->attrs.max_ord,
+			.rtr_send = IW_MPA_RTR_ALL,
+			.rtr_recv = IW_MPA_RTR_ALL,
+			.pow2_depths = true,
+			.no_crc = !crc,
+			.fastopen = true,
+		},
 	};
 	struct iw_mpa_device *dev;
 
-	dev = iw_mpa_register_device(&sdev->base_dev, &caps, NULL,
-				     &siw_mpa_device_ops);
+	dev = iw_mpa_register_device(&sdev->base_dev, &driver);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	sdev->mpa = dev;

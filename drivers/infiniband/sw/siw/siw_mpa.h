@@ -18,7 +18,8 @@ struct siw_qp;
 
 int siw_mpa_register(struct siw_device *sdev, bool crc);
 void siw_mpa_unregister(struct siw_device *sdev);
-int siw_mpa_init(struct siw_cep *cep, struct iw_cm_id *id);
+int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id);
+int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id);
 enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep);
 bool siw_mpa_absorb_send(struct siw_qp *qp);
 bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv);

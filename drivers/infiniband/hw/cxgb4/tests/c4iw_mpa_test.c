@@ -814,19 +814,19 @@ struct term_case {
 
 static const struct term_case term_cases[] = {
 	{ "RTR-12 V47: the model differs", REP "5002000400080008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "RTR-07 V34: Send, which this firmware does not do",
-	  REP "50020004c0080008", -EPROTO, IW_MPA_ECODE_RTR },
+	  REP "50020004c0080008", -EPROTO, RDMA_MPA_ECODE_RTR },
 	{ "RTR-24: Read against an IRD of 0", REP "5002000480004008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "IRD-15 C2: ORD 33, the limit is 32, the adapter can do 128",
-	  REP "5002000480084021", -ENOMEM, IW_MPA_ECODE_IRD },
+	  REP "5002000480084021", -ENOMEM, RDMA_MPA_ECODE_IRD },
 	{ "IRD-15 C2: ORD 128", REP "5002000480084080", -ENOMEM,
-	  IW_MPA_ECODE_IRD },
+	  RDMA_MPA_ECODE_IRD },
 	{ "ERR-17: both, depths first", REP "5002000480080021", -ENOMEM,
-	  IW_MPA_ECODE_IRD },
+	  RDMA_MPA_ECODE_IRD },
 };
 
 static void term_desc(const struct term_case *c, char *desc)
@@ -1127,7 +1127,7 @@ static void reply_is_held_against_the_adapter(struct kunit *test)
 	peer_sends(test, INITIATOR_TID, reply);
 	expect_reply_event(test, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, 1, edge->terms);
-	KUNIT_EXPECT_EQ(test, IW_MPA_ECODE_IRD, (int)edge->term[1]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_ECODE_IRD, (int)edge->term[1]);
 	ulp_destroys_qp();
 }
 
@@ -1989,7 +1989,7 @@ static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING,
-				IW_MPA_RTR_SEND));
+				RDMA_MPA_RTR_SEND));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT, U8_SETTING,
 				IW_MPA_RTR_ALL));
@@ -2025,7 +2025,7 @@ static void listener_keeps_its_policy(struct kunit *test)
 {
 	responder(test);
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT,
-					 U8_SETTING, IW_MPA_RTR_WRITE));
+					 U8_SETTING, RDMA_MPA_RTR_WRITE));
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
 	expect_frame(test, 1, REP "5002000480084008", 0);
@@ -2057,12 +2057,12 @@ static void listener_keeps_its_policy(struct kunit *test)
 
 static void option_of_connect_beats_the_port(struct kunit *test)
 {
-	static const u8 write[] = { IW_MPA_RTR_WRITE };
-	static const u8 send[] = { IW_MPA_RTR_SEND };
+	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
+	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->ulp.options;
 
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_OFFER,
-					 U8_SETTING, IW_MPA_RTR_READ));
+					 U8_SETTING, RDMA_MPA_RTR_READ));
 	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 0));
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
@@ -2073,9 +2073,9 @@ static void option_of_connect_beats_the_port(struct kunit *test)
 
 static void options_of_listen_and_accept_hold(struct kunit *test)
 {
-	static const u8 write[] = { IW_MPA_RTR_WRITE };
-	static const u8 read[] = { IW_MPA_RTR_READ };
-	static const u8 send[] = { IW_MPA_RTR_SEND };
+	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
+	static const u8 read[] = { RDMA_MPA_RTR_READ };
+	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->listener.options;
 
 	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
