@@ -8,8 +8,10 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
-#include <rdma/iw_mpa.h>
 
+#include <rdma/ib_verbs.h>
+
+#include "frame.h"
 #include "iw_mpa_vectors.h"
 
 #define UNTOUCHED	0xa5
@@ -744,3 +746,4 @@ kunit_test_suites(&vector_suite, &frame_suite);
 
 MODULE_DESCRIPTION("KUnit tests of MPA frames");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -14,12 +14,15 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <rdma/iw_mpa.h>
+
+#include <rdma/ib_verbs.h>
+
+#include "negotiate.h"
 
 #define ULP		IW_MPA_DEPTH_ULP
 #define COUNT_MAX	IW_MPA_DEPTH_MAX
 #define BY_SEND		RDMA_MPA_RTR_SEND
-#define BY_WRITE		RDMA_MPA_RTR_WRITE
+#define BY_WRITE	RDMA_MPA_RTR_WRITE
 #define BY_READ		RDMA_MPA_RTR_READ
 #define ALL		IW_MPA_RTR_ALL
 #define UNTOUCHED	0xa5
@@ -1173,11 +1176,11 @@ static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_offer, 9));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_accept, 0x81));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, 3));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, 255));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, 3));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, 255));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, 2));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, 255));
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(crc, RDMA_MPA_CRC_REQUIRED));
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
@@ -1217,7 +1220,7 @@ static void rtr_order_has_every_kind_once(struct kunit *test)
 
 static void policy_has_a_deadline_for_every_wait(struct kunit *test)
 {
-	const unsigned int max = IW_MPA_DEADLINE_MAX;
+	const unsigned int max = RDMA_MPA_DEADLINE_MAX;
 
 	/* SEC-08 */
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(request_ms, 0));
@@ -1293,14 +1296,14 @@ static bool left_alone(u32 got, u32 own)
 	return got == own || (own > COUNT_MAX && got == COUNT_MAX);
 }
 
-static u32 up(u32 depth, const struct iw_mpa_caps *caps)
+static u32 round_up_depth(u32 depth, const struct iw_mpa_caps *caps)
 {
 	if (caps->pow2_depths && depth)
 		depth = roundup_pow_of_two(depth);
 	return min3(depth, (u32)caps->max_ird, (u32)COUNT_MAX);
 }
 
-static u32 down(u32 depth, const struct iw_mpa_caps *caps)
+static u32 round_down_depth(u32 depth, const struct iw_mpa_caps *caps)
 {
 	if (caps->pow2_depths && depth)
 		depth = rounddown_pow_of_two(depth);
@@ -1458,11 +1461,12 @@ static void check_responder_depths(const struct responding *r,
 	if (r->ird_alone)
 		RULE(left_alone(got->ird, local->ird));
 	else
-		RULE(got->ird == up(ird, local->caps));
+		RULE(got->ird == round_up_depth(ird, local->caps));
 	if (req->ird == ULP)
 		RULE(left_alone(got->ord, local->ord));
 	else
-		RULE(got->ord == down(min_t(u32, local->ord, req->ird),
+		RULE(got->ord ==
+		     round_down_depth(min_t(u32, local->ord, req->ird),
 				      local->caps));
 }
 
@@ -1600,14 +1604,16 @@ static void check_initiator_depths(const struct initiating *i,
 		RULE(left_alone(got->ird, local->ird));
 	} else {
 		RULE(got->ird >= reply->ord);		/* IRD-13 */
-		RULE(got->ird == up(max_t(u32, own_ird, reply->ord),
+		RULE(got->ird ==
+		     round_up_depth(max_t(u32, own_ird, reply->ord),
 				    local->caps));
 	}
 	if (local->policy->ord_ulp || reply->ird == ULP) {
 		RULE(left_alone(got->ord, local->ord));
 	} else {
 		RULE(got->ord <= reply->ird);		/* IRD-14 */
-		RULE(got->ord == down(min_t(u32, local->ord, reply->ird),
+		RULE(got->ord ==
+		     round_down_depth(min_t(u32, local->ord, reply->ird),
 				      local->caps));
 	}
 	RULE(got->read_slots == (got->ord ?: got->rtr == BY_READ));
@@ -1870,3 +1876,4 @@ kunit_test_suites(&table_suite, &policy_suite, &exhaustive_suite);
 
 MODULE_DESCRIPTION("KUnit tests of MPA negotiation");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -8,7 +8,8 @@
 
 #include <linux/hex.h>
 #include <linux/string.h>
-#include <rdma/iw_mpa.h>
+
+#include "frame.h"
 
 /**
  * struct iw_mpa_vector - one frame and its meaning

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 // negotiate.c against the rules of RFC 6581 sections 9.1 to 9.3. Input: a dialect, two sides of
 // 12 bytes each (see side.hpp), a byte of flags and an enhanced word for a foreign Request, the
-// same for a foreign Reply, then a wild policy.
+// same for a foreign Reply, a wild policy, then settings of five bytes each: which, its value.
+//
+// Nothing is allocated for an input.
 #include "check.hpp"
 #include "expected_frame.hpp"
 #include "side.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace {
 
@@ -19,7 +24,7 @@ bool same(const iw_mpa_msg &a, const iw_mpa_msg &b)
 }
 
 /// A message as the wire may carry it: no kinds under A=0, nothing where not enhanced.
-iw_mpa_msg read_message(Input &input, iw_mpa_dialect dialect, bool may_reject)
+iw_mpa_msg read_message(Input &input, rdma_mpa_dialect dialect, bool may_reject)
 {
     const unsigned flags = input.u8();
     const std::uint32_t word = input.u32();
@@ -355,7 +360,7 @@ iw_mpa_decision decide_initiator(const Side &side, const iw_mpa_msg &request,
 }
 
 /// A message after its way over the wire.
-iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, iw_mpa_dialect dialect)
+iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, rdma_mpa_dialect dialect)
 {
     u8 bytes[IW_MPA_FRAME_MAX];
     iw_mpa_frame frame{};
@@ -416,7 +421,7 @@ bool have_common_kind(const Side &a, const iw_mpa_msg &request, const Responding
 
 void check_meeting(const Side &a, const Side &b, const iw_mpa_msg &request)
 {
-    const iw_mpa_dialect dialect = a.policy.dialect;
+    const auto dialect = static_cast<rdma_mpa_dialect>(a.policy.dialect);
     const auto at_b = decide_responder(b, carry(request, IW_MPA_REQUEST, dialect));
     const auto reply = carry(at_b.reply, IW_MPA_REPLY, dialect);
     const auto at_a = decide_initiator(a, request, reply);
@@ -446,14 +451,6 @@ bool each_kind_once(const u8 (&order)[3])
     return true;
 }
 
-template <typename Enumeration>
-bool between(const Enumeration &value, int last)
-{
-    int number;
-    std::memcpy(&number, &value, sizeof(number));
-    return number >= 0 && number <= last;
-}
-
 bool is_possible(const iw_mpa_policy &p, const Side &side)
 {
     for (const unsigned ms : {p.connect_ms, p.request_ms, p.decide_ms, p.rtr_ms, p.reply_ms})
@@ -461,14 +458,136 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
             return false;
     if ((p.rev != 1 && p.rev != 2) || (p.enhanced && p.rev == 1))
         return false;
-    if (!between(p.model, 2) || !between(p.crc, 2) || !between(p.dialect, 1))
+    if (p.model > 2 || p.crc > 2 || p.dialect > 1)
+        return false;
+    if (p.crc == RDMA_MPA_CRC_REQUIRED && side.caps.no_crc)
         return false;
     if (p.rtr_offer > 7 || p.rtr_accept > 7 || !each_kind_once(p.rtr_order))
         return false;
     if (!p.enhanced)
-        return !(between(p.model, 2) && p.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
+        return p.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
     return (p.rtr_accept & side.caps.rtr_recv) != 0 &&
            (p.model == RDMA_MPA_MODEL_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
+}
+
+// ---------------------------------------------------------------- settings
+
+/// Value of a setting as it is read back; nothing if there is no such setting or value. After
+/// Documentation/netlink/specs/rdma_mpa.yaml.
+std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t value)
+{
+    const auto between = [value](std::uint32_t min, std::uint32_t max) {
+        return value >= min && value <= max ? std::optional(value) : std::nullopt;
+    };
+
+    switch (setting) {
+    case RDMA_MPA_SETTING_REVISION: return between(1, 3);
+    case RDMA_MPA_SETTING_MODEL: return between(0, 2);
+    case RDMA_MPA_SETTING_RTR_OFFER:
+    case RDMA_MPA_SETTING_RTR_ACCEPT: return between(1, 7);
+    case RDMA_MPA_SETTING_RTR_ORDER: break;
+    case RDMA_MPA_SETTING_IRD:
+    case RDMA_MPA_SETTING_ORD: return between(0, 0x3fff);
+    case RDMA_MPA_SETTING_CRC: return between(0, 2);
+    case RDMA_MPA_SETTING_DIALECT:
+    case RDMA_MPA_SETTING_SHORT_IRD:
+    case RDMA_MPA_SETTING_FASTOPEN: return between(0, 1);
+    case RDMA_MPA_SETTING_CONNECT_MS:
+    case RDMA_MPA_SETTING_REQUEST_MS:
+    case RDMA_MPA_SETTING_REPLY_MS:
+    case RDMA_MPA_SETTING_RTR_MS:
+    case RDMA_MPA_SETTING_DECIDE_MS: return between(1, 3600000);
+    default: return {};
+    }
+    // One to three kinds of four bits, each once, the others behind them: Write, Read, Send
+    std::uint32_t order = 0, seen = 0;
+    unsigned shift = 0;
+    for (; value; value >>= 4, shift += 4) {
+        const std::uint32_t kind = value & 0xf;
+        if (shift > 8 || (kind != 1 && kind != 2 && kind != 4) || seen & kind)
+            return {};
+        order |= kind << shift;
+        seen |= kind;
+    }
+    if (!shift)
+        return {};
+    for (const std::uint32_t kind : {2u, 4u, 1u})
+        if (!(seen & kind)) {
+            order |= kind << shift;
+            shift += 4;
+        }
+    return order;
+}
+
+/// A limit can only get lower; what is left to the ULP is so only if the upper layer says it.
+bool is_laid_over(unsigned setting, std::uint32_t upper, const iw_mpa_policy &below,
+                  const iw_mpa_policy &now)
+{
+    const std::uint32_t limit = std::min(upper, std::uint32_t{IW_MPA_DEPTH_MAX});
+
+    if (setting == RDMA_MPA_SETTING_IRD)
+        return now.ird_ulp == (upper == ulp_managed) &&
+               now.max_ird == std::min(limit, std::uint32_t{below.max_ird});
+    if (setting == RDMA_MPA_SETTING_ORD)
+        return now.ord_ulp == (upper == ulp_managed) &&
+               now.max_ord == std::min(limit, std::uint32_t{below.max_ord});
+    return iw_mpa_setting_get(&now, static_cast<rdma_mpa_setting>(setting)) == upper;
+}
+
+/// Layers: every value within its range is taken and read back, the others change nothing.
+void check_settings(Input &input, const Side &side)
+{
+    std::array<std::uint32_t, IW_MPA_SETTINGS> value{};
+    iw_mpa_layer layer;
+    std::memset(&layer, 0, sizeof(layer));
+    std::uint32_t set = 0;
+
+    for (unsigned n = 0; n < 8 && !input.empty(); n++) {
+        const unsigned which = input.u8();
+        const std::uint32_t raw = input.u32();
+        const std::uint32_t wanted = which & 0x80 ? raw : raw & 0x3fff;
+        const unsigned setting = which & 0x40 ? which & 0x3f : which % IW_MPA_SETTINGS;
+        const auto expected = expect_setting(setting, wanted);
+        const iw_mpa_layer before = layer;
+        const int rv = iw_mpa_layer_set(&layer, static_cast<rdma_mpa_setting>(setting), wanted);
+
+        CHECK(rv == (expected ? 0 : -EINVAL));
+        CHECK_IF(rv, std::memcmp(&before, &layer, sizeof(layer)) == 0);
+        if (!expected)
+            continue;
+        set |= 1u << setting;
+        value[setting] = *expected;
+        CHECK(layer.set == set);
+        for (unsigned i = 1; i < IW_MPA_SETTINGS; i++)
+            CHECK_IF(set >> i & 1,
+                     iw_mpa_setting_get(&layer.value, static_cast<rdma_mpa_setting>(i)) ==
+                         value[i]);
+    }
+
+    iw_mpa_policy policy = side.policy;
+    iw_mpa_layer_apply(&layer, ~0u, &policy);
+    for (unsigned i = 1; i < IW_MPA_SETTINGS; i++) {
+        const auto setting = static_cast<rdma_mpa_setting>(i);
+        if (set >> i & 1)
+            CHECK(is_laid_over(i, value[i], side.policy, policy));
+        else
+            CHECK(iw_mpa_setting_get(&policy, setting) ==
+                  iw_mpa_setting_get(&side.policy, setting));
+    }
+
+    // One explanation, for what the check refuses
+    char why[80] = "";
+    iw_mpa_caps caps = side.caps;
+    iw_mpa_policy_limit(&policy, &caps);
+    CHECK(caps.max_ird <= side.caps.max_ird && caps.max_ord <= side.caps.max_ord);
+    const int rv = iw_mpa_policy_explain(&policy, &side.caps, why, sizeof(why));
+    CHECK(rv == iw_mpa_policy_check(&policy, &caps));
+    CHECK((rv != 0) == (why[0] != 0));
+
+    why[0] = 0;
+    const std::uint32_t unable = iw_mpa_layer_unable(&layer, &side.caps, why, sizeof(why));
+    CHECK((unable & ~set) == 0);
+    CHECK((unable != 0) == (why[0] != 0));
 }
 
 } // namespace
@@ -498,5 +617,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 
     const iw_mpa_policy wild = read_wild_policy(input);
     CHECK(iw_mpa_policy_check(&wild, &a.caps) == (is_possible(wild, a) ? 0 : -EINVAL));
+    check_settings(input, b);
     return 0;
 }

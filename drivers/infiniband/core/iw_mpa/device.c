@@ -23,16 +23,19 @@
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include <kunit/visibility.h>
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
 #include "session.h"
 
 DEFINE_MUTEX(iw_mpa_devices_lock);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_devices_lock);
 LIST_HEAD(iw_mpa_devices);
 
 /* Changes with every layer and with the list; under iw_mpa_devices_lock */
 unsigned int iw_mpa_generation = 1;
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_generation);
 
 static struct iw_mpa_layer default_layer;
 static DEFINE_SPINLOCK(effective_lock);
@@ -233,6 +236,7 @@ void iw_mpa_view_place(const struct iw_mpa_place *place,
 	if (place->port)
 		mark_origin(view, place->port->layer.set, RDMA_MPA_LAYER_PORT);
 }
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_view_place);
 
 /* Returns the settings of the default layer that its ports do without */
 static u32 update_device(struct iw_mpa_device *dev)
@@ -377,6 +381,7 @@ int iw_mpa_replace_layer(const struct iw_mpa_place *place,
 		update_devices();
 	return 0;
 }
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_replace_layer);
 
 /* ---- devices */
 
@@ -402,6 +407,7 @@ struct iw_mpa_device *iw_mpa_find_device(u32 index)
 		}
 	return NULL;
 }
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_find_device);
 
 /**
  * iw_mpa_llp_str - name the lower layer protocol of a device

@@ -296,6 +296,7 @@ const char *iw_mpa_setting_str(enum rdma_mpa_setting setting)
 {
 	return settings[setting].name;
 }
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_str);
 
 /**
  * iw_mpa_setting_get - read a setting
@@ -394,6 +395,7 @@ bool iw_mpa_setting_exists(enum rdma_mpa_setting setting,
 {
 	return setting != RDMA_MPA_SETTING_CONNECT_MS || !caps->no_connect_ms;
 }
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_exists);
 
 /**
  * iw_mpa_layer_unable - which settings of a layer can a device not do?

@@ -618,7 +618,7 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
 		return IW_MPA_NEXT_DONE;
 	/* Nothing may arrive while it is our turn to speak */
-	if (!awaits_frame(s))
+	if (!iw_mpa_rx_want(s))
 		return iw_mpa_leave(s, end_for_bad_bytes(s,
 						IW_MPA_FRAME_TRAILING));
 	return iw_mpa_leave(s, take_bytes(s, buf, len, used));
