@@ -232,7 +232,8 @@ static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
 {
 	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
 	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME,
-			      dev_name(&dev->ibdev->dev));
+			      dev_name(&dev->ibdev->dev)) ?:
+	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.llp);
 }
 
 static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
@@ -299,12 +300,10 @@ static int put_flag(struct sk_buff *msg, int attr, bool value)
 
 static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 {
-	const struct iw_mpa_driver *driver = &place->dev->driver;
-	const struct iw_mpa_caps *caps = &driver->caps;
+	const struct iw_mpa_caps *caps = &place->dev->driver.caps;
 	struct nlattr *nest;
 
-	if (put_ids(msg, place->dev) ||
-	    nla_put_u32(msg, RDMA_MPA_A_LLP, driver->llp))
+	if (put_ids(msg, place->dev))
 		return -EMSGSIZE;
 	nest = nla_nest_start(msg, RDMA_MPA_A_CAPS);
 	if (!nest ||
@@ -479,7 +478,6 @@ static int fill_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 
 	return put_ids(msg, port->dev) ?:
 	       nla_put_u32(msg, RDMA_MPA_A_PORT, port->num) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_LLP, port->dev->driver.llp) ?:
 	       put_conn(msg, s, state, status, ecode);
 }
 
