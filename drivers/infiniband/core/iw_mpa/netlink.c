@@ -136,7 +136,7 @@ static int parse_rtr_order(const struct nlattr *nest, u32 *value)
 
 	*value = 0;
 	nla_for_each_nested(attr, nest, rem) {
-		if (shift > 8)
+		if (shift > 8 || !nla_get_u32(attr))
 			return -EINVAL;
 		*value |= nla_get_u32(attr) << shift;
 		shift += 4;
@@ -553,33 +553,41 @@ static int find_port(struct genl_info *info, struct iw_mpa_place *place)
 	return -EINVAL;
 }
 
-/* The place that a request names, with a reference on its device */
-static int get_place(struct genl_info *info, struct iw_mpa_place *place)
+/* The device that a request names, with a reference */
+static int find_device(struct genl_info *info, struct iw_mpa_place *place)
 {
 	const struct nlattr *index = info->attrs[RDMA_MPA_A_DEV_INDEX];
-	int rv = 0;
 
 	memset(place, 0, sizeof(*place));
-	if (!index) {
-		if (!info->attrs[RDMA_MPA_A_PORT])
-			return 0;
-		NL_SET_ERR_MSG(info->extack, "a port needs a device");
-		return -EINVAL;
-	}
 	place->dev = iw_mpa_find_device(nla_get_u32(index));
 	if (place->dev &&
 	    !rdma_dev_access_netns(place->dev->ibdev, genl_info_net(info))) {
 		put_place(place);
 		place->dev = NULL;
 	}
-	if (!place->dev) {
-		NL_SET_BAD_ATTR(info->extack, index);
-		NL_SET_ERR_MSG(info->extack,
-			       "no iWARP device of that index here");
-		return -ENODEV;
+	if (place->dev)
+		return 0;
+	NL_SET_BAD_ATTR(info->extack, index);
+	NL_SET_ERR_MSG(info->extack, "no iWARP device of that index here");
+	return -ENODEV;
+}
+
+/* The place that a request names, with a reference on its device */
+static int get_place(struct genl_info *info, struct iw_mpa_place *place)
+{
+	int rv;
+
+	memset(place, 0, sizeof(*place));
+	if (!info->attrs[RDMA_MPA_A_DEV_INDEX]) {
+		if (!info->attrs[RDMA_MPA_A_PORT])
+			return 0;
+		NL_SET_ERR_MSG(info->extack, "a port needs a device");
+		return -EINVAL;
 	}
-	if (info->attrs[RDMA_MPA_A_PORT])
-		rv = find_port(info, place);
+	rv = find_device(info, place);
+	if (rv || !info->attrs[RDMA_MPA_A_PORT])
+		return rv;
+	rv = find_port(info, place);
 	if (rv)
 		put_place(place);
 	return rv;
@@ -630,7 +638,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
-	rv = get_place(info, &place);
+	rv = find_device(info, &place);
 	if (!rv) {
 		rv = send_reply(info, RDMA_MPA_CMD_DEV_GET, &place,
 				fill_device);
