@@ -72,14 +72,14 @@ bool fits(const UlpParameters &parameters, bool enhanced)
 static void read_options(Input &input, iw_mpa_layer &layer)
 {
     for (unsigned n = 1 + input.below(4); n > 0; n--) {
-        const int name = static_cast<int>(input.below(__RDMA_OPTION_MPA_NUM + 1));
+        const int name = static_cast<int>(input.below(RDMA_MPA_OPTION_ORD_MODE + 2));
         const unsigned raw = input.u16();
-        // small numbers mean most, 0x3fff something of its own
+        // small numbers mean most
         const std::uint32_t number = raw & 0x8000 ? raw & 0x3fff : raw & 0xf;
         u8 kinds[4] = {static_cast<u8>(1u << (raw & 3)), static_cast<u8>(1u << (raw >> 2 & 3)),
                        static_cast<u8>(1u << (raw >> 4 & 3)), static_cast<u8>(raw >> 6)};
         const iw_mpa_layer before = layer;
-        const int rv = name == RDMA_OPTION_MPA_RTR
+        const int rv = name == RDMA_MPA_OPTION_RTR
                            ? iw_mpa_layer_set_option(&layer, name, kinds, raw >> 8 & 7)
                            : iw_mpa_layer_set_option(&layer, name, &number, sizeof(number));
         CHECK(rv == 0 || rv == -EINVAL);

@@ -2,7 +2,10 @@
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
+#include <stdint.h>
 #include <stdio.h>
+
+#define U32_MAX UINT32_MAX
 
 /* Only what is written is asked for, never how much there was */
 #define scnprintf(...) ((void)snprintf(__VA_ARGS__))
