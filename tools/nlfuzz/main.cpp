@@ -42,7 +42,8 @@ void raw(uint8_t command, bool is_dump, const Bytes &attributes)
 void interrupt(bool is_changed, uint8_t command, const Bytes &attributes)
 {
 	Socket socket, other;
-	const uint16_t family = find_family(socket, RDMA_MPA_FAMILY_NAME).id;
+	// the kernel makes its first datagram as long as those that the socket has taken before
+	const uint16_t family = find_family(other, RDMA_MPA_FAMILY_NAME).id;
 	unsigned records = 0;
 	bool whole;
 
