@@ -415,14 +415,15 @@ static u32 model_number(bool p2p)
 	return p2p ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
 }
 
-/* The Request, as far as it has been sent or has come */
-static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s)
+/* The Request, if it has been sent or has come */
+static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s,
+		       enum iw_mpa_state state)
 {
 	const struct iw_mpa_setup *u = s->setup;
 	const struct iw_mpa_enh *enh = s->responder ? &u->peer.enh :
 						      &u->sent.enh;
 
-	if (s->responder && !u->peer.rev)
+	if (s->responder ? !u->peer.rev : state <= IW_MPA_CONNECTING)
 		return 0;
 	return nla_put_u32(msg, RDMA_MPA_A_CONN_REQUESTED_MODEL,
 			   model_number(enh->p2p)) ?:
@@ -463,7 +464,7 @@ static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 	    put_name(msg, s) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, u->fast_opened) ||
-	    put_peer(msg, &u->peer) || put_request(msg, s) ||
+	    put_peer(msg, &u->peer) || put_request(msg, s, state) ||
 	    (status ? put_failure(msg, status, ecode) : put_outcome(msg, s)))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
