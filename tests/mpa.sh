@@ -14,7 +14,7 @@ mpa() {
 
 # All settings of both devices are as they were built in
 nothing_set() {
-	"$RDMA" -batch - <<-END
+	"$RDMA" -b - <<-END
 		mpa reset default
 		mpa reset dev siw0
 		mpa reset link siw0/1

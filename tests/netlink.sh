@@ -278,7 +278,7 @@ others_may_watch_changes() {
 	plain
 	as_nobody "$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
 	pid_of[monitor]=$!
-	wait_line monitor '^Connections cannot be watched.*: Operation not permitted' 20
+	wait_line monitor '^Connections cannot be watched without CAP_NET_ADMIN: Operation not permitted' 20
 	serve 7616
 	connect 7616
 	stop server
