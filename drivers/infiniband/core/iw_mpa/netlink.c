@@ -136,7 +136,7 @@ static int parse_rtr_order(const struct nlattr *nest, u32 *value)
 
 	*value = 0;
 	nla_for_each_nested(attr, nest, rem) {
-		if (shift > 8)
+		if (shift > 8 || !nla_get_u32(attr))
 			return -EINVAL;
 		*value |= nla_get_u32(attr) << shift;
 		shift += 4;
@@ -232,7 +232,8 @@ static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
 {
 	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
 	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME,
-			      dev_name(&dev->ibdev->dev));
+			      dev_name(&dev->ibdev->dev)) ?:
+	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.llp);
 }
 
 static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
@@ -299,12 +300,10 @@ static int put_flag(struct sk_buff *msg, int attr, bool value)
 
 static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 {
-	const struct iw_mpa_driver *driver = &place->dev->driver;
-	const struct iw_mpa_caps *caps = &driver->caps;
+	const struct iw_mpa_caps *caps = &place->dev->driver.caps;
 	struct nlattr *nest;
 
-	if (put_ids(msg, place->dev) ||
-	    nla_put_u32(msg, RDMA_MPA_A_LLP, driver->llp))
+	if (put_ids(msg, place->dev))
 		return -EMSGSIZE;
 	nest = nla_nest_start(msg, RDMA_MPA_A_CAPS);
 	if (!nest ||
@@ -416,14 +415,15 @@ static u32 model_number(bool p2p)
 	return p2p ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
 }
 
-/* The Request, as far as it has been sent or has come */
-static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s)
+/* The Request, if it has been sent or has come */
+static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s,
+		       enum iw_mpa_state state)
 {
 	const struct iw_mpa_setup *u = s->setup;
 	const struct iw_mpa_enh *enh = s->responder ? &u->peer.enh :
 						      &u->sent.enh;
 
-	if (s->responder && !u->peer.rev)
+	if (s->responder ? !u->peer.rev : state <= IW_MPA_CONNECTING)
 		return 0;
 	return nla_put_u32(msg, RDMA_MPA_A_CONN_REQUESTED_MODEL,
 			   model_number(enh->p2p)) ?:
@@ -464,7 +464,7 @@ static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 	    put_name(msg, s) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, u->fast_opened) ||
-	    put_peer(msg, &u->peer) || put_request(msg, s) ||
+	    put_peer(msg, &u->peer) || put_request(msg, s, state) ||
 	    (status ? put_failure(msg, status, ecode) : put_outcome(msg, s)))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
@@ -479,7 +479,6 @@ static int fill_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 
 	return put_ids(msg, port->dev) ?:
 	       nla_put_u32(msg, RDMA_MPA_A_PORT, port->num) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_LLP, port->dev->driver.llp) ?:
 	       put_conn(msg, s, state, status, ecode);
 }
 
@@ -555,33 +554,41 @@ static int find_port(struct genl_info *info, struct iw_mpa_place *place)
 	return -EINVAL;
 }
 
-/* The place that a request names, with a reference on its device */
-static int get_place(struct genl_info *info, struct iw_mpa_place *place)
+/* The device that a request names, with a reference */
+static int find_device(struct genl_info *info, struct iw_mpa_place *place)
 {
 	const struct nlattr *index = info->attrs[RDMA_MPA_A_DEV_INDEX];
-	int rv = 0;
 
 	memset(place, 0, sizeof(*place));
-	if (!index) {
-		if (!info->attrs[RDMA_MPA_A_PORT])
-			return 0;
-		NL_SET_ERR_MSG(info->extack, "a port needs a device");
-		return -EINVAL;
-	}
 	place->dev = iw_mpa_find_device(nla_get_u32(index));
 	if (place->dev &&
 	    !rdma_dev_access_netns(place->dev->ibdev, genl_info_net(info))) {
 		put_place(place);
 		place->dev = NULL;
 	}
-	if (!place->dev) {
-		NL_SET_BAD_ATTR(info->extack, index);
-		NL_SET_ERR_MSG(info->extack,
-			       "no iWARP device of that index here");
-		return -ENODEV;
+	if (place->dev)
+		return 0;
+	NL_SET_BAD_ATTR(info->extack, index);
+	NL_SET_ERR_MSG(info->extack, "no iWARP device of that index here");
+	return -ENODEV;
+}
+
+/* The place that a request names, with a reference on its device */
+static int get_place(struct genl_info *info, struct iw_mpa_place *place)
+{
+	int rv;
+
+	memset(place, 0, sizeof(*place));
+	if (!info->attrs[RDMA_MPA_A_DEV_INDEX]) {
+		if (!info->attrs[RDMA_MPA_A_PORT])
+			return 0;
+		NL_SET_ERR_MSG(info->extack, "a port needs a device");
+		return -EINVAL;
 	}
-	if (info->attrs[RDMA_MPA_A_PORT])
-		rv = find_port(info, place);
+	rv = find_device(info, place);
+	if (rv || !info->attrs[RDMA_MPA_A_PORT])
+		return rv;
+	rv = find_port(info, place);
 	if (rv)
 		put_place(place);
 	return rv;
@@ -632,7 +639,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
-	rv = get_place(info, &place);
+	rv = find_device(info, &place);
 	if (!rv) {
 		rv = send_reply(info, RDMA_MPA_CMD_DEV_GET, &place,
 				fill_device);

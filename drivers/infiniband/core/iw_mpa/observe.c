@@ -232,7 +232,7 @@ static void observe_states(const struct iw_mpa_session *s,
 	}
 	if (r->fell_back) {
 		count(s, IW_MPA_FALLBACKS);
-		trace_mpa_fallback(s, s->state);
+		trace_mpa_fallback(s, r->left[0]);
 	}
 	if (r->fast_opened) {
 		count(s, s->responder ? IW_MPA_REQ_RCVD_SYN :

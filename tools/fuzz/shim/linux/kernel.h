@@ -5,6 +5,8 @@
 #include <stdint.h>
 #include <stdio.h>
 
+#define U32_MAX UINT32_MAX
+
 /* Only what is written is asked for, never how much there was */
 #define scnprintf(...) ((void)snprintf(__VA_ARGS__))
 #define U32_MAX UINT32_MAX

@@ -10,7 +10,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-namespace mpanl {
+namespace nlfuzz {
 
 namespace {
 
@@ -21,6 +21,7 @@ constexpr std::chrono::seconds answer_time{30};
 	throw std::system_error(errno, std::generic_category(), what);
 }
 
+// The kernel's text for an error, else that of the errno
 std::string reason(const nlmsghdr &header, std::span<const uint8_t> body, int error)
 {
 	size_t skip = sizeof(int); // a list that ends early has nothing else
@@ -32,12 +33,26 @@ std::string reason(const nlmsghdr &header, std::span<const uint8_t> body, int er
 							   sizeof(int) + NLMSG_ALIGN(err.msg.nlmsg_len);
 	}
 	if (header.nlmsg_flags & NLM_F_ACK_TLVS && skip <= body.size()) {
-		const Attributes tlvs = parse(body.subspan(skip));
+		const auto message = find(body.subspan(skip), NLMSGERR_ATTR_MSG);
 
-		if (const auto it = tlvs.find(NLMSGERR_ATTR_MSG); it != tlvs.end())
-			return std::string(text(it->second));
+		if (!message.empty())
+			return std::string(text(message));
 	}
 	return std::strerror(error);
+}
+
+void for_each(std::span<const uint8_t> datagram,
+	      const std::function<void(const nlmsghdr &, std::span<const uint8_t> body)> &handler)
+{
+	nlmsghdr header;
+
+	while (datagram.size() >= sizeof(header)) {
+		std::memcpy(&header, datagram.data(), sizeof(header));
+		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > datagram.size())
+			break;
+		handler(header, datagram.subspan(sizeof(header), header.nlmsg_len - sizeof(header)));
+		datagram = datagram.subspan(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
+	}
 }
 
 } // namespace
@@ -46,10 +61,10 @@ Refused::Refused(int error, const std::string &why) : std::runtime_error(why), e
 {
 }
 
-Socket::Socket() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA))
+Socket::Socket() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GENERIC))
 {
 	const int on = 1;
-	sockaddr_nl any = {};
+	sockaddr_nl any{};
 
 	if (fd_ < 0)
 		fail("socket");
@@ -74,7 +89,7 @@ void Socket::join(unsigned group)
 
 void Socket::send_raw(std::span<const uint8_t> bytes)
 {
-	sockaddr_nl kernel = {};
+	sockaddr_nl kernel{};
 
 	kernel.nl_family = AF_NETLINK;
 	if (sendto(fd_, bytes.data(), bytes.size(), 0, reinterpret_cast<sockaddr *>(&kernel), sizeof(kernel)) < 0)
@@ -84,12 +99,12 @@ void Socket::send_raw(std::span<const uint8_t> bytes)
 Bytes Socket::receive(std::chrono::milliseconds timeout)
 {
 	Bytes datagram(1 << 16);
-	pollfd poll_fd = {fd_, POLLIN, 0};
-	ssize_t len;
+	pollfd poll_fd{fd_, POLLIN, 0};
 
 	if (poll(&poll_fd, 1, static_cast<int>(timeout.count())) <= 0)
 		return {};
-	len = recv(fd_, datagram.data(), datagram.size(), 0);
+	const ssize_t len = recv(fd_, datagram.data(), datagram.size(), 0);
+
 	if (len < 0)
 		fail("recv");
 	datagram.resize(static_cast<size_t>(len));
@@ -107,48 +122,68 @@ size_t Socket::drain(size_t buffer)
 	return total;
 }
 
-void for_each(std::span<const uint8_t> datagram, const Socket::Handler &handler)
+uint32_t Socket::send_request(uint16_t family, uint8_t command, uint16_t flags, std::span<const uint8_t> attributes)
 {
-	nlmsghdr header;
-
-	while (datagram.size() >= sizeof(header)) {
-		std::memcpy(&header, datagram.data(), sizeof(header));
-		if (header.nlmsg_len < sizeof(header) || header.nlmsg_len > datagram.size())
-			break;
-		handler(header, datagram.subspan(sizeof(header), header.nlmsg_len - sizeof(header)));
-		datagram = datagram.subspan(std::min<size_t>(NLMSG_ALIGN(header.nlmsg_len), datagram.size()));
-	}
+	send_raw(make_message(family, command, flags, seq_, attributes));
+	return seq_++;
 }
 
-bool Socket::request(Message &message, const Handler &handler)
+unsigned Socket::take_answers(uint32_t seq, const Handler &handler, bool &whole)
 {
-	bool done = false, whole = true;
-	const uint32_t seq = seq_++;
+	unsigned datagrams = 0;
+	bool done = false;
 
-	send_raw(message.finished(seq));
+	whole = true;
 	while (!done) {
 		const Bytes datagram = receive(answer_time);
 
 		if (datagram.empty())
 			throw std::runtime_error("the kernel does not answer");
+		datagrams++;
 		for_each(datagram, [&](const nlmsghdr &header, std::span<const uint8_t> body) {
-			if (header.nlmsg_seq != seq)
+			if (header.nlmsg_seq != seq || body.size() < sizeof(int))
 				return;
 			if (header.nlmsg_flags & NLM_F_DUMP_INTR)
 				whole = false;
 			if (header.nlmsg_type == NLMSG_ERROR || header.nlmsg_type == NLMSG_DONE) {
-				const int error = body.size() >= sizeof(int) ?
-							  -static_cast<int>(static_cast<int32_t>(number(body.first(4)))) :
-							  0;
+				const int error = -static_cast<int>(number(body));
+
 				if (error)
 					throw Refused(error, reason(header, body, error));
 				done = true;
 				return;
 			}
-			handler(header, body);
+			handler(header, body.subspan(GENL_HDRLEN));
 		});
 	}
+	return datagrams;
+}
+
+bool Socket::request(uint16_t family, uint8_t command, uint16_t flags, std::span<const uint8_t> attributes,
+		     const Handler &handler)
+{
+	bool whole;
+
+	take_answers(send_request(family, command, flags, attributes), handler, whole);
 	return whole;
 }
 
-} // namespace mpanl
+Family find_family(Socket &socket, std::string_view name)
+{
+	Family family;
+	Bytes attributes;
+	Bytes zero_terminated(name.begin(), name.end());
+
+	zero_terminated.push_back(0);
+	append(attributes, CTRL_ATTR_FAMILY_NAME, zero_terminated);
+	socket.request(GENL_ID_CTRL, CTRL_CMD_GETFAMILY, NLM_F_REQUEST | NLM_F_ACK, attributes,
+		       [&](const nlmsghdr &, std::span<const uint8_t> body) {
+			       family.id = static_cast<uint16_t>(number(find(body, CTRL_ATTR_FAMILY_ID)));
+			       for (const Attribute &group : parse(find(body, CTRL_ATTR_MCAST_GROUPS)))
+				       family.groups[std::string(text(find(group.data, CTRL_ATTR_MCAST_GRP_NAME)))] =
+					       number(find(group.data, CTRL_ATTR_MCAST_GRP_ID));
+		       });
+	return family;
+}
+
+} // namespace nlfuzz
