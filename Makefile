@@ -12,7 +12,7 @@
 # make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
 # make dist     the release, in build/dist
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
-# make series-check  does each patch of patches/6.1 compile and pass KUnit on its own? SERIES=… for another
+# make series-check  does each patch compile and pass KUnit on 6.1? KERNEL=… for another
 #
 # What is built from others' source, and the kernels, live in the cache
 # (${XDG_CACHE_HOME:-~/.cache}/iw_mpa); see scripts/kernel --help.
@@ -30,7 +30,7 @@ rdma-tool:
 	@scripts/rdma-tool
 
 series-check:
-	@scripts/series-check $(SERIES)
+	@scripts/series-check $(KERNEL)
 
 deb:
 	@scripts/dist deb

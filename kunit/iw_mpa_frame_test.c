@@ -8,8 +8,10 @@
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
-#include <rdma/iw_mpa.h>
 
+#include <rdma/ib_verbs.h>
+
+#include "frame.h"
 #include "iw_mpa_vectors.h"
 
 #define UNTOUCHED	0xa5
@@ -29,7 +31,7 @@ static void parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
 		  struct reading *got)
 {
 	memset(got, UNTOUCHED, sizeof(*got));
-	got->result = iw_mpa_frame_parse(kind, IW_MPA_RFC6581, buf, len,
+	got->result = iw_mpa_frame_parse(kind, RDMA_MPA_DIALECT_RFC6581, buf, len,
 					 &got->frame, &got->need);
 }
 
@@ -213,11 +215,11 @@ static void vector_is_rebuilt_byte_by_byte(struct kunit *test)
 	parse(v->kind, buf, len, &got);
 	KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_COMPLETE, got.result);
 	KUNIT_EXPECT_EQ(test, len, iw_mpa_frame_build(&got.frame,
-						      IW_MPA_RFC6581, again,
+						      RDMA_MPA_DIALECT_RFC6581, again,
 						      len));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(buf, again, len));
 	KUNIT_EXPECT_EQ(test, -EMSGSIZE,
-			iw_mpa_frame_build(&got.frame, IW_MPA_RFC6581, again,
+			iw_mpa_frame_build(&got.frame, RDMA_MPA_DIALECT_RFC6581, again,
 					   len - 1));
 }
 
@@ -237,11 +239,11 @@ static void book_word(const u8 *b, struct iw_mpa_enh *enh)
 	if (!enh->p2p)
 		return;			/* RTR-05 */
 	if (b[0] & 0x40)
-		enh->rtr |= IW_MPA_RTR_SEND;
+		enh->rtr |= RDMA_MPA_RTR_SEND;
 	if (b[2] & 0x80)
-		enh->rtr |= IW_MPA_RTR_WRITE;
+		enh->rtr |= RDMA_MPA_RTR_WRITE;
 	if (b[2] & 0x40)
-		enh->rtr |= IW_MPA_RTR_READ;
+		enh->rtr |= RDMA_MPA_RTR_READ;
 }
 
 /* What a header calls for: an error, or NEED_MORE with the frame's length */
@@ -405,14 +407,14 @@ static void word_is_read_by_the_chosen_dialect_only(struct kunit *test)
 	struct iw_mpa_enh enh;
 
 	memset(&enh, UNTOUCHED, sizeof(enh));
-	iw_mpa_enh_unpack(v->word, IW_MPA_RFC6581, &enh);
+	iw_mpa_enh_unpack(v->word, RDMA_MPA_DIALECT_RFC6581, &enh);
 	KUNIT_EXPECT_TRUE(test, same_enh(&v->rfc, &enh));
 
 	memset(&enh, UNTOUCHED, sizeof(enh));
-	iw_mpa_enh_unpack(v->word, IW_MPA_EARLY_DRAFT, &enh);
+	iw_mpa_enh_unpack(v->word, RDMA_MPA_DIALECT_EARLY_DRAFT, &enh);
 	KUNIT_EXPECT_TRUE(test, same_enh(&v->early, &enh));
 	KUNIT_EXPECT_EQ(test, v->word,
-			iw_mpa_enh_pack(&v->early, IW_MPA_EARLY_DRAFT));
+			iw_mpa_enh_pack(&v->early, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
 
 static void each_rfc6581_flag_has_its_bit(struct kunit *test)
@@ -423,14 +425,14 @@ static void each_rfc6581_flag_has_its_bit(struct kunit *test)
 	for (rtr = 0; rtr <= IW_MPA_RTR_ALL; rtr++) {
 		enh.rtr = rtr;
 		word = BIT(31);
-		if (rtr & IW_MPA_RTR_SEND)
+		if (rtr & RDMA_MPA_RTR_SEND)
 			word |= BIT(30);
-		if (rtr & IW_MPA_RTR_WRITE)
+		if (rtr & RDMA_MPA_RTR_WRITE)
 			word |= BIT(15);
-		if (rtr & IW_MPA_RTR_READ)
+		if (rtr & RDMA_MPA_RTR_READ)
 			word |= BIT(14);
 		KUNIT_EXPECT_EQ(test, word,
-				iw_mpa_enh_pack(&enh, IW_MPA_RFC6581));
+				iw_mpa_enh_pack(&enh, RDMA_MPA_DIALECT_RFC6581));
 	}
 }
 
@@ -444,21 +446,21 @@ static void each_early_flag_has_its_bit(struct kunit *test)
 		enh.rtr = rtr;
 		enh.p2p = rtr;
 		word = 0;
-		if (rtr & IW_MPA_RTR_SEND)
+		if (rtr & RDMA_MPA_RTR_SEND)
 			word |= BIT(31);
-		if (rtr & IW_MPA_RTR_WRITE)
+		if (rtr & RDMA_MPA_RTR_WRITE)
 			word |= BIT(30);
-		if (rtr & IW_MPA_RTR_READ)
+		if (rtr & RDMA_MPA_RTR_READ)
 			word |= BIT(15);
 		KUNIT_EXPECT_EQ(test, word,
-				iw_mpa_enh_pack(&enh, IW_MPA_EARLY_DRAFT));
+				iw_mpa_enh_pack(&enh, RDMA_MPA_DIALECT_EARLY_DRAFT));
 	}
 }
 
 /* What is left of a word once what the receiver must ignore is zero */
-static u32 without_ignored_bits(u32 word, enum iw_mpa_dialect dialect)
+static u32 without_ignored_bits(u32 word, enum rdma_mpa_dialect dialect)
 {
-	if (dialect == IW_MPA_EARLY_DRAFT)
+	if (dialect == RDMA_MPA_DIALECT_EARLY_DRAFT)
 		return word & ~BIT(14);
 	return word & BIT(31) ? word : word & 0x3fff3fff;
 }
@@ -477,7 +479,7 @@ static void unpacking_then_packing_changes_no_word(struct kunit *test)
 		if (i < 16 * 36)	/* first, every flag at the edges */
 			word = (i & 12) << 28 | (i & 3) << 14 |
 			       edge[i / 16 % 6] << 16 | edge[i / 96];
-		dialect = i % 2 ? IW_MPA_RFC6581 : IW_MPA_EARLY_DRAFT;
+		dialect = i % 2 ? RDMA_MPA_DIALECT_RFC6581 : RDMA_MPA_DIALECT_EARLY_DRAFT;
 		want = without_ignored_bits(word, dialect);
 		iw_mpa_enh_unpack(word, dialect, &enh);
 		KUNIT_ASSERT_EQ(test, (u16)(word >> 16 & 0x3fff), enh.ird);
@@ -488,7 +490,7 @@ static void unpacking_then_packing_changes_no_word(struct kunit *test)
 
 /* ------------------------------------------------------------------ builder */
 
-static void random_frame(struct rnd_state *rnd, enum iw_mpa_dialect dialect,
+static void random_frame(struct rnd_state *rnd, enum rdma_mpa_dialect dialect,
 			 struct iw_mpa_frame *f, const u8 *pdata)
 {
 	u32 r = prandom_u32_state(rnd);
@@ -510,7 +512,7 @@ static void random_frame(struct rnd_state *rnd, enum iw_mpa_dialect dialect,
 	f->enh.p2p = r & BIT(31);
 	if (f->enh.p2p)
 		f->enh.rtr = r >> 28 & IW_MPA_RTR_ALL;
-	if (dialect == IW_MPA_EARLY_DRAFT)
+	if (dialect == RDMA_MPA_DIALECT_EARLY_DRAFT)
 		f->enh.p2p = f->enh.rtr;
 }
 
@@ -519,7 +521,7 @@ static void random_frames_survive_the_wire(struct kunit *test)
 	u8 *pdata = kunit_kzalloc(test, IW_MPA_PDATA_MAX, GFP_KERNEL);
 	u8 *wire = kunit_kzalloc(test, IW_MPA_FRAME_MAX, GFP_KERNEL);
 	struct iw_mpa_frame sent, got;
-	enum iw_mpa_dialect dialect;
+	enum rdma_mpa_dialect dialect;
 	struct rnd_state rnd;
 	int i, len, want;
 	size_t need;
@@ -528,7 +530,7 @@ static void random_frames_survive_the_wire(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, wire);
 	prandom_seed_state(&rnd, SEED);
 	for (i = 0; i < RANDOM_FRAMES; i++) {
-		dialect = i % 4 ? IW_MPA_RFC6581 : IW_MPA_EARLY_DRAFT;
+		dialect = i % 4 ? RDMA_MPA_DIALECT_RFC6581 : RDMA_MPA_DIALECT_EARLY_DRAFT;
 		prandom_bytes_state(&rnd, pdata, IW_MPA_PDATA_MAX);
 		random_frame(&rnd, dialect, &sent, pdata);
 		want = 20 + (sent.enhanced ? 4 : 0) + sent.pdata_len;
@@ -542,14 +544,14 @@ static void random_frames_survive_the_wire(struct kunit *test)
 				memcmp(pdata, got.pdata, sent.pdata_len));
 		sent.pdata = got.pdata;
 		assert_frame(test, &sent, &got);
-		if (dialect == IW_MPA_RFC6581)
+		if (dialect == RDMA_MPA_DIALECT_RFC6581)
 			assert_the_book(test, sent.kind, wire, len);
 	}
 }
 
 static int build_in(const struct iw_mpa_frame *f, void *buf, size_t size)
 {
-	return iw_mpa_frame_build(f, IW_MPA_RFC6581, buf, size);
+	return iw_mpa_frame_build(f, RDMA_MPA_DIALECT_RFC6581, buf, size);
 }
 
 static int build(const struct iw_mpa_frame *f)
@@ -569,7 +571,7 @@ static struct iw_mpa_frame good_frame(void)
 		.crc = true,
 		.enhanced = true,
 		.enh = { .ird = 8, .ord = 8, .p2p = true,
-			 .rtr = IW_MPA_RTR_WRITE },
+			 .rtr = RDMA_MPA_RTR_WRITE },
 		.pdata = much,
 		.pdata_len = 4,
 	};
@@ -744,3 +746,4 @@ kunit_test_suites(&vector_suite, &frame_suite);
 
 MODULE_DESCRIPTION("KUnit tests of MPA frames");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -14,13 +14,16 @@
 #include <linux/module.h>
 #include <linux/sched.h>
 #include <linux/string.h>
-#include <rdma/iw_mpa.h>
+
+#include <rdma/ib_verbs.h>
+
+#include "negotiate.h"
 
 #define ULP		IW_MPA_DEPTH_ULP
 #define COUNT_MAX	IW_MPA_DEPTH_MAX
-#define BY_SEND		IW_MPA_RTR_SEND
-#define BY_WRITE		IW_MPA_RTR_WRITE
-#define BY_READ		IW_MPA_RTR_READ
+#define BY_SEND		RDMA_MPA_RTR_SEND
+#define BY_WRITE	RDMA_MPA_RTR_WRITE
+#define BY_READ		RDMA_MPA_RTR_READ
 #define ALL		IW_MPA_RTR_ALL
 #define UNTOUCHED	0xa5
 
@@ -99,7 +102,7 @@ struct setup {
 	bool read_first;
 	bool plain;
 	bool rev1;
-	enum iw_mpa_model model;
+	enum rdma_mpa_model model;
 	bool ird_ulp;
 	bool ord_ulp;
 	bool strict;
@@ -119,12 +122,12 @@ static struct iw_mpa_policy usual_policy(void)
 	return (struct iw_mpa_policy) {
 		.rev = 2,
 		.enhanced = true,
-		.model = IW_MPA_PEER_TO_PEER,
+		.model = RDMA_MPA_MODEL_PEER_TO_PEER,
 		.rtr_offer = ALL,
 		.rtr_accept = ALL,
 		.rtr_order = { BY_WRITE, BY_READ, BY_SEND },
-		.crc = IW_MPA_CRC_IF_ASKED,
-		.dialect = IW_MPA_RFC6581,
+		.crc = RDMA_MPA_CRC_IF_ASKED,
+		.dialect = RDMA_MPA_DIALECT_RFC6581,
 		.request_ms = 1000,
 		.decide_ms = 1000,
 		.rtr_ms = 1000,
@@ -223,36 +226,36 @@ static const struct request_case request_cases[] = {
 	}, {
 		.desc = "INI-03: no sentinel, no p2p where not enhanced",
 		.local = { .ird = 8, .ord = 4, .plain = true, .ird_ulp = true,
-			   .ord_ulp = true, .model = IW_MPA_PEER_TO_PEER },
+			   .ord_ulp = true, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V01,
 	}, {
 		.desc = "INI-04 INI-05: p2p with all kinds, V13",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V13,
 	}, {
 		.desc = "INI-04: p2p required asks like p2p",
 		.local = { .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.want = V13,
 	}, {
 		.desc = "INI-05 AMB-15: policy leaves out a kind, V12",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .offer = BY_WRITE | BY_READ },
 		.want = V12,
 	}, {
 		.desc = "INI-05: the device lacks a kind, V10",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_SEND | BY_WRITE },
 		.want = V10,
 	}, {
 		.desc = "INI-05: what policy and device share, V08",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_SEND | BY_WRITE,
 			   .offer = BY_WRITE | BY_READ },
 		.want = V08,
 	}, {
 		.desc = "IRD-26: depth 0 is a count, V19",
-		.local = { .model = IW_MPA_PEER_TO_PEER, .offer = BY_READ },
+		.local = { .model = RDMA_MPA_MODEL_PEER_TO_PEER, .offer = BY_READ },
 		.want = V19,
 	}, {
 		.desc = "IRD-19: both depths the ULP's, V15",
@@ -266,12 +269,12 @@ static const struct request_case request_cases[] = {
 	}, {
 		.desc = "IRD-19 IRD-24: only ORD the ULP's, V17",
 		.local = { .ird = 4, .ord = 4, .ord_ulp = true,
-			   .model = IW_MPA_PEER_TO_PEER, .offer = BY_WRITE },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER, .offer = BY_WRITE },
 		.want = V17,
 	}, {
 		.desc = "FRM-17: largest count, V18",
 		.local = { .cap = 0x3ffe, .ird = 0x3ffe, .ord = 0x3ffe,
-			   .model = IW_MPA_PEER_TO_PEER },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V18,
 	}, {
 		.desc = "FRM-18: 0x3fff is not taken for the sentinel",
@@ -347,7 +350,7 @@ struct initiator_case {
 	struct iw_mpa_msg reply;
 	enum iw_mpa_verdict verdict;
 	int status;
-	enum iw_mpa_ecode ecode;
+	enum rdma_mpa_ecode ecode;
 	u16 ird;
 	u16 ord;
 	bool slot_for_rtr;
@@ -360,11 +363,11 @@ struct initiator_case {
 	GO(_ird, 0, _rtr), .slot_for_rtr = true
 #define REFUSED	.verdict = IW_MPA_REJECTED, .status = -ECONNREFUSED
 #define DROP	.verdict = IW_MPA_DROP, .status = -EPROTO,	\
-		.ecode = IW_MPA_ECODE_BAD_FRAME
+		.ecode = RDMA_MPA_ECODE_BAD_FRAME
 #define TERM_6	.verdict = IW_MPA_TERMINATE, .status = -ENOMEM,	\
-		.ecode = IW_MPA_ECODE_IRD
+		.ecode = RDMA_MPA_ECODE_IRD
 #define TERM_7	.verdict = IW_MPA_TERMINATE, .status = -EPROTO,	\
-		.ecode = IW_MPA_ECODE_RTR
+		.ecode = RDMA_MPA_ECODE_RTR
 
 static const struct initiator_case initiator_cases[] = {
 	/* enhanced or not, accepted or not */
@@ -398,7 +401,7 @@ static const struct initiator_case initiator_cases[] = {
 		.request = V05, .reply = V42, REFUSED,
 	}, {
 		.desc = "RTR-10 INI-09: V08 V43, no RTR after a reject",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V43, REFUSED,
 	}, {
 		.desc = "INI-09: V01 V42, an enhanced reject is a reject",
@@ -406,7 +409,7 @@ static const struct initiator_case initiator_cases[] = {
 		.request = V01, .reply = V42, REFUSED,
 	}, {
 		.desc = "INI-09 RTR-12: A=0 reject of A=1 is no mismatch",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V42, REFUSED,
 	}, {
 		.desc = "INI-09 IRD-15: reject with ORD above our cap",
@@ -416,74 +419,74 @@ static const struct initiator_case initiator_cases[] = {
 	/* RTR */
 	{
 		.desc = "RTR-06 RTR-02: V07 V34, Send",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V07, .reply = V34, GO(8, 8, BY_SEND),
 	}, {
 		.desc = "RTR-06 RTR-03: V08 V35, Write",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V35, GO(8, 8, BY_WRITE),
 	}, {
 		.desc = "RTR-06 RTR-04 RTR-23: V09 V45, Read",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V09, .reply = V45, GO(8, 8, BY_READ),
 	}, {
 		.desc = "RSP-09 RTR-06: V13 V35, the only one left",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V13, .reply = V35, GO(8, 8, BY_WRITE),
 	}, {
 		.desc = "RTR-15 RTR-14 AMB-01: V13 V38, Write before all",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V13, .reply = V38, GO(8, 8, BY_WRITE),
 	}, {
 		.desc = "RTR-15 RTR-14: V12 V37, Write before Read",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V12, .reply = V37, GO(8, 8, BY_WRITE),
 	}, {
 		.desc = "RTR-15 AMB-01: V11 both, Read before Send",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V11, .reply = V11, GO(8, 8, BY_READ),
 	}, {
 		.desc = "RTR-15: policy prefers Read: V13 V38",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .read_first = true },
 		.request = V13, .reply = V38, GO(8, 8, BY_READ),
 	}, {
 		.desc = "RTR-15: policy prefers Send to Write: V10 both",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .read_first = true },
 		.request = V10, .reply = V10, GO(8, 8, BY_SEND),
 	}, {
 		.desc = "RTR-06: V38 at a device that can only Send",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_SEND },
 		.request = V07, .reply = V38, GO(8, 8, BY_SEND),
 	}, {
 		.desc = "RTR-07 ERR-05 ERR-18 ERR-19: V08 V45, no Read here",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_WRITE },
 		.request = V08, .reply = V45, TERM_7,
 	}, {
 		.desc = "RTR-09 RSP-11: V08 V45, Read unlisted but possible",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .offer = BY_WRITE },
 		.request = V08, .reply = V45, GO(8, 8, BY_READ),
 	}, {
 		.desc = "RTR-09: V09 V35, Write unlisted but possible",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .offer = BY_READ },
 		.request = V09, .reply = V35, GO(8, 8, BY_WRITE),
 	}, {
 		.desc = "RTR-11 ERR-05: V08 V50, p2p without an option",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V50, TERM_7,
 	}, {
 		.desc = "RTR-12 ERR-05 ERR-19: V08 V47, A=0 answers A=1",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V47, TERM_7,
 	}, {
 		.desc = "RTR-12: same, p2p required",
 		.local = { .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.request = V08, .reply = V47, TERM_7,
 	}, {
 		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, we can",
@@ -504,38 +507,38 @@ static const struct initiator_case initiator_cases[] = {
 	/* RTR by Read */
 	{
 		.desc = "IRD-08 IRD-09: V19 V36, one slot for the provider",
-		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 0, .ord = 0, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .offer = BY_READ },
 		.request = V19, .reply = V36, GO_SLOT(0, BY_READ),
 	}, {
 		.desc = "IRD-09: no slot where the RTR is a Write",
-		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 0, .ord = 0, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(ALL, 0, 0), .reply = P2P(ALL, 1, 0),
 		GO(0, 0, BY_WRITE),
 	}, {
 		.desc = "IRD-09: ORD 1 is slot enough",
-		.local = { .ird = 0, .ord = 1, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 0, .ord = 1, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 0, 1), .reply = P2P(BY_READ, 1, 0),
 		GO(0, 1, BY_READ),
 	}, {
 		.desc = "IRD-09 IRD-19: our ORD is our ULP's and 0",
 		.local = { .ird = 4, .ord = 0, .ord_ulp = true,
-			   .model = IW_MPA_PEER_TO_PEER },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 4, ULP), .reply = P2P(BY_READ, ULP, 4),
 		GO_SLOT(4, BY_READ),
 	}, {
 		.desc = "RTR-24 AMB-16: Read only, reply IRD 0",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V09, .reply = P2P(BY_READ, 0, 8), TERM_7,
 	}, {
 		.desc = "RTR-24 IRD-26: Read preferred, reply IRD 0, Send left",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER,
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .read_first = true },
 		.request = V11, .reply = P2P(BY_SEND | BY_READ, 0, 8),
 		GO(8, 0, BY_SEND),
 	}, {
 		.desc = "RTR-24 AMB-16: Read only, reply IRD 0x3fff",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V09, .reply = P2P(BY_READ, ULP, 8),
 		GO(8, 8, BY_READ),
 	},
@@ -563,12 +566,12 @@ static const struct initiator_case initiator_cases[] = {
 	}, {
 		.desc = "ERR-17: both 6 and 7 apply, 6 it is",
 		.local = { .cap = 16, .ird = 8, .ord = 8, .send = BY_WRITE,
-			   .model = IW_MPA_PEER_TO_PEER },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = P2P(BY_READ, 8, 64), TERM_6,
 	}, {
 		.desc = "ERR-17 RTR-12: 6 before a model mismatch",
 		.local = { .cap = 16, .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V44, TERM_6,
 	}, {
 		.desc = "IRD-14 IRD-17 AMB-11: reply IRD 2 lowers ORD 4",
@@ -604,7 +607,7 @@ static const struct initiator_case initiator_cases[] = {
 	}, {
 		.desc = "IRD-22 IRD-24 IRD-13: V17 V41, IRD still negotiated",
 		.local = { .ird = 4, .ord = 9, .ord_ulp = true,
-			   .model = IW_MPA_PEER_TO_PEER },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V17, .reply = P2P(BY_WRITE, ULP, 6),
 		GO(6, 9, BY_WRITE),
 	}, {
@@ -700,7 +703,7 @@ struct responder_case {
 	struct iw_mpa_msg request;
 	enum iw_mpa_verdict verdict;
 	int status;
-	enum iw_mpa_ecode ecode;
+	enum rdma_mpa_ecode ecode;
 	bool any_ecode;
 	u16 ird;
 	u16 ord;
@@ -724,11 +727,11 @@ static const struct responder_case responder_cases[] = {
 		.request = V01, SAY_YES(2, 16), .reply = V30,
 	}, {
 		.desc = "IOP-11 IOP-12 RTR-30: S=0 asks no p2p of a p2p policy",
-		.local = { .ird = 0, .ord = 0, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 0, .ord = 0, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V01, SAY_YES(0, 0), .reply = V30,
 	}, {
 		.desc = "RSP-06 RTR-05 SEC-10: V22 with its BCD still there",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = { .enhanced = true,
 			     .enh = { .rtr = ALL, .ird = 8, .ord = 8 } },
 		SAY_YES(8, 8), .reply = MSG(8, 8),
@@ -736,11 +739,11 @@ static const struct responder_case responder_cases[] = {
 	/* RTR */
 	{
 		.desc = "RSP-06 RSP-08: V07 gives V34",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V07, SAY_YES(8, 8), .reply = V34,
 	}, {
 		.desc = "RSP-06 RSP-08: V08 gives V35",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, SAY_YES(8, 8), .reply = V35,
 	}, {
 		.desc = "RSP-06: V08 gives V35 though policy is client-server",
@@ -748,15 +751,15 @@ static const struct responder_case responder_cases[] = {
 		.request = V08, SAY_YES(8, 8), .reply = V35,
 	}, {
 		.desc = "RSP-06: A=0 stays A=0 though policy is p2p",
-		.local = { .ird = 4, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 4, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V05, SAY_YES(4, 8), .reply = V33,
 	}, {
 		.desc = "RSP-08: V13 gives V38, every kind",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V13, SAY_YES(8, 8), .reply = V38,
 	}, {
 		.desc = "RSP-08: V12 gives V37",
-		.local = { .ird = 8, .ord = 8, .model = IW_MPA_PEER_TO_PEER },
+		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V12, SAY_YES(8, 8), .reply = V37,
 	}, {
 		.desc = "RSP-09: V13 gives V35 where only Write is taken",
@@ -804,19 +807,19 @@ static const struct responder_case responder_cases[] = {
 	}, {
 		.desc = "RSP-06: p2p required and asked for",
 		.local = { .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.request = V08, SAY_YES(8, 8), .reply = V35,
 	}, {
 		.desc = "RSP-03 ERR-05: p2p required, A=0",
 		.local = { .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
-		.request = V05, SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
+		.request = V05, SAY_NO(-EPROTO, RDMA_MPA_ECODE_RTR),
 		.reply = NO_MSG(4, 8),
 	}, {
 		.desc = "RSP-04 ERR-05: p2p required, S=0",
 		.local = { .ird = 8, .ord = 8,
-			   .model = IW_MPA_PEER_TO_PEER_REQUIRED },
-		.request = V01, SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
+		.request = V01, SAY_NO(-EPROTO, RDMA_MPA_ECODE_RTR),
 		.reply = { .reject = true },
 	},
 	/* RTR by Read */
@@ -848,7 +851,7 @@ static const struct responder_case responder_cases[] = {
 		.desc = "IRD-20 RSP-13: IRD 0 left alone, only Read here",
 		.local = { .ird = 0, .ord = 4, .recv = BY_READ },
 		.request = P2P(BY_READ, 4, ULP),
-		SAY_NO(-EPROTO, IW_MPA_ECODE_RTR),
+		SAY_NO(-EPROTO, RDMA_MPA_ECODE_RTR),
 		.reply = NO_P2P(BY_READ, ULP, 4),
 	}, {
 		.desc = "IRD-20: IRD 1 left alone is enough for Read",
@@ -896,12 +899,12 @@ static const struct responder_case responder_cases[] = {
 	}, {
 		.desc = "IRD-10 IRD-11 IRD-12 ERR-04 AMB-08: V05 gives V42",
 		.local = { .ird = 4, .ord = 32, .strict = true },
-		.request = V05, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.request = V05, SAY_NO(-ENOMEM, RDMA_MPA_ECODE_IRD),
 		.reply = V42,
 	}, {
 		.desc = "IRD-10: one too few",
 		.local = { .ird = 4, .ord = 9, .strict = true },
-		.request = V05, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.request = V05, SAY_NO(-ENOMEM, RDMA_MPA_ECODE_IRD),
 		.reply = NO_MSG(4, 9),
 	}, {
 		.desc = "IRD-10: just enough",
@@ -915,7 +918,7 @@ static const struct responder_case responder_cases[] = {
 		.desc = "IRD-10 RSP-06: reject copies A, lists our kinds",
 		.local = { .ird = 4, .ord = 9, .strict = true,
 			   .recv = BY_WRITE | BY_READ },
-		.request = V08, SAY_NO(-ENOMEM, IW_MPA_ECODE_IRD),
+		.request = V08, SAY_NO(-ENOMEM, RDMA_MPA_ECODE_IRD),
 		.reply = NO_P2P(BY_WRITE | BY_READ, 8, 9),
 	}, {
 		.desc = "SEC-11: ULP's IRD above the device's",
@@ -1112,13 +1115,13 @@ static void default_policy_is_that_of_the_design(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(p, &caps));
 	KUNIT_EXPECT_EQ(test, 2, (int)p->rev);
 	KUNIT_EXPECT_TRUE(test, p->enhanced);
-	KUNIT_EXPECT_EQ(test, IW_MPA_PEER_TO_PEER, p->model);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_MODEL_PEER_TO_PEER, p->model);
 	KUNIT_EXPECT_EQ(test, BY_WRITE | BY_READ, (int)p->rtr_offer);
 	/* RTR-15 */
 	KUNIT_EXPECT_EQ(test, BY_WRITE, (int)p->rtr_order[0]);
 	KUNIT_EXPECT_EQ(test, BY_READ, (int)p->rtr_order[1]);
 	KUNIT_EXPECT_EQ(test, BY_SEND, (int)p->rtr_order[2]);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RFC6581, p->dialect);	/* OLD-13 */
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_DIALECT_RFC6581, p->dialect);	/* OLD-13 */
 	KUNIT_EXPECT_FALSE(test, p->ird_ulp || p->ord_ulp || p->ord_strict);
 }
 
@@ -1136,7 +1139,7 @@ static void policy_needs_a_revision_that_carries_it(struct kunit *test)
 	p.enhanced = false;
 	p.rev = 1;
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
-	p.model = IW_MPA_PEER_TO_PEER_REQUIRED;
+	p.model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
 	p.rev = 2;
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
@@ -1160,7 +1163,7 @@ static void policy_needs_an_rtr_that_the_device_has(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 	caps.rtr_send = BY_SEND | BY_READ;
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
-	p.model = IW_MPA_CLIENT_SERVER;
+	p.model = RDMA_MPA_MODEL_CLIENT_SERVER;
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 	caps.rtr_recv = BY_SEND | BY_WRITE;
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_policy_check(&p, &caps));
@@ -1173,13 +1176,13 @@ static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_offer, 9));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_accept, 0x81));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, 3));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(crc, 255));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, 3));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, -1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(model, 255));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, 2));
-	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, -1));
-	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(crc, IW_MPA_CRC_REQUIRED));
-	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, IW_MPA_EARLY_DRAFT));
+	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(dialect, 255));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(crc, RDMA_MPA_CRC_REQUIRED));
+	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
 
 static void policy_needs_markers_that_the_device_takes(struct kunit *test)
@@ -1217,7 +1220,7 @@ static void rtr_order_has_every_kind_once(struct kunit *test)
 
 static void policy_has_a_deadline_for_every_wait(struct kunit *test)
 {
-	const unsigned int max = IW_MPA_DEADLINE_MAX;
+	const unsigned int max = RDMA_MPA_DEADLINE_MAX;
 
 	/* SEC-08 */
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(request_ms, 0));
@@ -1293,14 +1296,14 @@ static bool left_alone(u32 got, u32 own)
 	return got == own || (own > COUNT_MAX && got == COUNT_MAX);
 }
 
-static u32 up(u32 depth, const struct iw_mpa_caps *caps)
+static u32 round_up_depth(u32 depth, const struct iw_mpa_caps *caps)
 {
 	if (caps->pow2_depths && depth)
 		depth = roundup_pow_of_two(depth);
 	return min3(depth, (u32)caps->max_ird, (u32)COUNT_MAX);
 }
 
-static u32 down(u32 depth, const struct iw_mpa_caps *caps)
+static u32 round_down_depth(u32 depth, const struct iw_mpa_caps *caps)
 {
 	if (caps->pow2_depths && depth)
 		depth = rounddown_pow_of_two(depth);
@@ -1368,7 +1371,7 @@ static void pick_responding(u32 n, struct responding *r)
 	setup.strict = mode == 2;
 	setup.pow2 = mode == 3;
 	if (mode == 4)
-		setup.model = IW_MPA_PEER_TO_PEER_REQUIRED;
+		setup.model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
 	set_up(&r->side, &setup);
 	r->side.caps.max_ird = cap;
 	r->side.caps.max_ord = cap;
@@ -1388,7 +1391,7 @@ static void reasons_to_refuse(struct responding *r)
 		r->own &= ~BY_READ;	/* RTR-24: it would overrun us */
 
 	r->bad_ulp = local->ird > caps->max_ird || local->ord > caps->max_ord;
-	r->bad_model = policy->model == IW_MPA_PEER_TO_PEER_REQUIRED &&
+	r->bad_model = policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 		       !req->p2p;
 	r->bad_ord = policy->ord_strict && req->ird != ULP &&
 		     local->ord > req->ird;
@@ -1406,13 +1409,13 @@ static void check_refusal(const struct responding *r, const char **broken)
 		break;
 	case -ENOMEM:
 		RULE(r->bad_ord);
-		RULE(got->ecode == IW_MPA_ECODE_IRD);
+		RULE(got->ecode == RDMA_MPA_ECODE_IRD);
 		RULE(got->reply.enh.ord == min_t(u32, r->side.local.ord,
 						 COUNT_MAX));
 		break;
 	case -EPROTO:
 		RULE(r->bad_model || r->bad_rtr);
-		RULE(got->ecode == IW_MPA_ECODE_RTR);
+		RULE(got->ecode == RDMA_MPA_ECODE_RTR);
 		break;
 	default:
 		RULE(false && "-EINVAL, -ENOMEM or -EPROTO");
@@ -1458,11 +1461,12 @@ static void check_responder_depths(const struct responding *r,
 	if (r->ird_alone)
 		RULE(left_alone(got->ird, local->ird));
 	else
-		RULE(got->ird == up(ird, local->caps));
+		RULE(got->ird == round_up_depth(ird, local->caps));
 	if (req->ird == ULP)
 		RULE(left_alone(got->ord, local->ord));
 	else
-		RULE(got->ord == down(min_t(u32, local->ord, req->ird),
+		RULE(got->ord ==
+		     round_down_depth(min_t(u32, local->ord, req->ird),
 				      local->caps));
 }
 
@@ -1483,7 +1487,7 @@ static void check_answer(const struct responding *r, const char **broken)
 		return;
 	}
 	RULE(!got->reply.reject);
-	RULE(got->status == 0 && got->ecode == IW_MPA_ECODE_NONE);
+	RULE(got->status == 0 && got->ecode == RDMA_MPA_ECODE_NONE);
 	check_options(r, broken);
 	check_responder_depths(r, broken);
 }
@@ -1537,7 +1541,7 @@ static void pick_initiating(u32 n, struct initiating *i)
 	i->reply.enh.ird = pick_wire_depth(&n, cap);
 	i->reply.enh.ord = pick_wire_depth(&n, cap);
 	pick_model(&n, &i->reply.enh);
-	setup.model = pick(&n, 2) ? IW_MPA_PEER_TO_PEER : IW_MPA_CLIENT_SERVER;
+	setup.model = pick(&n, 2) ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
 	setup.send = send_to_try[pick(&n, ARRAY_SIZE(send_to_try))];
 	setup.pow2 = pick(&n, 2);
 	setup.read_first = setup.pow2;
@@ -1550,7 +1554,7 @@ static void check_request(const struct initiating *i, const char **broken)
 {
 	const struct iw_mpa_local *local = &i->side.local;
 	const struct iw_mpa_enh *enh = &i->request.enh;
-	bool p2p = local->policy->model != IW_MPA_CLIENT_SERVER;
+	bool p2p = local->policy->model != RDMA_MPA_MODEL_CLIENT_SERVER;
 	u8 able = local->caps->rtr_send;
 
 	/* a device without ORD has no slot to give for it (IRD-09) */
@@ -1600,14 +1604,16 @@ static void check_initiator_depths(const struct initiating *i,
 		RULE(left_alone(got->ird, local->ird));
 	} else {
 		RULE(got->ird >= reply->ord);		/* IRD-13 */
-		RULE(got->ird == up(max_t(u32, own_ird, reply->ord),
+		RULE(got->ird ==
+		     round_up_depth(max_t(u32, own_ird, reply->ord),
 				    local->caps));
 	}
 	if (local->policy->ord_ulp || reply->ird == ULP) {
 		RULE(left_alone(got->ord, local->ord));
 	} else {
 		RULE(got->ord <= reply->ird);		/* IRD-14 */
-		RULE(got->ord == down(min_t(u32, local->ord, reply->ird),
+		RULE(got->ord ==
+		     round_down_depth(min_t(u32, local->ord, reply->ird),
 				      local->caps));
 	}
 	RULE(got->read_slots == (got->ord ?: got->rtr == BY_READ));
@@ -1627,14 +1633,14 @@ static void check_outcome(const struct initiating *i, const char **broken)
 	RULE(got->peer_ird == reply->ird && got->peer_ord == reply->ord);
 	if (no_ird || no_rtr) {
 		RULE(got->verdict == IW_MPA_TERMINATE);
-		RULE(got->ecode == (no_ird ? IW_MPA_ECODE_IRD :
-					     IW_MPA_ECODE_RTR));
+		RULE(got->ecode == (no_ird ? RDMA_MPA_ECODE_IRD :
+					     RDMA_MPA_ECODE_RTR));
 		RULE(got->status == (no_ird ? -ENOMEM : -EPROTO));
 		RULE(!got->rtr);			/* ERR-18 */
 		return;
 	}
 	RULE(got->verdict == IW_MPA_GO);
-	RULE(got->status == 0 && got->ecode == IW_MPA_ECODE_NONE);
+	RULE(got->status == 0 && got->ecode == RDMA_MPA_ECODE_NONE);
 	RULE(got->rtr == (reply->p2p ? rtr_to_send(i) : 0));
 	RULE(!got->rtr || is_power_of_2(got->rtr));	/* RTR-14 */
 	check_initiator_depths(i, broken);
@@ -1728,7 +1734,7 @@ static void pick_meeting(u32 n, struct meeting *m)
 	memset(m, 0, sizeof(*m));
 	pick_model(&n, &model);
 	if (model.rtr)
-		a.model = IW_MPA_PEER_TO_PEER;
+		a.model = RDMA_MPA_MODEL_PEER_TO_PEER;
 	a.offer = model.rtr;
 	b.recv = accept_to_try[pick(&n, ARRAY_SIZE(accept_to_try))];
 	flags = pick(&n, 4);
@@ -1770,7 +1776,7 @@ static void check_agreement(const struct meeting *m, const char **broken)
 	RULE(m->at_b.verdict == IW_MPA_GO);
 	if (m->request.enh.p2p && !able) {
 		RULE(m->at_a.verdict == IW_MPA_TERMINATE);
-		RULE(m->at_a.ecode == IW_MPA_ECODE_RTR);
+		RULE(m->at_a.ecode == RDMA_MPA_ECODE_RTR);
 		return;
 	}
 	/* a responder of ours never draws TERM 6, nor offers a useless Read */
@@ -1793,7 +1799,7 @@ static bool cannot_meet(const struct meeting *m)
 static void check_no_meeting(const struct meeting *m, const char **broken)
 {
 	RULE(m->at_b.verdict == IW_MPA_REJECTED);
-	RULE(m->at_b.ecode == IW_MPA_ECODE_RTR);
+	RULE(m->at_b.ecode == RDMA_MPA_ECODE_RTR);
 	RULE(m->at_a.verdict == IW_MPA_REJECTED);
 	RULE(m->at_a.status == -ECONNREFUSED);
 }
@@ -1870,3 +1876,4 @@ kunit_test_suites(&table_suite, &policy_suite, &exhaustive_suite);
 
 MODULE_DESCRIPTION("KUnit tests of MPA negotiation");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -5,10 +5,14 @@
 #include <kunit/test.h>
 #include <linux/hex.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/module.h>
 #include <linux/string.h>
 
-#include <rdma/iw_mpa.h>
+#include <rdma/ib_verbs.h>
+
+#include "policy.h"
+#include "session.h"
 
 #define REQ "4d504120494420526571204672616d65"
 
@@ -21,101 +25,207 @@ static const struct iw_mpa_caps usual_caps = {
 
 /* ---- one setting */
 
-struct value_case {
+/**
+ * struct setting_range - values of a setting
+ * @name: of the test
+ * @setting: the setting
+ * @min: smallest value; one less is refused
+ * @max: largest value; one more is refused
+ */
+struct setting_range {
 	const char *name;
-	enum rdma_mpa_policy setting;
-	u32 value;
-	int rv;
+	enum rdma_mpa_setting setting;
+	u32 min;
+	u32 max;
 };
 
-/* Both ends of each range of enum rdma_mpa_policy, and one step beyond */
-static const struct value_case value_cases[] = {
-	{ "no setting", RDMA_MPA_POLICY_UNSPEC, 1, -EINVAL },
-	{ "beyond the last", __RDMA_MPA_POLICY_NUM, 1, -EINVAL },
-	{ "an order is no number", RDMA_MPA_POLICY_RTR_ORDER, 1, -EINVAL },
-	{ "revision 0", RDMA_MPA_POLICY_REVISION, 0, -ERANGE },
-	{ "revision 1", RDMA_MPA_POLICY_REVISION, 1, 0 },
-	{ "revision 2 or 1", RDMA_MPA_POLICY_REVISION, 3, 0 },
-	{ "revision beyond", RDMA_MPA_POLICY_REVISION, 4, -ERANGE },
-	{ "client-server", RDMA_MPA_POLICY_MODEL, 0, 0 },
-	{ "peer-to-peer required", RDMA_MPA_POLICY_MODEL, 2, 0 },
-	{ "model beyond", RDMA_MPA_POLICY_MODEL, 3, -ERANGE },
-	{ "offer nothing", RDMA_MPA_POLICY_RTR_OFFER, 0, -ERANGE },
-	{ "offer all", RDMA_MPA_POLICY_RTR_OFFER, 7, 0 },
-	{ "offer beyond", RDMA_MPA_POLICY_RTR_OFFER, 8, -ERANGE },
-	{ "accept nothing", RDMA_MPA_POLICY_RTR_ACCEPT, 0, -ERANGE },
-	{ "accept all", RDMA_MPA_POLICY_RTR_ACCEPT, 7, 0 },
-	{ "accept beyond", RDMA_MPA_POLICY_RTR_ACCEPT, 8, -ERANGE },
-	{ "IRD 0", RDMA_MPA_POLICY_IRD, 0, 0 },
-	{ "IRD of the ULP", RDMA_MPA_POLICY_IRD, 0x3fff, 0 },
-	{ "IRD beyond", RDMA_MPA_POLICY_IRD, 0x4000, -ERANGE },
-	{ "ORD 0", RDMA_MPA_POLICY_ORD, 0, 0 },
-	{ "ORD of the ULP", RDMA_MPA_POLICY_ORD, 0x3fff, 0 },
-	{ "ORD beyond", RDMA_MPA_POLICY_ORD, 0x4000, -ERANGE },
-	{ "CRC off", RDMA_MPA_POLICY_CRC, 0, 0 },
-	{ "CRC required", RDMA_MPA_POLICY_CRC, 2, 0 },
-	{ "CRC beyond", RDMA_MPA_POLICY_CRC, 3, -ERANGE },
-	{ "Request at once", RDMA_MPA_POLICY_REQUEST_MS, 0, -ERANGE },
-	{ "Request in 1 ms", RDMA_MPA_POLICY_REQUEST_MS, 1, 0 },
-	{ "Request in an hour", RDMA_MPA_POLICY_REQUEST_MS, 3600000, 0 },
-	{ "Request later", RDMA_MPA_POLICY_REQUEST_MS, 3600001, -ERANGE },
-	{ "Reply at once", RDMA_MPA_POLICY_REPLY_MS, 0, -ERANGE },
-	{ "Reply later", RDMA_MPA_POLICY_REPLY_MS, 3600001, -ERANGE },
-	{ "RTR at once", RDMA_MPA_POLICY_RTR_MS, 0, -ERANGE },
-	{ "RTR later", RDMA_MPA_POLICY_RTR_MS, ~0U, -ERANGE },
-	{ "decided at once", RDMA_MPA_POLICY_DECIDE_MS, 0, -ERANGE },
-	{ "decided later", RDMA_MPA_POLICY_DECIDE_MS, 3600001, -ERANGE },
-	{ "connected at once", RDMA_MPA_POLICY_CONNECT_MS, 0, -ERANGE },
-	{ "connected later", RDMA_MPA_POLICY_CONNECT_MS, 3600001, -ERANGE },
-	{ "RFC 6581", RDMA_MPA_POLICY_DIALECT, 0, 0 },
-	{ "early draft", RDMA_MPA_POLICY_DIALECT, 1, 0 },
-	{ "dialect beyond", RDMA_MPA_POLICY_DIALECT, 2, -ERANGE },
-	{ "ORD lowered", RDMA_MPA_POLICY_SHORT_IRD, 0, 0 },
-	{ "short IRD rejected", RDMA_MPA_POLICY_SHORT_IRD, 1, 0 },
-	{ "short IRD beyond", RDMA_MPA_POLICY_SHORT_IRD, 2, -ERANGE },
-	{ "fast open off", RDMA_MPA_POLICY_FASTOPEN, 0, 0 },
-	{ "fast open on", RDMA_MPA_POLICY_FASTOPEN, 1, 0 },
-	{ "fast open beyond", RDMA_MPA_POLICY_FASTOPEN, 2, -ERANGE },
+/* After Documentation/netlink/specs/rdma_mpa.yaml; 0x3ffe and 0x3fff are modes */
+static const struct setting_range ranges[] = {
+	{ "revision", RDMA_MPA_SETTING_REVISION, 1, 3 },
+	{ "model", RDMA_MPA_SETTING_MODEL, 0, 2 },
+	{ "rtr-offer", RDMA_MPA_SETTING_RTR_OFFER, 1, 7 },
+	{ "rtr-accept", RDMA_MPA_SETTING_RTR_ACCEPT, 1, 7 },
+	{ "ird", RDMA_MPA_SETTING_IRD, 0, 0x3fff },
+	{ "ord", RDMA_MPA_SETTING_ORD, 0, 0x3fff },
+	{ "crc", RDMA_MPA_SETTING_CRC, 0, 2 },
+	{ "dialect", RDMA_MPA_SETTING_DIALECT, 0, 1 },
+	{ "short-ird", RDMA_MPA_SETTING_SHORT_IRD, 0, 1 },
+	{ "fastopen", RDMA_MPA_SETTING_FASTOPEN, 0, 1 },
+	{ "connect-ms", RDMA_MPA_SETTING_CONNECT_MS, 1, 3600000 },
+	{ "request-ms", RDMA_MPA_SETTING_REQUEST_MS, 1, 3600000 },
+	{ "reply-ms", RDMA_MPA_SETTING_REPLY_MS, 1, 3600000 },
+	{ "rtr-ms", RDMA_MPA_SETTING_RTR_MS, 1, 3600000 },
+	{ "decide-ms", RDMA_MPA_SETTING_DECIDE_MS, 1, 3600000 },
 };
 
-static void value_desc(const struct value_case *c, char *desc)
+static void range_desc(const struct setting_range *c, char *desc)
 {
 	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(value, value_cases, value_desc);
+KUNIT_ARRAY_PARAM(range, ranges, range_desc);
+
+/* Other settings are what they were before, whatever that was */
+static void expect_set(struct kunit *test, enum rdma_mpa_setting setting,
+		       u32 value)
+{
+	struct iw_mpa_layer layer = {
+		.set = BIT(RDMA_MPA_SETTING_MODEL),
+		.value = iw_mpa_default_policy,
+	};
+	enum rdma_mpa_setting other;
+
+	KUNIT_EXPECT_EQ_MSG(test, 0, iw_mpa_layer_set(&layer, setting, value),
+			    "%u", value);
+	KUNIT_EXPECT_EQ(test, value, iw_mpa_setting_get(&layer.value, setting));
+	KUNIT_EXPECT_EQ(test,
+			(u32)(BIT(RDMA_MPA_SETTING_MODEL) | BIT(setting)),
+			layer.set);
+	iw_mpa_for_each_setting(other)
+		if (other != setting)
+			KUNIT_EXPECT_EQ_MSG(test,
+				iw_mpa_setting_get(&iw_mpa_default_policy,
+						   other),
+				iw_mpa_setting_get(&layer.value, other),
+				"setting %d", other);
+}
+
+static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
+			   u32 value)
+{
+	struct iw_mpa_layer layer = {}, none = {};
+
+	KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+			    iw_mpa_layer_set(&layer, setting, value),
+			    "%#x", value);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
+}
 
 static void value_is_in_its_range_or_refused(struct kunit *test)
 {
-	const struct value_case *c = test->param_value;
-	struct iw_mpa_layer layer = {}, none = {};
+	const struct setting_range *c = test->param_value;
 
-	KUNIT_EXPECT_EQ(test, c->rv,
-			iw_mpa_layer_set(&layer, c->setting, c->value));
-	if (c->rv)
-		KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
-	else
-		KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting), layer.set);
+	expect_set(test, c->setting, c->min);
+	expect_set(test, c->setting, c->min + 1);
+	expect_set(test, c->setting, c->max - 1);
+	expect_set(test, c->setting, c->max);
+	if (c->min)
+		expect_refused(test, c->setting, c->min - 1);
+	expect_refused(test, c->setting, c->max + 1);
+	/* What would do if it were cut to the size of a field */
+	expect_refused(test, c->setting, 0x100 + c->max);
+	expect_refused(test, c->setting, 0x10000 + c->max);
+	expect_refused(test, c->setting, ~0U);
 }
 
+static void every_setting_has_its_range_tested(struct kunit *test)
+{
+	u32 seen = BIT(RDMA_MPA_SETTING_RTR_ORDER);
+	enum rdma_mpa_setting setting;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++)
+		seen |= BIT(ranges[i].setting);
+	iw_mpa_for_each_setting(setting) {
+		KUNIT_EXPECT_TRUE_MSG(test, seen & BIT(setting), "setting %d",
+				      setting);
+		KUNIT_EXPECT_NOT_NULL(test, iw_mpa_setting_str(setting));
+	}
+	expect_refused(test, 0, 1);
+	expect_refused(test, IW_MPA_SETTINGS, 1);
+	expect_refused(test, 31, 1);
+	expect_refused(test, 32, 1);
+	expect_refused(test, -1, 1);
+}
+
+struct revision_case {
+	u32 revision;
+	u8 rev;
+	bool enhanced;
+	bool fallback;
+};
+
+/* IOP-01 IOP-03 IOP-06: one setting, three fields */
+static void revision_is_what_it_stands_for(struct kunit *test)
+{
+	static const struct revision_case cases[] = {
+		{ RDMA_MPA_REVISION_RFC5044, 1, false, false },
+		{ RDMA_MPA_REVISION_RFC6581, 2, true, false },
+		{ RDMA_MPA_REVISION_FALLBACK, 2, true, true },
+	};
+	int i, before;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++)
+		for (before = 1; before <= 3; before++) {
+			struct iw_mpa_layer layer = {};
+
+			iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_REVISION,
+					 before);
+			iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_REVISION,
+					 cases[i].revision);
+			KUNIT_EXPECT_EQ(test, cases[i].rev, layer.value.rev);
+			KUNIT_EXPECT_EQ(test, cases[i].enhanced,
+					layer.value.enhanced);
+			KUNIT_EXPECT_EQ(test, cases[i].fallback,
+					layer.value.fallback);
+		}
+}
+
+/* A number is a limit; the two modes are not */
+static void depth_is_a_limit_or_a_mode(struct kunit *test)
+{
+	struct iw_mpa_layer layer = {};
+
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_IRD, 0x3ffd);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_ORD, 0);
+	KUNIT_EXPECT_EQ(test, 0x3ffd, (int)layer.value.max_ird);
+	KUNIT_EXPECT_EQ(test, 0, (int)layer.value.max_ord);
+	KUNIT_EXPECT_FALSE(test, layer.value.ird_ulp || layer.value.ord_ulp);
+
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_ORD, IW_MPA_DEPTH_ULP);
+	KUNIT_EXPECT_TRUE(test, layer.value.ird_ulp && layer.value.ord_ulp);
+	KUNIT_EXPECT_EQ(test, 0x3ffe, (int)layer.value.max_ird);
+	KUNIT_EXPECT_EQ(test, 0x3ffe, (int)layer.value.max_ord);
+
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_MAX);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_ORD, 7);
+	KUNIT_EXPECT_FALSE(test, layer.value.ird_ulp || layer.value.ord_ulp);
+	KUNIT_EXPECT_EQ(test, 0x3ffe, (int)layer.value.max_ird);
+	KUNIT_EXPECT_EQ(test, 7, (int)layer.value.max_ord);
+}
+
+/**
+ * struct order_case - an order of RTR kinds
+ * @name: of the test
+ * @value: four bits a kind, the preferred one lowest
+ * @order: what it becomes; all 0: refused
+ */
 struct order_case {
 	const char *name;
-	u8 kinds[4];
-	size_t count;
-	u8 order[3];	/* all 0: refused */
+	u32 value;
+	u8 order[3];
 };
 
 static const struct order_case order_cases[] = {
-	{ "all", { 4, 1, 2 }, 3, { 4, 1, 2 } },
-	{ "read, the others as usual", { 4 }, 1, { 4, 2, 1 } },
-	{ "send, the others as usual", { 1 }, 1, { 1, 2, 4 } },
-	{ "two", { 1, 4 }, 2, { 1, 4, 2 } },
-	{ "none", {}, 0 },
-	{ "four", { 1, 2, 4, 1 }, 4 },
-	{ "one twice", { 2, 2 }, 2 },
-	{ "two at once", { 3 }, 1 },
-	{ "nothing", { 2, 0 }, 2 },
-	{ "unknown", { 8 }, 1 },
+	{ "all", 0x214, { 4, 1, 2 } },
+	{ "all, the other way round", 0x412, { 2, 1, 4 } },
+	{ "read, the others as usual", 0x4, { 4, 2, 1 } },
+	{ "write, the others as usual", 0x2, { 2, 4, 1 } },
+	{ "send, the others as usual", 0x1, { 1, 2, 4 } },
+	{ "two", 0x41, { 1, 4, 2 } },
+	{ "none", 0 },
+	{ "four", 0x1421 },
+	{ "five, as many bits as there are", 0x10000421 },
+	{ "one twice", 0x22 },
+	{ "one twice, not side by side", 0x242 },
+	{ "two at once", 0x3 },
+	{ "two at once, behind another", 0x61 },
+	{ "a hole", 0x401 },
+	{ "a hole in front", 0x40 },
+	{ "unknown", 0x8 },
+	{ "unknown behind others", 0x842 },
+	{ "all bits", ~0U },
 };
 
 static void order_desc(const struct order_case *c, char *desc)
@@ -129,15 +239,27 @@ static void order_is_completed_or_refused(struct kunit *test)
 {
 	const struct order_case *c = test->param_value;
 	struct iw_mpa_layer layer = {};
-	int rv = iw_mpa_layer_set_order(&layer, c->kinds, c->count);
+	u32 whole = c->order[0] | c->order[1] << 4 | c->order[2] << 8;
 
-	KUNIT_EXPECT_EQ(test, c->order[0] ? 0 : -EINVAL, rv);
+	if (!c->order[0]) {
+		expect_refused(test, RDMA_MPA_SETTING_RTR_ORDER, c->value);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, 0,
+			iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_RTR_ORDER,
+					 c->value));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(layer.value.rtr_order, c->order, 3));
-	KUNIT_EXPECT_EQ(test, rv ? 0U : (u32)BIT(RDMA_MPA_POLICY_RTR_ORDER),
-			layer.set);
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_RTR_ORDER), layer.set);
+	/* It is read with the kinds that were left out */
+	KUNIT_EXPECT_EQ(test, whole,
+			iw_mpa_setting_get(&layer.value,
+					   RDMA_MPA_SETTING_RTR_ORDER));
+	expect_set(test, RDMA_MPA_SETTING_RTR_ORDER, whole);
 }
 
 /* ---- options of programs */
+
+#define LAST_OPTION	RDMA_MPA_OPTION_ORD_MODE
 
 static int set_option(struct iw_mpa_layer *layer, int name, u32 value)
 {
@@ -150,7 +272,7 @@ static void option_of_another_length_is_refused(struct kunit *test)
 	const u8 zeroes[64] = {};
 	int name, len;
 
-	for (name = -1; name <= __RDMA_OPTION_MPA_NUM; name++)
+	for (name = -1; name <= LAST_OPTION + 1; name++)
 		for (len = 0; len <= sizeof(zeroes); len++)
 			if (len != sizeof(u32))
 				KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -160,43 +282,171 @@ static void option_of_another_length_is_refused(struct kunit *test)
 									len));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, -1, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, 0, 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, LAST_OPTION + 1, 1));
+	/* What a byte would cut to the number of an option */
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			set_option(&layer, __RDMA_OPTION_MPA_NUM, 1));
+			set_option(&layer, 256 + RDMA_MPA_OPTION_MODEL, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			set_option(&layer, RDMA_OPTION_MPA_MODEL, 3));
+			set_option(&layer, RDMA_MPA_OPTION_MODEL, 3));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
+}
+
+/**
+ * struct option_case - an option of one number
+ * @name: of the test
+ * @option: which one
+ * @setting: what it sets
+ * @min: smallest value; one less is refused
+ * @max: largest value; one more is refused
+ */
+struct option_case {
+	const char *name;
+	enum rdma_mpa_option option;
+	enum rdma_mpa_setting setting;
+	u32 min;
+	u32 max;
+};
+
+static const struct option_case option_cases[] = {
+	{ "revision", RDMA_MPA_OPTION_REVISION, RDMA_MPA_SETTING_REVISION,
+	  1, 3 },
+	{ "model", RDMA_MPA_OPTION_MODEL, RDMA_MPA_SETTING_MODEL, 0, 2 },
+	/* 0x3fff is a mode */
+	{ "ird", RDMA_MPA_OPTION_IRD, RDMA_MPA_SETTING_IRD, 0, 0x3ffe },
+	{ "ord", RDMA_MPA_OPTION_ORD, RDMA_MPA_SETTING_ORD, 0, 0x3ffe },
+	{ "connect-ms", RDMA_MPA_OPTION_CONNECT_MS,
+	  RDMA_MPA_SETTING_CONNECT_MS, 1, 3600000 },
+	{ "request-ms", RDMA_MPA_OPTION_REQUEST_MS,
+	  RDMA_MPA_SETTING_REQUEST_MS, 1, 3600000 },
+	{ "reply-ms", RDMA_MPA_OPTION_REPLY_MS, RDMA_MPA_SETTING_REPLY_MS,
+	  1, 3600000 },
+	{ "rtr-ms", RDMA_MPA_OPTION_RTR_MS, RDMA_MPA_SETTING_RTR_MS,
+	  1, 3600000 },
+	{ "decide-ms", RDMA_MPA_OPTION_DECIDE_MS, RDMA_MPA_SETTING_DECIDE_MS,
+	  1, 3600000 },
+	{ "short-ird", RDMA_MPA_OPTION_SHORT_IRD, RDMA_MPA_SETTING_SHORT_IRD,
+	  0, 1 },
+};
+
+static void option_desc(const struct option_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(option, option_cases, option_desc);
+
+static void option_sets_one_setting(struct kunit *test)
+{
+	const struct option_case *c = test->param_value;
+	struct iw_mpa_layer layer = {}, none = {};
+
+	if (c->min)
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				set_option(&layer, c->option, c->min - 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			set_option(&layer, c->option, c->max + 1));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, c->option, ~0U));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
+
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, c->option, c->min));
+	KUNIT_EXPECT_EQ(test, c->min,
+			iw_mpa_setting_get(&layer.value, c->setting));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, c->option, c->max));
+	KUNIT_EXPECT_EQ(test, c->max,
+			iw_mpa_setting_get(&layer.value, c->setting));
+	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting), layer.set);
+}
+
+/* But CRC, dialect, Fast Open and each list of RTR kinds: not for programs */
+static void every_option_is_tested(struct kunit *test)
+{
+	u32 seen = BIT(RDMA_MPA_OPTION_RTR) | BIT(RDMA_MPA_OPTION_IRD_MODE) |
+		   BIT(RDMA_MPA_OPTION_ORD_MODE);
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(option_cases); i++)
+		seen |= BIT(option_cases[i].option);
+	for (i = 1; i <= LAST_OPTION; i++)
+		KUNIT_EXPECT_TRUE_MSG(test, seen & BIT(i), "option %d", i);
+}
+
+/* IRD-19: a limit is an option of its own, the last one counts */
+static void depth_mode_is_an_option(struct kunit *test)
+{
+	static const struct {
+		enum rdma_mpa_option limit, mode;
+		enum rdma_mpa_setting setting;
+	} cases[] = {
+		{ RDMA_MPA_OPTION_IRD, RDMA_MPA_OPTION_IRD_MODE,
+		  RDMA_MPA_SETTING_IRD },
+		{ RDMA_MPA_OPTION_ORD, RDMA_MPA_OPTION_ORD_MODE,
+		  RDMA_MPA_SETTING_ORD },
+	};
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(cases); i++) {
+		struct iw_mpa_layer layer = {}, none = {};
+		const u32 *value = &layer.set;
+
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				set_option(&layer, cases[i].mode,
+					   RDMA_MPA_DEPTH_MODE_LIMITED));
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				set_option(&layer, cases[i].mode, 3));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
+
+		KUNIT_EXPECT_EQ(test, 0,
+				set_option(&layer, cases[i].mode,
+					   RDMA_MPA_DEPTH_MODE_ULP));
+		KUNIT_EXPECT_EQ(test, (u32)BIT(cases[i].setting), *value);
+		KUNIT_EXPECT_EQ(test, 0x3fffU,
+				iw_mpa_setting_get(&layer.value,
+						   cases[i].setting));
+		KUNIT_EXPECT_EQ(test, 0, set_option(&layer, cases[i].limit, 5));
+		KUNIT_EXPECT_EQ(test, 5U,
+				iw_mpa_setting_get(&layer.value,
+						   cases[i].setting));
+		KUNIT_EXPECT_EQ(test, 0,
+				set_option(&layer, cases[i].mode,
+					   RDMA_MPA_DEPTH_MODE_DEVICE));
+		KUNIT_EXPECT_EQ(test, 0x3ffeU,
+				iw_mpa_setting_get(&layer.value,
+						   cases[i].setting));
+		KUNIT_EXPECT_EQ(test, (u32)BIT(cases[i].setting), *value);
+	}
 }
 
 static void options_become_settings(struct kunit *test)
 {
-	const u8 kinds[] = { IW_MPA_RTR_READ, IW_MPA_RTR_SEND };
+	const u8 kinds[] = { RDMA_MPA_RTR_READ, RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_MODEL,
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_MPA_OPTION_MODEL,
 					    RDMA_MPA_MODEL_CLIENT_SERVER));
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_REVISION,
-					    RDMA_MPA_REVISION_2_OR_1));
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_IRD, 5));
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_ORD,
-					    RDMA_MPA_DEPTH_ULP));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_MPA_OPTION_REVISION,
+					    RDMA_MPA_REVISION_FALLBACK));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_MPA_OPTION_IRD, 5));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_MPA_OPTION_ORD_MODE,
+					    RDMA_MPA_DEPTH_MODE_ULP));
 	KUNIT_EXPECT_EQ(test, 0,
-			set_option(&layer, RDMA_OPTION_MPA_REQUEST_MS, 11));
+			set_option(&layer, RDMA_MPA_OPTION_REQUEST_MS, 11));
 	KUNIT_EXPECT_EQ(test, 0,
-			set_option(&layer, RDMA_OPTION_MPA_REPLY_MS, 12));
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_RTR_MS, 13));
+			set_option(&layer, RDMA_MPA_OPTION_REPLY_MS, 12));
 	KUNIT_EXPECT_EQ(test, 0,
-			set_option(&layer, RDMA_OPTION_MPA_DECIDE_MS, 14));
+			set_option(&layer, RDMA_MPA_OPTION_RTR_MS, 13));
 	KUNIT_EXPECT_EQ(test, 0,
-			set_option(&layer, RDMA_OPTION_MPA_CONNECT_MS, 15));
-	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_OPTION_MPA_SHORT_IRD,
+			set_option(&layer, RDMA_MPA_OPTION_DECIDE_MS, 14));
+	KUNIT_EXPECT_EQ(test, 0,
+			set_option(&layer, RDMA_MPA_OPTION_CONNECT_MS, 15));
+	KUNIT_EXPECT_EQ(test, 0, set_option(&layer, RDMA_MPA_OPTION_SHORT_IRD,
 					    RDMA_MPA_SHORT_IRD_REJECT));
 	KUNIT_EXPECT_EQ(test, 0,
-			iw_mpa_layer_set_option(&layer, RDMA_OPTION_MPA_RTR,
+			iw_mpa_layer_set_option(&layer, RDMA_MPA_OPTION_RTR,
 						kinds, sizeof(kinds)));
-	iw_mpa_layer_apply(&layer, &p);
+	iw_mpa_layer_apply(&layer, ~0U, &p);
 
-	KUNIT_EXPECT_EQ(test, IW_MPA_CLIENT_SERVER, p.model);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_MODEL_CLIENT_SERVER, (int)p.model);
 	KUNIT_EXPECT_EQ(test, 2, (int)p.rev);
 	KUNIT_EXPECT_TRUE(test, p.enhanced && p.fallback);
 	KUNIT_EXPECT_EQ(test, 5, (int)p.max_ird);
@@ -209,21 +459,64 @@ static void options_become_settings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 14u, p.decide_ms);
 	KUNIT_EXPECT_EQ(test, 15u, p.connect_ms);
 	KUNIT_EXPECT_TRUE(test, p.ord_strict);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,
 			(int)p.rtr_offer);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ | IW_MPA_RTR_SEND,
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,
 			(int)p.rtr_accept);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_READ, (int)p.rtr_order[0]);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_SEND, (int)p.rtr_order[1]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ, (int)p.rtr_order[0]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_SEND, (int)p.rtr_order[1]);
+}
+
+/* Each of 0 to 4 octets of each of 0 to 9: right are lists without a double */
+static void rtr_option_is_a_list_of_kinds(struct kunit *test)
+{
+	struct iw_mpa_layer none = {};
+	size_t count;
+	int n;
+
+	for (count = 0; count <= 4; count++)
+		for (n = 0; n < 10000; n++) {
+			const u8 kinds[] = {
+				n % 10, n / 10 % 10, n / 100 % 10, n / 1000
+			};
+			struct iw_mpa_layer layer = {};
+			bool good = count > 0 && count < 4;
+			u8 mask = 0;
+			size_t i;
+			int rv;
+
+			for (i = 0; i < count; i++) {
+				good = good && (kinds[i] == 1 ||
+						kinds[i] == 2 ||
+						kinds[i] == 4) &&
+				       !(mask & kinds[i]);
+				mask |= kinds[i];
+			}
+			rv = iw_mpa_layer_set_option(&layer,
+						     RDMA_MPA_OPTION_RTR, kinds,
+						     count);
+			KUNIT_ASSERT_EQ_MSG(test, good ? 0 : -EINVAL, rv,
+					    "%zu of %04d, last first", count, n);
+			if (!good) {
+				KUNIT_ASSERT_EQ(test, 0,
+						memcmp(&layer, &none,
+						       sizeof(none)));
+				continue;
+			}
+			KUNIT_ASSERT_EQ(test, mask, layer.value.rtr_offer);
+			KUNIT_ASSERT_EQ(test, mask, layer.value.rtr_accept);
+			KUNIT_ASSERT_EQ(test, 0, memcmp(layer.value.rtr_order,
+							kinds, count));
+		}
 }
 
 static void refused_rtr_option_changes_nothing(struct kunit *test)
 {
-	const u8 kinds[] = { IW_MPA_RTR_READ, IW_MPA_RTR_READ };
+	const u8 kinds[] = { RDMA_MPA_RTR_READ, RDMA_MPA_RTR_READ };
 	struct iw_mpa_layer layer = {}, none = {};
 
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			iw_mpa_layer_set_option(&layer, RDMA_OPTION_MPA_RTR,
+			iw_mpa_layer_set_option(&layer, RDMA_MPA_OPTION_RTR,
 						kinds, sizeof(kinds)));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
 }
@@ -236,7 +529,7 @@ static void empty_layer_changes_nothing(struct kunit *test)
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
 	memset(&layer.value, 0xff, sizeof(layer.value));
-	iw_mpa_layer_apply(&layer, &p);
+	iw_mpa_layer_apply(&layer, ~0U, &p);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&p, &iw_mpa_default_policy, sizeof(p)));
 }
 
@@ -245,15 +538,48 @@ static void upper_layer_beats_lower(struct kunit *test)
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_MODEL, IW_MPA_CLIENT_SERVER);
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_RTR_MS, 100);
-	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_MODEL,
-			 IW_MPA_PEER_TO_PEER_REQUIRED);
-	iw_mpa_layer_apply(&device, &p);
-	iw_mpa_layer_apply(&port, &p);
-	KUNIT_EXPECT_EQ(test, IW_MPA_PEER_TO_PEER_REQUIRED, p.model);
+	iw_mpa_layer_set(&device, RDMA_MPA_SETTING_MODEL,
+			 RDMA_MPA_MODEL_CLIENT_SERVER);
+	iw_mpa_layer_set(&device, RDMA_MPA_SETTING_RTR_MS, 100);
+	iw_mpa_layer_set(&port, RDMA_MPA_SETTING_MODEL,
+			 RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
+	iw_mpa_layer_apply(&device, ~0U, &p);
+	iw_mpa_layer_apply(&port, ~0U, &p);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED,
+			(int)p.model);
 	KUNIT_EXPECT_EQ(test, 100u, p.rtr_ms);
 	KUNIT_EXPECT_EQ(test, iw_mpa_default_policy.reply_ms, p.reply_ms);
+}
+
+/* Every setting, alone: it is taken, and no other */
+static void part_of_a_layer_can_be_applied(struct kunit *test)
+{
+	struct iw_mpa_layer layer = {};
+	enum rdma_mpa_setting setting, other;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
+		/* Something else than by default */
+		setting = ranges[i].setting;
+		iw_mpa_layer_set(&layer, setting,
+				 iw_mpa_setting_get(&iw_mpa_default_policy,
+						    setting) == ranges[i].min ?
+				 ranges[i].min + 1 : ranges[i].min);
+	}
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_RTR_ORDER, 0x214);
+	iw_mpa_for_each_setting(setting) {
+		struct iw_mpa_policy p = iw_mpa_default_policy;
+
+		iw_mpa_layer_apply(&layer, BIT(setting), &p);
+		iw_mpa_for_each_setting(other)
+			KUNIT_EXPECT_EQ_MSG(test,
+				iw_mpa_setting_get(other == setting ?
+						   &layer.value :
+						   &iw_mpa_default_policy,
+						   other),
+				iw_mpa_setting_get(&p, other),
+				"setting %d after %d", other, setting);
+	}
 }
 
 static void fast_open_is_a_setting_like_others(struct kunit *test)
@@ -262,15 +588,15 @@ static void fast_open_is_a_setting_like_others(struct kunit *test)
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
 	KUNIT_EXPECT_FALSE(test, p.fastopen);
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_FASTOPEN,
+	iw_mpa_layer_set(&device, RDMA_MPA_SETTING_FASTOPEN,
 			 RDMA_MPA_FASTOPEN_ON);
-	iw_mpa_layer_apply(&device, &p);
+	iw_mpa_layer_apply(&device, ~0U, &p);
 	KUNIT_EXPECT_TRUE(test, p.fastopen);
-	iw_mpa_layer_apply(&port, &p);
+	iw_mpa_layer_apply(&port, ~0U, &p);
 	KUNIT_EXPECT_TRUE(test, p.fastopen);
-	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_FASTOPEN,
+	iw_mpa_layer_set(&port, RDMA_MPA_SETTING_FASTOPEN,
 			 RDMA_MPA_FASTOPEN_OFF);
-	iw_mpa_layer_apply(&port, &p);
+	iw_mpa_layer_apply(&port, ~0U, &p);
 	KUNIT_EXPECT_FALSE(test, p.fastopen);
 }
 
@@ -279,18 +605,18 @@ static void ceiling_can_only_get_lower(struct kunit *test)
 	struct iw_mpa_layer device = {}, port = {}, conn = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_IRD, 16);
-	iw_mpa_layer_set(&device, RDMA_MPA_POLICY_ORD, 16);
-	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_IRD, 32);
-	iw_mpa_layer_set(&port, RDMA_MPA_POLICY_ORD, 8);
-	iw_mpa_layer_apply(&device, &p);
-	iw_mpa_layer_apply(&port, &p);
+	iw_mpa_layer_set(&device, RDMA_MPA_SETTING_IRD, 16);
+	iw_mpa_layer_set(&device, RDMA_MPA_SETTING_ORD, 16);
+	iw_mpa_layer_set(&port, RDMA_MPA_SETTING_IRD, 32);
+	iw_mpa_layer_set(&port, RDMA_MPA_SETTING_ORD, 8);
+	iw_mpa_layer_apply(&device, ~0U, &p);
+	iw_mpa_layer_apply(&port, ~0U, &p);
 	KUNIT_EXPECT_EQ(test, 16, (int)p.max_ird);
 	KUNIT_EXPECT_EQ(test, 8, (int)p.max_ord);
 
 	/* A ULP that manages them itself stays below, too */
-	iw_mpa_layer_set(&conn, RDMA_MPA_POLICY_IRD, RDMA_MPA_DEPTH_ULP);
-	iw_mpa_layer_apply(&conn, &p);
+	iw_mpa_layer_set(&conn, RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP);
+	iw_mpa_layer_apply(&conn, ~0U, &p);
 	KUNIT_EXPECT_TRUE(test, p.ird_ulp);
 	KUNIT_EXPECT_FALSE(test, p.ord_ulp);
 	KUNIT_EXPECT_EQ(test, 16, (int)p.max_ird);
@@ -300,7 +626,7 @@ static void ceiling_can_only_get_lower(struct kunit *test)
 
 struct why_case {
 	const char *name;
-	enum rdma_mpa_policy setting;
+	enum rdma_mpa_setting setting;
 	u32 value;
 	struct iw_mpa_caps caps;
 	const char *why;	/* NULL: it can */
@@ -312,51 +638,63 @@ struct why_case {
 #define CAPS_RTR(SEND, RECV) CAPS_OF(64, SEND, RECV)
 
 static const struct why_case layer_cases[] = {
-	{ "an RTR it can send", RDMA_MPA_POLICY_RTR_OFFER, 4,
+	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
+	  CAPS(.no_crc = true), "the device has no CRC32c" },
+	{ "CRC if asked without CRC32c", RDMA_MPA_SETTING_CRC,
+	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
+	{ "CRC with CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
+	  CAPS(), NULL },
+	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(),
+	  NULL },
+	{ "a deadline of TCP that is TCP's own",
+	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
+	  "the device cannot be told how long TCP may take to connect" },
+	{ "an RTR it can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
-	{ "an RTR it cannot send", RDMA_MPA_POLICY_RTR_OFFER, 1,
+	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
 	  CAPS_RTR(6, IW_MPA_RTR_ALL),
 	  "RTR kinds the device can send: write and read" },
-	{ "one it can and one it cannot", RDMA_MPA_POLICY_RTR_OFFER, 6,
+	{ "one it can and one it cannot", RDMA_MPA_SETTING_RTR_OFFER, 6,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), "RTR kinds the device can send: read" },
-	{ "an RTR it does not know", RDMA_MPA_POLICY_RTR_ACCEPT, 2,
+	{ "an RTR it does not know", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 5),
 	  "RTR kinds the device recognises: send and read" },
-	{ "its largest IRD", RDMA_MPA_POLICY_IRD, 128, CAPS(), NULL },
-	{ "more IRD", RDMA_MPA_POLICY_IRD, 129, CAPS(),
+	{ "its largest IRD", RDMA_MPA_SETTING_IRD, 128, CAPS(), NULL },
+	{ "more IRD", RDMA_MPA_SETTING_IRD, 129, CAPS(),
 	  "the device's largest IRD is 128" },
-	{ "as much IRD as there is", RDMA_MPA_POLICY_IRD, RDMA_MPA_DEPTH_AUTO,
+	{ "as much IRD as there is", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_MAX,
 	  CAPS(), NULL },
-	{ "IRD of the ULP", RDMA_MPA_POLICY_IRD, RDMA_MPA_DEPTH_ULP, CAPS(),
+	{ "IRD of the ULP", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP, CAPS(),
 	  NULL },
-	{ "more ORD", RDMA_MPA_POLICY_ORD, 65, CAPS(),
+	{ "its largest ORD", RDMA_MPA_SETTING_ORD, 64, CAPS(), NULL },
+	{ "more ORD", RDMA_MPA_SETTING_ORD, 65, CAPS(),
 	  "the device's largest ORD is 64" },
-	{ "fast open", RDMA_MPA_POLICY_FASTOPEN, 1, CAPS(.fastopen = true),
+	{ "fast open", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(.fastopen = true),
 	  NULL },
-	{ "no fast open without it", RDMA_MPA_POLICY_FASTOPEN, 0, CAPS(),
+	{ "no fast open without it", RDMA_MPA_SETTING_FASTOPEN, 0, CAPS(),
 	  NULL },
-	{ "fast open without it", RDMA_MPA_POLICY_FASTOPEN, 1, CAPS(),
+	{ "fast open without it", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(),
 	  "the device has no TCP Fast Open" },
 };
 
 static const struct why_case policy_cases[] = {
-	{ "the defaults", RDMA_MPA_POLICY_MODEL, IW_MPA_PEER_TO_PEER, CAPS(),
+	{ "the defaults", RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER, CAPS(),
 	  NULL },
-	{ "CRC without CRC32c", RDMA_MPA_POLICY_CRC, IW_MPA_CRC_REQUIRED,
+	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), "the device has no CRC32c" },
-	{ "CRC with CRC32c", RDMA_MPA_POLICY_CRC, IW_MPA_CRC_REQUIRED, CAPS(),
+	{ "CRC with CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED, CAPS(),
 	  NULL },
-	{ "CRC if asked without CRC32c", RDMA_MPA_POLICY_CRC,
-	  IW_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
-	{ "nothing in common to send", RDMA_MPA_POLICY_RTR_OFFER, 2,
+	{ "CRC if asked without CRC32c", RDMA_MPA_SETTING_CRC,
+	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
+	{ "nothing in common to send", RDMA_MPA_SETTING_RTR_OFFER, 2,
 	  CAPS_RTR(1, IW_MPA_RTR_ALL), "RTR kinds the device can send: send" },
-	{ "nothing in common to accept", RDMA_MPA_POLICY_RTR_ACCEPT, 2,
+	{ "nothing in common to accept", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 4),
 	  "RTR kinds the device recognises: read" },
-	{ "a read without a slot", RDMA_MPA_POLICY_RTR_OFFER, 4,
+	{ "a read without a slot", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_OF(0, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL),
 	  "an RTR by read needs an ORD of 1 or more" },
-	{ "revision 1", RDMA_MPA_POLICY_REVISION, 1, CAPS(), NULL },
+	{ "revision 1", RDMA_MPA_SETTING_REVISION, 1, CAPS(), NULL },
 };
 
 static void why_desc(const struct why_case *c, char *desc)
@@ -367,13 +705,6 @@ static void why_desc(const struct why_case *c, char *desc)
 KUNIT_ARRAY_PARAM(layer, layer_cases, why_desc);
 KUNIT_ARRAY_PARAM(policy, policy_cases, why_desc);
 
-static void expect_why(struct kunit *test, const struct why_case *c, int rv,
-		       const char *why)
-{
-	KUNIT_EXPECT_EQ(test, c->why ? -EINVAL : 0, rv);
-	KUNIT_EXPECT_STREQ(test, c->why ?: "", why);
-}
-
 static void layer_is_within_the_device(struct kunit *test)
 {
 	const struct why_case *c = test->param_value;
@@ -382,8 +713,30 @@ static void layer_is_within_the_device(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0,
 			iw_mpa_layer_set(&layer, c->setting, c->value));
-	expect_why(test, c, iw_mpa_layer_check(&layer, &c->caps, why,
-					       sizeof(why)), why);
+	KUNIT_EXPECT_EQ(test, c->why ? (u32)BIT(c->setting) : 0U,
+			iw_mpa_layer_unable(&layer, &c->caps, why,
+					    sizeof(why)));
+	KUNIT_EXPECT_STREQ(test, c->why ?: "", why);
+}
+
+/* Each of them, with the reason of the first; each alone */
+static void all_that_a_device_cannot_do_is_found(struct kunit *test)
+{
+	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
+	struct iw_mpa_layer layer = {};
+	char why[80] = "";
+
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_FASTOPEN, 1);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_MODEL, 0);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_ORD, 64);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_IRD, 129);
+	KUNIT_EXPECT_EQ(test,
+			(u32)(BIT(RDMA_MPA_SETTING_IRD) |
+			      BIT(RDMA_MPA_SETTING_CRC) |
+			      BIT(RDMA_MPA_SETTING_FASTOPEN)),
+			iw_mpa_layer_unable(&layer, &caps, why, sizeof(why)));
+	KUNIT_EXPECT_STREQ(test, "the device's largest IRD is 128", why);
 }
 
 static void policy_is_within_the_device(struct kunit *test)
@@ -395,9 +748,10 @@ static void policy_is_within_the_device(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0,
 			iw_mpa_layer_set(&layer, c->setting, c->value));
-	iw_mpa_layer_apply(&layer, &p);
-	expect_why(test, c, iw_mpa_policy_explain(&p, &c->caps, why,
-						  sizeof(why)), why);
+	iw_mpa_layer_apply(&layer, ~0U, &p);
+	KUNIT_EXPECT_EQ(test, c->why ? -EINVAL : 0,
+			iw_mpa_policy_explain(&p, &c->caps, why, sizeof(why)));
+	KUNIT_EXPECT_STREQ(test, c->why ?: "", why);
 }
 
 static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
@@ -406,10 +760,10 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 	struct iw_mpa_layer layer = {};
 	char why[80] = "";
 
-	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_REVISION, 1);
-	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_MODEL,
-			 IW_MPA_PEER_TO_PEER_REQUIRED);
-	iw_mpa_layer_apply(&layer, &p);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_REVISION, 1);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_MODEL,
+			 RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
+	iw_mpa_layer_apply(&layer, ~0U, &p);
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			iw_mpa_policy_explain(&p, &usual_caps, why,
 					      sizeof(why)));
@@ -424,9 +778,9 @@ static void reason_fits_where_it_is_put(struct kunit *test)
 	char why[10];
 
 	memset(why, 'x', sizeof(why));
-	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_IRD, 129);
-	KUNIT_EXPECT_EQ(test, -EINVAL,
-			iw_mpa_layer_check(&layer, &usual_caps, why, 8));
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_IRD, 129);
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_IRD),
+			iw_mpa_layer_unable(&layer, &usual_caps, why, 8));
 	KUNIT_EXPECT_STREQ(test, why, "the dev");
 	KUNIT_EXPECT_EQ(test, 'x', (int)why[8]);
 }
@@ -453,6 +807,7 @@ static void limit_survives_rounding(struct kunit *test)
 
 struct fake {
 	struct iw_mpa_session s;
+	struct list_head list;	/* of those of the test */
 	u8 tx[IW_MPA_FRAME_MAX];
 	size_t tx_len;
 	struct iw_mpa_rdma rdma;
@@ -478,7 +833,7 @@ static int fake_enter_rdma(struct iw_mpa_session *s,
 
 static int fake_terminate(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma,
-			  enum iw_mpa_ecode ecode)
+			  enum rdma_mpa_ecode ecode)
 {
 	return 0;
 }
@@ -504,14 +859,53 @@ static const struct iw_mpa_ops fake_ops = {
 	.event		= fake_event,
 };
 
-static struct fake *new_fake(struct kunit *test, const struct iw_mpa_policy *p)
+static int open_endpoints(struct kunit *test)
+{
+	struct list_head *endpoints = kunit_kzalloc(test, sizeof(*endpoints),
+						    GFP_KERNEL);
+
+	if (!endpoints)
+		return -ENOMEM;
+	INIT_LIST_HEAD(endpoints);
+	test->priv = endpoints;
+	return 0;
+}
+
+static void close_endpoints(struct kunit *test)
+{
+	struct list_head *endpoints = test->priv;
+	struct fake *f;
+
+	list_for_each_entry(f, endpoints, list)
+		iw_mpa_session_close(&f->s);
+}
+
+static struct iw_mpa_config new_config(struct kunit *test,
+				       const struct iw_mpa_policy *p)
+{
+	struct iw_mpa_config config;
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_config_init(&config, &fake_ops,
+						    &usual_caps, p));
+	return config;
+}
+
+static struct fake *new_session(struct kunit *test,
+				const struct iw_mpa_config *config)
 {
 	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_init(&f->s, &fake_ops,
-						     &usual_caps, p));
+	list_add(&f->list, test->priv);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_inherit(&f->s, config));
 	return f;
+}
+
+static struct fake *new_fake(struct kunit *test, const struct iw_mpa_policy *p)
+{
+	struct iw_mpa_config config = new_config(test, p);
+
+	return new_session(test, &config);
 }
 
 static enum iw_mpa_next feed(struct kunit *test, struct fake *f,
@@ -577,7 +971,7 @@ static void responder_gives_no_more_than_the_ceiling(struct kunit *test)
 	feed(test, f, REQ "1002000400080008");
 	KUNIT_EXPECT_EQ(test, 5, (int)f->ev.ird);
 	KUNIT_EXPECT_EQ(test, 3, (int)f->ev.ord);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp));
 	KUNIT_EXPECT_EQ(test, 5, (int)f->rdma.ird);
 	KUNIT_EXPECT_EQ(test, 3, (int)f->rdma.ord);
 }
@@ -640,8 +1034,8 @@ static void initiator_of_revision_1_asks_for_nothing(struct kunit *test)
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
 	struct fake *f;
 
-	iw_mpa_layer_set(&layer, RDMA_MPA_POLICY_REVISION, 1);
-	iw_mpa_layer_apply(&layer, &p);
+	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_REVISION, 1);
+	iw_mpa_layer_apply(&layer, ~0U, &p);
 	f = new_fake(test, &p);
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
 	iw_mpa_connected(&f->s);
@@ -650,58 +1044,110 @@ static void initiator_of_revision_1_asks_for_nothing(struct kunit *test)
 
 static void options_beat_the_policy(struct kunit *test)
 {
-	const u8 read[] = { IW_MPA_RTR_READ };
-	struct fake *f = new_fake(test, &iw_mpa_default_policy);
+	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
+	const u8 read[] = { RDMA_MPA_RTR_READ };
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
 	struct iw_mpa_layer layer = {};
+	struct fake *f;
 
-	iw_mpa_layer_set_option(&layer, RDMA_OPTION_MPA_RTR, read, 1);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_session_options(&f->s, &layer));
+	iw_mpa_layer_set_option(&layer, RDMA_MPA_OPTION_RTR, read, 1);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_config_apply(&config, &layer));
+	f = new_session(test, &config);
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
 	iw_mpa_connected(&f->s);
 	expect_sent(test, f, REQ "1002000480084008");
 }
 
-static void impossible_options_change_nothing(struct kunit *test)
+/* A ceiling of theirs can only be lower, also once it has been laid over */
+static void options_lower_what_the_device_can(struct kunit *test)
 {
-	struct fake *f = new_fake(test, &iw_mpa_default_policy);
+	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_layer layer = {};
 
-	set_option(&layer, RDMA_OPTION_MPA_REVISION, RDMA_MPA_REVISION_1);
-	set_option(&layer, RDMA_OPTION_MPA_MODEL,
+	set_option(&layer, RDMA_MPA_OPTION_IRD, 16);
+	set_option(&layer, RDMA_MPA_OPTION_ORD, 65);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_config_apply(&config, &layer));
+	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
+	KUNIT_EXPECT_EQ(test, 64, (int)config.caps.max_ord);
+	set_option(&layer, RDMA_MPA_OPTION_IRD, 32);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_config_apply(&config, &layer));
+	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
+	KUNIT_EXPECT_EQ(test, 128, (int)config.device_ird);
+	KUNIT_EXPECT_EQ(test, 64, (int)config.device_ord);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_config_apply(&config, NULL));
+	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
+}
+
+static void impossible_options_change_nothing(struct kunit *test)
+{
+	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
+	struct iw_mpa_config before = config;
+	struct iw_mpa_layer layer = {};
+
+	set_option(&layer, RDMA_MPA_OPTION_REVISION,
+		   RDMA_MPA_REVISION_RFC5044);
+	set_option(&layer, RDMA_MPA_OPTION_MODEL,
 		   RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED);
-	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_session_options(&f->s, &layer));
-	KUNIT_EXPECT_EQ(test, 0, memcmp(&f->s.policy, &iw_mpa_default_policy,
-					sizeof(f->s.policy)));
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_config_apply(&config, &layer));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(&before, &config, sizeof(config)));
+}
+
+static void config_is_within_the_device(struct kunit *test)
+{
+	struct iw_mpa_policy p = iw_mpa_default_policy;
+	struct iw_mpa_config config;
+
+	p.rtr_offer = RDMA_MPA_RTR_READ;
+	p.max_ord = 0;
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			iw_mpa_config_init(&config, &fake_ops, &usual_caps,
+					   &p));
+	p.max_ord = 1;
+	KUNIT_EXPECT_EQ(test, 0,
+			iw_mpa_config_init(&config, &fake_ops, &usual_caps,
+					   &p));
 }
 
 static void session_inherits_from_its_listener(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
-	struct fake *listener, *f;
+	struct iw_mpa_config listener;
+	const struct iw_mpa_config *own;
+	struct fake *f;
 
 	p.request_ms = 77;
 	p.max_ird = 9;
-	listener = new_fake(test, &p);
-	f = new_fake(test, &iw_mpa_default_policy);
-	iw_mpa_session_inherit(&f->s, &listener->s);
-	KUNIT_EXPECT_EQ(test, 77u, f->s.policy.request_ms);
-	KUNIT_EXPECT_EQ(test, 9, (int)f->s.caps.max_ird);
-	KUNIT_EXPECT_EQ(test, 128, (int)f->s.device_ird);
-	KUNIT_EXPECT_PTR_EQ(test, listener->s.ops, f->s.ops);
+	listener = new_config(test, &p);
+	f = new_session(test, &listener);
+	/* The listener is gone before the connection is there */
+	memset(&listener, 0xa5, sizeof(listener));
+	own = &f->s.setup->config;
+	KUNIT_EXPECT_EQ(test, 77u, own->policy.request_ms);
+	KUNIT_EXPECT_EQ(test, 9, (int)own->caps.max_ird);
+	KUNIT_EXPECT_EQ(test, 128, (int)own->device_ird);
+	KUNIT_EXPECT_PTR_EQ(test, &fake_ops, own->ops);
 }
 
 static struct kunit_case policy_test_cases[] = {
-	KUNIT_CASE_PARAM(value_is_in_its_range_or_refused, value_gen_params),
+	KUNIT_CASE_PARAM(value_is_in_its_range_or_refused, range_gen_params),
+	KUNIT_CASE(every_setting_has_its_range_tested),
+	KUNIT_CASE(revision_is_what_it_stands_for),
+	KUNIT_CASE(depth_is_a_limit_or_a_mode),
 	KUNIT_CASE_PARAM(order_is_completed_or_refused, order_gen_params),
 	KUNIT_CASE(option_of_another_length_is_refused),
+	KUNIT_CASE_PARAM(option_sets_one_setting, option_gen_params),
+	KUNIT_CASE(every_option_is_tested),
+	KUNIT_CASE(depth_mode_is_an_option),
 	KUNIT_CASE(options_become_settings),
+	KUNIT_CASE(rtr_option_is_a_list_of_kinds),
 	KUNIT_CASE(refused_rtr_option_changes_nothing),
 	KUNIT_CASE(empty_layer_changes_nothing),
 	KUNIT_CASE(upper_layer_beats_lower),
+	KUNIT_CASE(part_of_a_layer_can_be_applied),
 	KUNIT_CASE(fast_open_is_a_setting_like_others),
 	KUNIT_CASE(ceiling_can_only_get_lower),
 	KUNIT_CASE_PARAM(layer_is_within_the_device, layer_gen_params),
+	KUNIT_CASE(all_that_a_device_cannot_do_is_found),
 	KUNIT_CASE_PARAM(policy_is_within_the_device, policy_gen_params),
 	KUNIT_CASE(revision_1_cannot_require_peer_to_peer),
 	KUNIT_CASE(reason_fits_where_it_is_put),
@@ -714,13 +1160,17 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(unenhanced_responder_takes_what_is_not_enhanced),
 	KUNIT_CASE(initiator_of_revision_1_asks_for_nothing),
 	KUNIT_CASE(options_beat_the_policy),
+	KUNIT_CASE(options_lower_what_the_device_can),
 	KUNIT_CASE(impossible_options_change_nothing),
+	KUNIT_CASE(config_is_within_the_device),
 	KUNIT_CASE(session_inherits_from_its_listener),
 	{}
 };
 
 static struct kunit_suite policy_test_suite = {
 	.name = "iw_mpa_layers",
+	.init = open_endpoints,
+	.exit = close_endpoints,
 	.test_cases = policy_test_cases,
 };
 
@@ -728,3 +1178,4 @@ kunit_test_suite(policy_test_suite);
 
 MODULE_DESCRIPTION("KUnit tests of iw_mpa's layers of policy");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -9,12 +9,15 @@
 #include <linux/hex.h>
 #include <linux/in.h>
 #include <linux/kernel.h>
+#include <linux/list.h>
 #include <linux/module.h>
+#include <linux/slab.h>
 #include <linux/string.h>
 #include <net/net_namespace.h>
 
 #include <rdma/ib_verbs.h>
-#include <rdma/iw_mpa.h>
+
+#include "session.h"
 
 #define REQ "4d504120494420526571204672616d65"
 #define REP "4d504120494420526570204672616d65"
@@ -22,6 +25,7 @@
 struct fake {
 	struct iw_mpa_session s;
 	struct kunit *test;
+	struct list_head list;	/* of those of the test */
 
 	u8 syn[IW_MPA_FRAME_MAX];	/* data of the SYN */
 	u8 tx[IW_MPA_FRAME_MAX];
@@ -32,7 +36,7 @@ struct fake {
 	int enters;
 	int enter_after_sends;	/* how many frames had left by then */
 
-	enum iw_mpa_ecode term;
+	enum rdma_mpa_ecode term;
 	int terms;
 
 	unsigned int deadline;
@@ -79,7 +83,7 @@ static int fake_enter_rdma(struct iw_mpa_session *s,
 
 static int fake_terminate(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma,
-			  enum iw_mpa_ecode ecode)
+			  enum rdma_mpa_ecode ecode)
 {
 	struct fake *f = to_fake(s);
 
@@ -116,22 +120,57 @@ static const struct iw_mpa_ops fake_ops = {
 static const struct iw_mpa_caps fake_caps = {
 	.max_ird	= 128,
 	.max_ord	= 128,
-	.rtr_send	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
-	.rtr_recv	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+	.rtr_send	= RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+	.rtr_recv	= RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 };
 
 static const struct iw_mpa_ulp ulp_8_8 = { .ird = 8, .ord = 8 };
 
-static struct fake *new_device(struct kunit *test,
-			       const struct iw_mpa_caps *caps,
-			       const struct iw_mpa_policy *policy)
+/* An endpoint, whose session is closed when the test is over */
+static struct fake *new_endpoint(struct kunit *test)
 {
 	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
 
 	KUNIT_ASSERT_NOT_NULL(test, f);
 	f->test = test;
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_init(&f->s, &fake_ops, caps,
-						     policy));
+	list_add(&f->list, test->priv);
+	return f;
+}
+
+static int open_endpoints(struct kunit *test)
+{
+	struct list_head *endpoints = kunit_kzalloc(test, sizeof(*endpoints),
+						    GFP_KERNEL);
+
+	if (!endpoints)
+		return -ENOMEM;
+	INIT_LIST_HEAD(endpoints);
+	test->priv = endpoints;
+	return 0;
+}
+
+static void close_endpoints(struct kunit *test)
+{
+	struct list_head *endpoints = test->priv;
+	struct fake *f;
+
+	list_for_each_entry(f, endpoints, list)
+		iw_mpa_session_close(&f->s);
+}
+
+static struct fake *new_device(struct kunit *test,
+			       const struct iw_mpa_caps *caps,
+			       const struct iw_mpa_policy *policy)
+{
+	struct fake *f = new_endpoint(test);
+	struct iw_mpa_config config;
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_config_init(&config, &fake_ops, caps,
+						    policy));
+	/* Nothing is left of what was there before */
+	memset(&f->s, 0xa5, sizeof(f->s));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_inherit(&f->s, &config));
+	KUNIT_ASSERT_EQ(test, IW_MPA_IDLE, f->s.state);
 	return f;
 }
 
@@ -184,6 +223,7 @@ static void expect_over(struct fake *f, enum iw_mpa_next next, int events)
 	KUNIT_EXPECT_EQ(f->test, IW_MPA_CLOSED, f->s.state);
 	KUNIT_EXPECT_EQ(f->test, 0u, f->deadline);
 	KUNIT_EXPECT_EQ(f->test, events, f->events);
+	KUNIT_EXPECT_NULL(f->test, f->s.setup);
 }
 
 static struct fake *connecting(struct kunit *test,
@@ -233,7 +273,7 @@ static void initiator_enters_rdma_with_the_rtr(struct kunit *test)
 			feed(f, REP "500200048008c008", 532, false));
 	KUNIT_EXPECT_EQ(test, 1, f->sends);
 	KUNIT_EXPECT_EQ(test, 1, f->enters);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 	KUNIT_EXPECT_TRUE(test, f->rdma.crc);
 	KUNIT_EXPECT_FALSE(test, f->rdma.responder);
 	KUNIT_EXPECT_EQ(test, 1, f->events);
@@ -264,44 +304,44 @@ struct bad_reply {
 	const char *what;
 	const char *hex;
 	int status;
-	enum iw_mpa_ecode ecode;
+	enum rdma_mpa_ecode ecode;
 	int terms;
 	bool more;
 };
 
 static const struct bad_reply bad_replies[] = {
 	{ "SEC-04 S4d: enhanced accept with PD_Length 0",
-	  REP "50020000", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "50020000", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-04 S4d: enhanced accept with PD_Length 2",
-	  REP "500200028008", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "500200028008", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-03 FRM-20: PD_Length 65535, header only",
-	  REP "5002ffff", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REP "5002ffff", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "INI-08: a request instead of a reply",
-	  REQ "500200048008c008", -EPROTO, IW_MPA_ECODE_BAD_FRAME },
+	  REQ "500200048008c008", -EPROTO, RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-13 AMB-07: Rev 3", REP "50030000", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-13 AMB-07: Rev 0", REP "40000000", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-14 AMB-04 V48: not enhanced", REP "4001000400080004", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-17: markers wanted", REP "d00200048008c008", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME },
+	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-06: a byte behind the accept", REP "500200048008c008", -EPROTO,
-	  IW_MPA_ECODE_BAD_FRAME, 0, true },
+	  RDMA_MPA_ECODE_BAD_FRAME, 0, true },
 	{ "RTR-07 RTR-12 V47: client-server answer", REP "5002000400080008",
-	  -EPROTO, IW_MPA_ECODE_RTR, 1 },
+	  -EPROTO, RDMA_MPA_ECODE_RTR, 1 },
 	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
-	  IW_MPA_ECODE_RTR, 1 },
+	  RDMA_MPA_ECODE_RTR, 1 },
 	{ "IRD-15 ERR-03: ORD 129 against 128", REP "5002000480088081",
-	  -ENOMEM, IW_MPA_ECODE_IRD, 1 },
+	  -ENOMEM, RDMA_MPA_ECODE_IRD, 1 },
 	{ "INI-09 V31: Rev 1 reject", REP "600100026e6f", -ECONNREFUSED,
-	  IW_MPA_ECODE_NONE },
+	  RDMA_MPA_ECODE_NONE },
 	{ "INI-09 V43: enhanced reject", REP "700200088008c00862757379",
-	  -ECONNREFUSED, IW_MPA_ECODE_NONE },
+	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "AMB-03 V49: enhanced reject without a block", REP "70020000",
-	  -ECONNREFUSED, IW_MPA_ECODE_NONE },
+	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "irdma: something behind a reject", REP "70020000", -ECONNREFUSED,
-	  IW_MPA_ECODE_NONE, 0, true },
+	  RDMA_MPA_ECODE_NONE, 0, true },
 };
 
 static void bad_reply_desc(const struct bad_reply *c, char *desc)
@@ -351,7 +391,7 @@ static void initiator_whose_qp_fails_terminates(struct kunit *test)
 	f->enter_rv = -ENOMEM;
 	expect_over(f, feed(f, REP "500200048008c008", 532, false), 1);
 	KUNIT_EXPECT_EQ(test, 1, f->terms);
-	KUNIT_EXPECT_EQ(test, IW_MPA_ECODE_LOCAL, f->term);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_ECODE_LOCAL, f->term);
 	KUNIT_EXPECT_EQ(test, -ENOMEM, f->ev.status);
 }
 
@@ -374,10 +414,10 @@ static void oversized_input_is_refused_locally(struct kunit *test)
 	struct iw_mpa_ulp ulp = { .pdata = pdata, .pdata_len = 509 };
 	struct fake *f = new_fake(test, &iw_mpa_default_policy);
 
-	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_ulp_check(&f->s, &ulp));
 	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_connect(&f->s, &ulp));
 	KUNIT_EXPECT_EQ(test, 0, f->sends);
 	KUNIT_EXPECT_EQ(test, 0, f->events);
+	KUNIT_EXPECT_NULL(test, f->s.setup);
 
 	f = new_fake(test, &iw_mpa_default_policy);
 	ulp.pdata_len = 508;
@@ -473,7 +513,7 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "500200048008c008", 532, false);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	KUNIT_EXPECT_EQ(test, 1, f->enters);
 	KUNIT_EXPECT_EQ(test, 0, f->enter_after_sends);
 	KUNIT_EXPECT_TRUE(test, f->rdma.responder);
@@ -484,8 +524,8 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, f->events);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
-			iw_mpa_first_fpdu(&f->s, IW_MPA_RTR_WRITE));
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->s.rtr_seen);
+			iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_WRITE));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->s.outcome.rtr_seen);
 	KUNIT_EXPECT_EQ(test, 2, f->events);
 	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
 	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
@@ -509,9 +549,9 @@ static void offloaded_rtr_is_not_waited_for(struct kunit *test)
 	f = new_device(test, &caps, &iw_mpa_default_policy);
 	iw_mpa_respond(&f->s);
 	feed(f, REQ "500200048008c008", 532, false);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	KUNIT_EXPECT_TRUE(test, f->rdma.responder);
-	KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 	KUNIT_EXPECT_EQ(test, 0, f->enter_after_sends);
 	expect_sent(f, REP "5002000480088008");
 	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
@@ -550,7 +590,7 @@ static void markers_are_asked_for_by_policy(struct kunit *test)
 	f = new_device(test, &caps, &policy);
 	iw_mpa_respond(&f->s);
 	feed(f, REQ "40010000", 532, false);
-	iw_mpa_accept(&f->s, &ulp_8_8);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
 	expect_sent(f, REP "c0010000");
 	KUNIT_EXPECT_TRUE(test, f->rdma.rx_markers);
 }
@@ -562,7 +602,7 @@ static void client_server_accept_is_established_at_once(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "5002000400080004", 532, false);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp));
 	expect_sent(f, REP "5002000400040008");
 	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
 	KUNIT_EXPECT_EQ(test, 2, f->events);
@@ -577,13 +617,13 @@ static void plain_requests_get_plain_replies(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "40010000", 532, false);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	expect_sent(f, REP "40010000");
 
 	f = responder(test);
 	feed(f, REQ "40020003686921", 532, false);
 	KUNIT_EXPECT_EQ(test, 3, (int)f->ev.pdata_len);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	expect_sent(f, REP "40020000");
 }
 
@@ -594,23 +634,38 @@ static void crc_is_used_if_either_side_asks(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "00010000", 532, false);
-	iw_mpa_accept(&f->s, &ulp_8_8);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
 	expect_sent(f, REP "00010000");
 	KUNIT_EXPECT_FALSE(test, f->rdma.crc);
 
-	policy.crc = IW_MPA_CRC_REQUIRED;
+	policy.crc = RDMA_MPA_CRC_REQUIRED;
 	f = new_fake(test, &policy);
 	iw_mpa_respond(&f->s);
 	feed(f, REQ "00010000", 532, false);
-	iw_mpa_accept(&f->s, &ulp_8_8);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
 	expect_sent(f, REP "40010000");
 	KUNIT_EXPECT_TRUE(test, f->rdma.crc);
 
-	policy.crc = IW_MPA_CRC_OFF;
+	policy.crc = RDMA_MPA_CRC_OFF;
 	f = new_fake(test, &policy);
 	iw_mpa_respond(&f->s);
 	expect_over(f, feed(f, REQ "40010000", 532, false), 0);
 	expect_sent(f, REP "60010000");
+}
+
+/* Whether or not the frame that is there has been processed yet */
+static void complete_frame_takes_no_more_bytes(struct kunit *test)
+{
+	struct fake *f = responder(test);
+	u8 bin[64];
+	size_t used, len = unhex(f, REQ "5002000400080004", bin);
+
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_FRAME,
+			iw_mpa_rx(&f->s, bin, len, &used));
+	expect_over(f, iw_mpa_rx(&f->s, "x", 1, &used), 0);
+	KUNIT_EXPECT_EQ(test, 0, (int)used);
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_process(&f->s, false));
+	KUNIT_EXPECT_EQ(test, 0, f->events);
 }
 
 /* SEC-06: data while the ULP decides */
@@ -622,7 +677,7 @@ static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
 	feed(f, REQ "500200048008c008", 532, false);
 	expect_over(f, iw_mpa_rx(&f->s, "x", 1, &used), 1);
 	KUNIT_EXPECT_EQ(test, 0, (int)used);
-	KUNIT_EXPECT_EQ(test, -ECONNRESET, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, -ECONNRESET, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, iw_mpa_reject(&f->s, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, f->sends);
 	KUNIT_EXPECT_EQ(test, 1, f->events);
@@ -634,12 +689,12 @@ static void missing_rtr_ends_in_one_event(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "500200048008c008", 532, false);
-	iw_mpa_accept(&f->s, &ulp_8_8);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
 	expect_over(f, iw_mpa_timeout(&f->s), 2);
 	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, f->ev.status);
 	KUNIT_EXPECT_EQ(test, 0, f->terms);
-	expect_over(f, iw_mpa_first_fpdu(&f->s, IW_MPA_RTR_WRITE), 2);
+	expect_over(f, iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_WRITE), 2);
 	expect_over(f, iw_mpa_peer_gone(&f->s, -EPIPE), 2);
 }
 
@@ -649,7 +704,7 @@ static void reset_before_the_rtr_ends_in_one_event(struct kunit *test)
 	struct fake *f = responder(test);
 
 	feed(f, REQ "500200048008c008", 532, false);
-	iw_mpa_accept(&f->s, &ulp_8_8);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
 	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNRESET), 2);
 	KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_ESTABLISHED, f->ev.type);
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, f->ev.status);
@@ -681,14 +736,14 @@ static void failed_accept_sends_a_reject(struct kunit *test)
 
 	feed(f, REQ "5002000400080004", 532, false);
 	f->enter_rv = -ENOMEM;
-	KUNIT_EXPECT_EQ(test, -ENOMEM, iw_mpa_accept(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, -ENOMEM, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	expect_sent(f, REP "7002000400040008");
 	KUNIT_EXPECT_EQ(test, IW_MPA_CLOSED, f->s.state);
 	KUNIT_EXPECT_EQ(test, 1, f->events);
 
 	f = responder(test);
 	feed(f, REQ "5002000400080004", 532, false);
-	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_accept(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_accept(&f->s, NULL, &ulp));
 	expect_sent(f, REP "7002000400040008");
 	KUNIT_EXPECT_EQ(test, 0, f->enters);
 }
@@ -766,7 +821,7 @@ static void tcp_that_cannot_connect_ends_in_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EPIPE, f->ev.status);
 }
 
-static const struct iw_mpa_policy *fallback_policy(enum iw_mpa_model model)
+static const struct iw_mpa_policy *fallback_policy(enum rdma_mpa_model model)
 {
 	static struct iw_mpa_policy policy;
 
@@ -786,7 +841,7 @@ static void close_on_request_falls_back_to_rev1(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(errs); i++) {
-		f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+		f = new_fake(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 		KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
 		iw_mpa_connected(&f->s);
 		expect_sent(f, REQ "100200088008c00870696e67");
@@ -811,22 +866,22 @@ static void no_fallback_without_reason(struct kunit *test)
 
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER_REQUIRED));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	expect_over(f, iw_mpa_peer_gone(&f->s, -ECONNRESET), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_timeout(&f->s), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	expect_over(f, iw_mpa_peer_gone(&f->s, -ETIMEDOUT), 1);
 
-	f = connecting(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	f = connecting(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 	iw_mpa_connected(&f->s);
 	feed(f, "4d", 1, false);
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
@@ -844,7 +899,7 @@ static void set_peer(struct fake *f, u32 ip, u16 port)
 }
 
 static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
-			     enum iw_mpa_model model, u8 rev)
+			     enum rdma_mpa_model model, u8 rev)
 {
 	struct fake *f = new_fake(test, fallback_policy(model));
 
@@ -858,7 +913,7 @@ static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
 static void rev1_peer_is_remembered(struct kunit *test)
 {
 	const u32 ip = 0xc0000201; /* 192.0.2.1 */
-	struct fake *f = new_fake(test, fallback_policy(IW_MPA_PEER_TO_PEER));
+	struct fake *f = new_fake(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
 
 	set_peer(f, ip, 7174);
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
@@ -866,7 +921,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	iw_mpa_peer_gone(&f->s, 0);
 	iw_mpa_connected(&f->s);
 	/* It has not answered Rev 1 either, yet */
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
 			feed(f, REP "00010000", 64, false));
@@ -874,22 +929,65 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
 	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
 
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER, 1);
-	expect_first_rev(test, ip, 7174, IW_MPA_PEER_TO_PEER_REQUIRED, 2);
-	expect_first_rev(test, ip, 7175, IW_MPA_PEER_TO_PEER, 2);
-	expect_first_rev(test, ip + 1, 7174, IW_MPA_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 1);
+	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, 2);
+	expect_first_rev(test, ip, 7175, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
+	expect_first_rev(test, ip + 1, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
+}
+
+/* ---- counters */
+
+/* Of one port; settings that are not in @initial are built in */
+static struct iw_mpa_device *new_iw_device(struct kunit *test,
+					   const struct iw_mpa_caps *caps,
+					   const struct iw_mpa_choice *initial,
+					   unsigned int num_initial)
+{
+	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
+						GFP_KERNEL);
+	const struct iw_mpa_driver driver = {
+		.ops = &fake_ops,
+		.caps = *caps,
+		.llp = RDMA_MPA_LLP_TCP,
+		.initial = initial,
+		.num_initial = num_initial,
+	};
+	struct iw_mpa_device *dev;
+
+	KUNIT_ASSERT_NOT_NULL(test, ibdev);
+	ibdev->phys_port_cnt = 1;
+	ibdev->dev.init_name = "fake";
+	dev = iw_mpa_register_device(ibdev, &driver);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	return dev;
+}
+
+static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
+{
+	struct fake *f = new_endpoint(test);
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, dev, 1, NULL));
+	return f;
+}
+
+static struct rdma_hw_stats *read_counters(struct kunit *test,
+					   struct iw_mpa_device *dev)
+{
+	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
+
+	KUNIT_ASSERT_NOT_NULL(test, stats);
+	KUNIT_EXPECT_EQ(test, stats->num_counters,
+			iw_mpa_get_port_stats(dev, 1, stats));
+	return stats;
 }
 
 static u64 counted(struct kunit *test, struct iw_mpa_device *dev,
 		   const char *name)
 {
-	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
+	struct rdma_hw_stats *stats = read_counters(test, dev);
 	u64 value = U64_MAX;
 	int i;
 
-	KUNIT_ASSERT_NOT_NULL(test, stats);
-	KUNIT_EXPECT_EQ(test, stats->num_counters,
-			iw_mpa_get_port_stats(dev, 1, stats));
 	for (i = 0; i < stats->num_counters; i++)
 		if (!strcmp(stats->descs[i].name, name))
 			value = stats->value[i];
@@ -897,37 +995,42 @@ static u64 counted(struct kunit *test, struct iw_mpa_device *dev,
 	return value;
 }
 
+/* Connections that have begun and not ended */
+static u64 half_open(struct kunit *test, struct iw_mpa_device *dev,
+		     const char *role)
+{
+	static const char * const ends[] = { "established", "failed" };
+	char name[40];
+	u64 value;
+	int i;
+
+	snprintf(name, sizeof(name), "mpa_started_%s", role);
+	value = counted(test, dev, name);
+	for (i = 0; i < ARRAY_SIZE(ends); i++) {
+		snprintf(name, sizeof(name), "mpa_%s_%s", ends[i], role);
+		value -= counted(test, dev, name);
+	}
+	return value;
+}
+
 /* As initiator(), on a port that counts; its Reply cannot be carried out */
 static void initiator_whose_qp_fails(struct kunit *test,
 				     struct iw_mpa_device *dev, int term_rv)
 {
-	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
+	struct fake *f = open_on(test, dev);
 
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->test = test;
 	f->enter_rv = -ENOMEM;
 	f->term_rv = term_rv;
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, &fake_ops, dev, 1,
-						     NULL));
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
 	iw_mpa_connected(&f->s);
-	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 1ULL, half_open(test, dev, "initiator"));
 	expect_over(f, feed(f, REP "500200048008c008", 532, false), 1);
-	KUNIT_EXPECT_EQ(test, 0ULL, counted(test, dev, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 0ULL, half_open(test, dev, "initiator"));
 }
 
 static void term_is_counted_if_it_is_sent(struct kunit *test)
 {
-	static const struct iw_mpa_device_ops ops = { .llp = "tcp" };
-	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
-						GFP_KERNEL);
-	struct iw_mpa_device *dev;
-
-	KUNIT_ASSERT_NOT_NULL(test, ibdev);
-	ibdev->phys_port_cnt = 1;
-	ibdev->dev.init_name = "fake";
-	dev = iw_mpa_register_device(ibdev, &fake_caps, NULL, &ops);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
 
 	initiator_whose_qp_fails(test, dev, 0);
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_term_sent_local"));
@@ -935,6 +1038,484 @@ static void term_is_counted_if_it_is_sent(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_term_sent_local"));
 	KUNIT_EXPECT_EQ(test, 2ULL, counted(test, dev, "mpa_failed_initiator"));
 	iw_mpa_unregister_device(dev);
+}
+
+/*
+ * Stories of a session, a letter a call: Connect, TCP is Up, Respond, the peer's
+ * frame in portions (m) or with More behind it, Accept, reJect, the first FPDU
+ * by its kind (s, w, r, another: o), peer Gone, Timeout, aBort, a byte (x), the
+ * SYN (Y), a TERM of the peer's by its code.
+ */
+static void act_out(struct fake *f, char letter, const char *frame)
+{
+	size_t used;
+
+	switch (letter) {
+	case 'C':
+		KUNIT_ASSERT_EQ(f->test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+		break;
+	case 'U':
+		iw_mpa_connected(&f->s);
+		break;
+	case 'R':
+		iw_mpa_respond(&f->s);
+		break;
+	case 'm':
+		feed(f, frame, 3, false);
+		break;
+	case 'M':
+		feed(f, frame, 532, true);
+		break;
+	case 'A':
+		iw_mpa_accept(&f->s, NULL, &ulp_8_8);
+		break;
+	case 'J':
+		iw_mpa_reject(&f->s, NULL, 0);
+		break;
+	case 'w':
+		iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_WRITE);
+		break;
+	case 'r':
+		iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_READ);
+		break;
+	case 's':
+		iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_SEND);
+		break;
+	case 'o':
+		iw_mpa_first_fpdu(&f->s, 0);
+		break;
+	case 'G':
+		iw_mpa_peer_gone(&f->s, 0);
+		break;
+	case 'T':
+		iw_mpa_timeout(&f->s);
+		break;
+	case 'B':
+		iw_mpa_abort(&f->s, -ENODEV);
+		break;
+	case 'x':
+		iw_mpa_rx(&f->s, "x", 1, &used);
+		break;
+	case 'Y':
+		iw_mpa_fast_opened(&f->s);
+		break;
+	case '4':
+		iw_mpa_term_received(&f->s, 2, 0, 4);
+		break;
+	case '5':
+		iw_mpa_term_received(&f->s, 2, 0, 5);
+		break;
+	case '6':
+		iw_mpa_term_received(&f->s, 2, 0, 6);
+		break;
+	case '7':
+		iw_mpa_term_received(&f->s, 2, 0, 7);
+		break;
+	default:
+		KUNIT_FAIL(f->test, "no letter %c", letter);
+	}
+}
+
+/**
+ * struct story - a session and all that it is counted for
+ * @what: its name
+ * @letters: as act_out() takes them
+ * @frame: the peer's
+ * @counted: names of counters without "mpa_"; each is 1, all others are 0
+ */
+struct story {
+	const char *what;
+	const char *letters;
+	const char *frame;
+	const char *counted;
+};
+
+#define TRIED " started_initiator req_sent_rev2 req_sent_enhanced "
+#define TRIED_REV1 TRIED "fallbacks req_sent_rev1 "
+#define ASKED " started_responder req_rcvd_rev2 req_rcvd_enhanced "
+#define ANSWERED ASKED "rep_sent_rev2 rep_sent_enhanced "
+#define REPLIED TRIED "rep_rcvd_rev2 rep_rcvd_enhanced "
+#define LOST " failed_initiator "
+#define GONE " failed_responder "
+
+static const struct story stories[] = {
+	{ "nothing", "", NULL, "" },
+	{ "begins to connect", "C", NULL, " started_initiator " },
+	{ "Request", "CU", NULL, TRIED },
+	{ "Request in the SYN", "CYU", NULL, TRIED "req_sent_syn " },
+	{ "Write as RTR", "CUm", REP "5002000480088008",
+	  REPLIED "rtr_sent_write established_initiator " },
+	{ "Read as RTR", "CUm", REP "5002000480084008",
+	  REPLIED "rtr_sent_read established_initiator " },
+	{ "Send as RTR, and a TERM comes for it", "CUm7", REP "50020004c0080008",
+	  REPLIED "rtr_sent_send established_initiator term_rcvd_rtr " },
+	{ "established, later gone", "CUmGGTB", REP "5002000480088008",
+	  REPLIED "rtr_sent_write established_initiator " },
+	{ "reject", "CUm", REP "7002000480088008",
+	  REPLIED "reject_rcvd" LOST },
+	{ "no answer, and late ends", "CUTTGBx", NULL,
+	  TRIED "timeout_reply" LOST },
+	{ "TCP does not connect", "CT", NULL,
+	  " started_initiator timeout_connect" LOST },
+	{ "nobody listens", "CG", NULL, " started_initiator" LOST },
+	{ "aborted", "CUB", NULL, TRIED LOST },
+	{ "falls back, connects", "CUGUm", REP "00010000",
+	  TRIED_REV1 "rep_rcvd_rev1 established_initiator " },
+	{ "falls back in vain", "CUGUG", NULL, TRIED_REV1 LOST },
+	{ "TERM for the RTR", "CUm", REP "5002000400080008",
+	  REPLIED "term_sent_rtr" LOST },
+	{ "TERM for the depth", "CUm", REP "5002000480088081",
+	  REPLIED "term_sent_ird" LOST },
+	{ "not enhanced", "CUm", REP "00020000",
+	  TRIED "rep_rcvd_rev2" LOST },
+	{ "Reply of Rev 0", "CUm", REP "00000000", TRIED "bad_rev" LOST },
+	{ "Reply of Rev 3", "CUm", REP "00030000", TRIED "bad_rev" LOST },
+	{ "not the key of a Reply", "CUm", REQ "5002000480088008",
+	  TRIED "bad_key" LOST },
+	{ "too much private data", "CUm", REP "50020201",
+	  TRIED "bad_pdata_len" LOST },
+	{ "block missing", "CUm", REP "50020000", TRIED "bad_block" LOST },
+	{ "bytes behind the Reply", "CUM", REP "5002000480088008",
+	  REPLIED "bad_trailing" LOST },
+	{ "bytes behind a reject", "CUM", REP "7002000480088008",
+	  REPLIED "reject_rcvd" LOST },
+
+	{ "waits for the Request", "R", NULL, " started_responder " },
+	{ "no Request", "RTT", NULL, " started_responder timeout_request" GONE },
+	{ "port scan", "RGG", NULL, " started_responder" GONE },
+	{ "Request in a SYN", "RYm", REQ "5002000480088008",
+	  ASKED "req_rcvd_syn " },
+	{ "plain Request, accepted", "RmA", REQ "00010000",
+	  " started_responder req_rcvd_rev1 rep_sent_rev1 established_responder " },
+	{ "Request of Rev 2, not enhanced", "RmA", REQ "00020000",
+	  " started_responder req_rcvd_rev2 rep_sent_rev2 established_responder " },
+	{ "client-server", "RmA", REQ "5002000400080008",
+	  ANSWERED "established_responder " },
+	{ "peer-to-peer, waits", "RmA", REQ "500200048008c008", ANSWERED },
+	{ "Write comes", "RmAw", REQ "500200048008c008",
+	  ANSWERED "rtr_rcvd_write established_responder " },
+	{ "Read comes, once", "RmArrw", REQ "500200048008c008",
+	  ANSWERED "rtr_rcvd_read established_responder " },
+	{ "Send comes", "RmAs", REQ "500200048008c008",
+	  ANSWERED "rtr_rcvd_send established_responder " },
+	{ "something else comes", "RmAo", REQ "500200048008c008",
+	  ANSWERED "rtr_rcvd_other established_responder " },
+	{ "TERM comes", "RmA6G", REQ "500200048008c008",
+	  ANSWERED "term_rcvd_ird" GONE },
+	{ "TERM of another kind", "RmA5G", REQ "500200048008c008",
+	  ANSWERED "term_rcvd_local" GONE },
+	{ "TERM that is none of MPA's", "RmA4G", REQ "500200048008c008",
+	  ANSWERED "term_rcvd_other" GONE },
+	{ "no RTR", "RmAT", REQ "500200048008c008",
+	  ANSWERED "timeout_rtr" GONE },
+	{ "rejected", "RmJ", REQ "5002000480088008",
+	  ANSWERED "reject_sent" GONE },
+	{ "ULP does not answer", "RmTAJ", REQ "5002000480088008",
+	  ASKED "timeout_decide" GONE },
+	{ "gone before the ULP answers", "RmGA", REQ "5002000480088008",
+	  ASKED GONE },
+	{ "speaks out of turn", "Rmx", REQ "5002000480088008",
+	  ASKED "bad_trailing" GONE },
+	{ "bytes behind the Request", "RM", REQ "5002000480088008",
+	  ASKED "bad_trailing" GONE },
+	{ "Request of Rev 0", "Rm", REQ "00000000",
+	  " started_responder bad_rev" GONE },
+	{ "markers wanted", "Rm", REQ "80010000",
+	  " started_responder req_rcvd_rev1 rep_sent_rev1 reject_sent" GONE },
+};
+
+static void story_desc(const struct story *c, char *desc)
+{
+	strscpy(desc, c->what, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(story, stories, story_desc);
+
+static unsigned int words_in(const char *text)
+{
+	unsigned int n = 0;
+
+	for (; *text; text++)
+		n += *text != ' ' && (text[1] == ' ' || !text[1]);
+	return n;
+}
+
+static void session_is_counted_for_each_thing_once(struct kunit *test)
+{
+	const struct iw_mpa_choice fallback = {
+		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_FALLBACK
+	};
+	const struct story *c = test->param_value;
+	struct iw_mpa_caps caps = fake_caps;
+	struct iw_mpa_device *dev;
+	struct rdma_hw_stats *stats;
+	unsigned int found = 0;
+	const char *letter;
+	char word[40];
+	struct fake *f;
+	int i;
+
+	caps.rtr_send = IW_MPA_RTR_ALL;
+	dev = new_iw_device(test, &caps, &fallback, 1);
+	f = open_on(test, dev);
+	for (letter = c->letters; *letter; letter++)
+		act_out(f, *letter, c->frame);
+
+	stats = read_counters(test, dev);
+	for (i = 0; i < stats->num_counters; i++) {
+		const char *name = stats->descs[i].name;
+		bool due;
+
+		KUNIT_ASSERT_EQ(test, 0, strncmp(name, "mpa_", 4));
+		snprintf(word, sizeof(word), " %s ", name + 4);
+		due = strstr(c->counted, word);
+		found += due;
+		KUNIT_EXPECT_EQ_MSG(test, (u64)due, stats->value[i], "%s", name);
+	}
+	KUNIT_EXPECT_EQ(test, words_in(c->counted), found);
+	rdma_free_hw_stats_struct(stats);
+	iw_mpa_session_close(&f->s);
+	iw_mpa_unregister_device(dev);
+}
+
+/* There is nothing to count of what has not begun */
+static void refused_connect_has_not_started(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
+	const struct iw_mpa_ulp ulp = { .ird = 129 };
+	struct fake *f = open_on(test, dev);
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, iw_mpa_connect(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, 0ULL,
+			counted(test, dev, "mpa_started_initiator"));
+	KUNIT_EXPECT_EQ(test, 0ULL, counted(test, dev, "mpa_failed_initiator"));
+
+	f = open_on(test, dev);
+	iw_mpa_abort(&f->s, -ENODEV);
+	KUNIT_EXPECT_EQ(test, 0ULL,
+			counted(test, dev, "mpa_started_initiator"));
+	KUNIT_EXPECT_EQ(test, 0ULL, counted(test, dev, "mpa_failed_initiator"));
+	iw_mpa_unregister_device(dev);
+}
+
+/* ---- what an outcome is, and memory while there is none */
+
+static void expect_outcome(struct fake *f, u16 ird, u16 ord, u16 peer_ird,
+			   u16 peer_ord, u8 rtr, u8 rtr_seen)
+{
+	const struct iw_mpa_outcome *o = &f->s.outcome;
+
+	KUNIT_EXPECT_EQ(f->test, ird, o->ird);
+	KUNIT_EXPECT_EQ(f->test, ord, o->ord);
+	KUNIT_EXPECT_EQ(f->test, peer_ird, o->peer_ird);
+	KUNIT_EXPECT_EQ(f->test, peer_ord, o->peer_ord);
+	KUNIT_EXPECT_EQ(f->test, rtr, o->rtr);
+	KUNIT_EXPECT_EQ(f->test, rtr_seen, o->rtr_seen);
+}
+
+static void outcome_outlives_the_setup(struct kunit *test)
+{
+	const u8 both = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ;
+	struct fake *f = initiator(test);
+
+	/* IRD 4, ORD 9, both kinds */
+	feed(f, REP "500200048004c009", 532, false);
+	KUNIT_EXPECT_NULL(test, f->s.setup);
+	KUNIT_EXPECT_TRUE(test, iw_mpa_is_connected(&f->s));
+	expect_outcome(f, 9, 4, 4, 9, RDMA_MPA_RTR_WRITE, 0);
+	KUNIT_EXPECT_EQ(test, 2, (int)f->s.outcome.peer_rev);
+	KUNIT_EXPECT_TRUE(test, f->s.outcome.peer_known);
+	KUNIT_EXPECT_TRUE(test, f->s.outcome.crc);
+
+	f = responder(test);
+	feed(f, REQ "100200048004ffff", 532, false);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
+	/* It can be shown while the RTR is awaited */
+	KUNIT_EXPECT_NOT_NULL(test, f->s.setup);
+	KUNIT_EXPECT_FALSE(test, iw_mpa_is_connected(&f->s));
+	expect_outcome(f, 8, 4, 4, IW_MPA_DEPTH_ULP, both, 0);
+	KUNIT_EXPECT_FALSE(test, f->s.outcome.crc);
+	iw_mpa_first_fpdu(&f->s, RDMA_MPA_RTR_READ);
+	KUNIT_EXPECT_NULL(test, f->s.setup);
+	expect_outcome(f, 8, 4, 4, IW_MPA_DEPTH_ULP, both, RDMA_MPA_RTR_READ);
+	iw_mpa_peer_gone(&f->s, 0);
+	expect_outcome(f, 8, 4, 4, IW_MPA_DEPTH_ULP, both, RDMA_MPA_RTR_READ);
+
+	f = responder(test);
+	feed(f, REQ "40010000", 532, false);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
+	KUNIT_EXPECT_NULL(test, f->s.setup);
+	expect_outcome(f, 8, 8, 0, 0, 0, 0);
+	KUNIT_EXPECT_EQ(test, 1, (int)f->s.outcome.peer_rev);
+	KUNIT_EXPECT_FALSE(test, f->s.outcome.peer_known);
+	KUNIT_EXPECT_TRUE(test, f->s.outcome.crc);
+}
+
+static void failure_has_no_outcome(struct kunit *test)
+{
+	struct fake *f = initiator(test);
+
+	feed(f, REP "7002000480088008", 532, false);
+	expect_outcome(f, 0, 0, 0, 0, 0, 0);
+	KUNIT_EXPECT_FALSE(test, iw_mpa_is_connected(&f->s));
+	KUNIT_EXPECT_FALSE(test, iw_mpa_is_connecting(&f->s));
+	KUNIT_EXPECT_FALSE(test, iw_mpa_prefers_peer_to_peer(&f->s));
+}
+
+/* A peer that has sent less than a header costs no buffer */
+static void buffer_is_as_long_as_the_frame(struct kunit *test)
+{
+	static const u16 lengths[] = { 0, 1, 4, 12, 13, 100, 508, 512 };
+	u8 bin[IW_MPA_FRAME_MAX] = {};
+	size_t i, n, used;
+
+	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
+		size_t len = IW_MPA_HDR_LEN + lengths[i];
+		struct fake *f = responder(test);
+		struct iw_mpa_setup *u = f->s.setup;
+
+		unhex(f, REQ "00010000", bin);
+		bin[18] = lengths[i] >> 8;
+		bin[19] = lengths[i] & 0xff;
+		for (n = 0; n < min_t(size_t, len - 1, 20); n++) {
+			KUNIT_EXPECT_PTR_EQ(test, u->rx, (u8 *)u->hdr);
+			KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT,
+					iw_mpa_rx(&f->s, bin + n, 1, &used));
+		}
+		if (lengths[i]) {
+			KUNIT_EXPECT_PTR_NE(test, u->rx, (u8 *)u->hdr);
+			KUNIT_EXPECT_EQ(test, kmalloc_size_roundup(len),
+					ksize(u->rx));
+		}
+		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_FRAME,
+				iw_mpa_rx(&f->s, bin + n, len - n, &used));
+		KUNIT_EXPECT_EQ(test, !lengths[i], u->rx == u->hdr);
+		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT,
+				iw_mpa_process(&f->s, false));
+		/* The ULP has had it */
+		KUNIT_EXPECT_EQ(test, lengths[i], f->ev.pdata_len);
+		KUNIT_EXPECT_PTR_EQ(test, u->rx, (u8 *)u->hdr);
+		KUNIT_EXPECT_EQ(test, 0, (int)u->peer.pdata_len);
+		KUNIT_EXPECT_NULL(test, u->peer.pdata);
+	}
+}
+
+static void private_data_is_the_sessions_own(struct kunit *test)
+{
+	struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8, .pdata_len = 4 };
+	struct fake *f = new_fake(test, &iw_mpa_default_policy);
+	char pdata[] = "ping";
+
+	ulp.pdata = pdata;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp));
+	KUNIT_EXPECT_EQ(test, kmalloc_size_roundup(4),
+			ksize(f->s.setup->pdata));
+	memset(pdata, 'x', sizeof(pdata));
+	iw_mpa_connected(&f->s);
+	expect_sent(f, REQ "100200088008c00870696e67");
+
+	/* There is none without any */
+	f = connecting(test, &iw_mpa_default_policy);
+	KUNIT_EXPECT_NULL(test, f->s.setup->pdata);
+}
+
+/* ---- what a device cannot do, what a ULP asks for */
+
+static void device_that_gives_up_by_itself_has_no_deadline(struct kunit *test)
+{
+	struct iw_mpa_caps caps = fake_caps;
+	struct fake *f;
+
+	caps.no_connect_ms = true;
+	f = new_device(test, &caps, &iw_mpa_default_policy);
+	f->deadline = 1;
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	KUNIT_EXPECT_EQ(test, IW_MPA_CONNECTING, f->s.state);
+	KUNIT_EXPECT_EQ(test, 0u, f->deadline);
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 10000u, f->deadline);
+}
+
+static void set_option(struct fake *f, struct iw_mpa_layer *options, int name,
+		       u32 value)
+{
+	KUNIT_ASSERT_EQ(f->test, 0,
+			iw_mpa_layer_set_option(options, name, &value,
+						sizeof(value)));
+}
+
+/* IOP-03 IOP-04: as a responder that has had it from the beginning */
+static void revision_1_of_accept_does_not_take_an_enhanced_request(struct kunit *test)
+{
+	struct iw_mpa_layer options = {};
+	struct fake *f = responder(test);
+
+	set_option(f, &options, RDMA_MPA_OPTION_REVISION,
+		   RDMA_MPA_REVISION_RFC5044);
+	feed(f, REQ "5002000400080004", 532, false);
+	KUNIT_EXPECT_EQ(test, -EPROTO,
+			iw_mpa_accept(&f->s, &options, &ulp_8_8));
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, 0, f->sends);
+	KUNIT_EXPECT_EQ(test, 0, f->enters);
+
+	f = responder(test);
+	feed(f, REQ "40020003686921", 532, false);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &options, &ulp_8_8));
+	expect_sent(f, REP "40020000");
+	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
+}
+
+static void options_of_accept_hold_for_the_reply(struct kunit *test)
+{
+	const u8 read[] = { RDMA_MPA_RTR_READ };
+	struct iw_mpa_layer options = {};
+	struct fake *f = responder(test);
+
+	KUNIT_ASSERT_EQ(test, 0,
+			iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR,
+						read, sizeof(read)));
+	set_option(f, &options, RDMA_MPA_OPTION_RTR_MS, 77);
+	set_option(f, &options, RDMA_MPA_OPTION_IRD, 5);
+	feed(f, REQ "500200048008c008", 532, false);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_accept(&f->s, &options, &ulp_8_8));
+	expect_sent(f, REP "5002000480054008");
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ, (int)f->rdma.rtr);
+	KUNIT_EXPECT_EQ(test, 5, (int)f->rdma.ird);
+	KUNIT_EXPECT_EQ(test, 77u, f->deadline);
+}
+
+/* AMB-09: the peer is told */
+static void impossible_options_of_accept_are_a_reject(struct kunit *test)
+{
+	const u8 send[] = { RDMA_MPA_RTR_SEND };
+	struct iw_mpa_layer options = {};
+	struct fake *f = responder(test);
+
+	KUNIT_ASSERT_EQ(test, 0,
+			iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR,
+						send, sizeof(send)));
+	feed(f, REQ "500200048008c008", 532, false);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			iw_mpa_accept(&f->s, &options, &ulp_8_8));
+	expect_sent(f, REP "700200048008c008");
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, 0, f->enters);
+}
+
+/* Late options are as good as none: the connection is gone */
+static void options_of_a_late_accept_do_not_matter(struct kunit *test)
+{
+	struct iw_mpa_layer options = {};
+	struct fake *f = responder(test);
+
+	set_option(f, &options, RDMA_MPA_OPTION_RTR_MS, 77);
+	feed(f, REQ "500200048008c008", 532, false);
+	iw_mpa_peer_gone(&f->s, 0);
+	KUNIT_EXPECT_EQ(test, -ECONNRESET,
+			iw_mpa_accept(&f->s, &options, &ulp_8_8));
+	expect_over(f, iw_mpa_timeout(&f->s), 1);
+	KUNIT_EXPECT_EQ(test, 0, f->sends);
 }
 
 /* ---- the Request in TCP's SYN */
@@ -996,7 +1577,8 @@ static void request_is_early_only_if_asked_for_and_possible(struct kunit *test)
 							 caps_on, false);
 			bool on = policy_on && caps_on;
 
-			KUNIT_EXPECT_EQ(test, on, iw_mpa_may_fast_open(&f->s));
+			KUNIT_EXPECT_EQ(test, on, iw_mpa_config_fast_open(
+						&f->s.setup->config));
 			iw_mpa_connect(&f->s, &ulp_ping);
 			KUNIT_EXPECT_EQ(test, on ? 28 : 0,
 					(int)iw_mpa_early_request(&f->s, buf,
@@ -1055,7 +1637,7 @@ static void early_and_late_bytes_make_one_request(struct kunit *test)
 				feed(f, REP "500200048008c008", 532, false));
 		KUNIT_EXPECT_EQ(test, 1, f->events);
 		KUNIT_EXPECT_EQ(test, 0, f->ev.status);
-		KUNIT_EXPECT_EQ(test, IW_MPA_RTR_WRITE, (int)f->rdma.rtr);
+		KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_WRITE, (int)f->rdma.rtr);
 		KUNIT_EXPECT_EQ(test, 8, (int)f->rdma.ird);
 	}
 }
@@ -1069,11 +1651,11 @@ static void second_attempt_is_not_early(struct kunit *test)
 	iw_mpa_fast_opened(&f->s);
 	iw_mpa_connected(&f->s);
 	KUNIT_EXPECT_EQ(test, 0, f->sends);
-	KUNIT_EXPECT_TRUE(test, f->s.fast_opened);
+	KUNIT_EXPECT_TRUE(test, f->s.setup->fast_opened);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_RECONNECT,
 			iw_mpa_peer_gone(&f->s, 0));
-	KUNIT_EXPECT_FALSE(test, f->s.fast_opened);
+	KUNIT_EXPECT_FALSE(test, f->s.setup->fast_opened);
 	KUNIT_EXPECT_EQ(test, 0, (int)dial(f, IW_MPA_FRAME_MAX));
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_connected(&f->s));
 	expect_sent(f, REQ "0001000470696e67");
@@ -1095,41 +1677,19 @@ static void early_request_nobody_gets_ends_in_one_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ETIMEDOUT, f->ev.status);
 }
 
-static struct iw_mpa_device *fake_device(struct kunit *test, bool caps_on)
-{
-	static const struct iw_mpa_device_ops ops = { .llp = "tcp" };
-	struct iw_mpa_policy initial = iw_mpa_default_policy;
-	struct iw_mpa_caps caps = fake_caps;
-	struct iw_mpa_device *dev;
-	struct ib_device *ibdev;
-
-	ibdev = kunit_kzalloc(test, sizeof(*ibdev), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, ibdev);
-	ibdev->phys_port_cnt = 1;
-	ibdev->dev.init_name = "fake";
-	initial.fastopen = true;
-	caps.fastopen = caps_on;
-	dev = iw_mpa_register_device(ibdev, &caps, &initial, &ops);
-	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
-	return dev;
-}
-
-static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
-{
-	struct fake *f = kunit_kzalloc(test, sizeof(*f), GFP_KERNEL);
-
-	KUNIT_ASSERT_NOT_NULL(test, f);
-	f->test = test;
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, &fake_ops, dev, 1,
-						     NULL));
-	return f;
-}
+static const struct iw_mpa_choice fast_open_on = {
+	RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON
+};
 
 static void requests_in_syns_are_counted(struct kunit *test)
 {
-	struct iw_mpa_device *dev = fake_device(test, true);
-	struct fake *f = open_on(test, dev);
+	struct iw_mpa_caps caps = fake_caps;
+	struct iw_mpa_device *dev;
+	struct fake *f;
 
+	caps.fastopen = true;
+	dev = new_iw_device(test, &caps, &fast_open_on, 1);
+	f = open_on(test, dev);
 	iw_mpa_connect(&f->s, &ulp_ping);
 	iw_mpa_fast_opened(&f->s);
 	iw_mpa_connected(&f->s);
@@ -1143,19 +1703,80 @@ static void requests_in_syns_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_sent_syn"));
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_rcvd_syn"));
 	iw_mpa_abort(&f->s, -ENODEV);
+	/* Late, when it does not matter any more */
+	iw_mpa_fast_opened(&f->s);
+	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_rcvd_syn"));
 	iw_mpa_unregister_device(dev);
 }
 
-/* Below its own layers, what a device cannot do is not asked of it */
+/* RSP-13: a driver says nothing that its device cannot do, or that nobody can */
+static void initial_settings_are_within_the_device(struct kunit *test)
+{
+	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
+						GFP_KERNEL);
+	struct iw_mpa_choice choice = {
+		RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_SEND
+	};
+	const struct iw_mpa_driver driver = {
+		.ops = &fake_ops,
+		.caps = fake_caps,
+		.initial = &choice,
+		.num_initial = 1,
+	};
+
+	KUNIT_ASSERT_NOT_NULL(test, ibdev);
+	ibdev->phys_port_cnt = 1;
+	ibdev->dev.init_name = "fake";
+	/* What it cannot send, then no value at all */
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
+			    iw_mpa_register_device(ibdev, &driver));
+	choice.value = 8;
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
+			    iw_mpa_register_device(ibdev, &driver));
+	choice.setting = 0;
+	choice.value = 1;
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
+			    iw_mpa_register_device(ibdev, &driver));
+}
+
+/* Below its own layers, a wish that a device cannot fulfil is ignored */
 static void device_without_fast_open_does_without(struct kunit *test)
 {
-	struct iw_mpa_device *dev = fake_device(test, false);
+	struct iw_mpa_caps caps = fake_caps;
+	struct iw_mpa_device *dev;
 
-	KUNIT_EXPECT_FALSE(test, open_on(test, dev)->s.policy.fastopen);
+	dev = new_iw_device(test, &caps, &fast_open_on, 1);
+	KUNIT_EXPECT_FALSE(test,
+			   open_on(test, dev)->s.setup->config.policy.fastopen);
 	iw_mpa_unregister_device(dev);
-	dev = fake_device(test, true);
-	KUNIT_EXPECT_TRUE(test, open_on(test, dev)->s.policy.fastopen);
+
+	caps.fastopen = true;
+	dev = new_iw_device(test, &caps, &fast_open_on, 1);
+	KUNIT_EXPECT_TRUE(test,
+			  open_on(test, dev)->s.setup->config.policy.fastopen);
 	iw_mpa_unregister_device(dev);
+}
+
+/* Those of a listener take none either */
+static void listener_takes_requests_in_syns_if_it_can(struct kunit *test)
+{
+	struct iw_mpa_caps caps = fake_caps;
+	int on, can;
+
+	for (on = 0; on < 2; on++)
+		for (can = 0; can < 2; can++) {
+			struct iw_mpa_device *dev;
+			struct iw_mpa_config *config;
+
+			caps.fastopen = can;
+			dev = new_iw_device(test, &caps, &fast_open_on, on);
+			config = iw_mpa_config_get(dev, 1, NULL);
+			KUNIT_ASSERT_FALSE(test, IS_ERR(config));
+			KUNIT_EXPECT_EQ(test, on && can,
+					iw_mpa_config_fast_open(config));
+			iw_mpa_config_put(config);
+			iw_mpa_unregister_device(dev);
+		}
 }
 
 static struct kunit_case session_cases[] = {
@@ -1176,6 +1797,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(client_server_accept_is_established_at_once),
 	KUNIT_CASE(plain_requests_get_plain_replies),
 	KUNIT_CASE(crc_is_used_if_either_side_asks),
+	KUNIT_CASE(complete_frame_takes_no_more_bytes),
 	KUNIT_CASE(peer_that_speaks_out_of_turn_is_dropped),
 	KUNIT_CASE(missing_rtr_ends_in_one_event),
 	KUNIT_CASE(reset_before_the_rtr_ends_in_one_event),
@@ -1190,18 +1812,34 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
+	KUNIT_CASE_PARAM(session_is_counted_for_each_thing_once,
+			 story_gen_params),
+	KUNIT_CASE(refused_connect_has_not_started),
+	KUNIT_CASE(outcome_outlives_the_setup),
+	KUNIT_CASE(failure_has_no_outcome),
+	KUNIT_CASE(buffer_is_as_long_as_the_frame),
+	KUNIT_CASE(private_data_is_the_sessions_own),
+	KUNIT_CASE(device_that_gives_up_by_itself_has_no_deadline),
+	KUNIT_CASE(revision_1_of_accept_does_not_take_an_enhanced_request),
+	KUNIT_CASE(options_of_accept_hold_for_the_reply),
+	KUNIT_CASE(impossible_options_of_accept_are_a_reject),
+	KUNIT_CASE(options_of_a_late_accept_do_not_matter),
 	KUNIT_CASE(request_is_early_only_if_asked_for_and_possible),
 	KUNIT_CASE(request_is_early_only_before_tcp_is_up),
 	KUNIT_CASE(early_and_late_bytes_make_one_request),
 	KUNIT_CASE(second_attempt_is_not_early),
 	KUNIT_CASE(early_request_nobody_gets_ends_in_one_event),
 	KUNIT_CASE(requests_in_syns_are_counted),
+	KUNIT_CASE(initial_settings_are_within_the_device),
 	KUNIT_CASE(device_without_fast_open_does_without),
+	KUNIT_CASE(listener_takes_requests_in_syns_if_it_can),
 	{}
 };
 
 static struct kunit_suite session_suite = {
 	.name = "iw_mpa_session",
+	.init = open_endpoints,
+	.exit = close_endpoints,
 	.test_cases = session_cases,
 };
 
@@ -1209,3 +1847,4 @@ kunit_test_suite(session_suite);
 
 MODULE_DESCRIPTION("KUnit tests of iw_mpa's session");
 MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -8,7 +8,8 @@
 
 #include <linux/hex.h>
 #include <linux/string.h>
-#include <rdma/iw_mpa.h>
+
+#include "frame.h"
 
 /**
  * struct iw_mpa_vector - one frame and its meaning
@@ -110,7 +111,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -124,7 +125,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -138,7 +139,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -152,7 +153,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -166,7 +167,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -180,7 +181,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -250,7 +251,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 4, .ord = IW_MPA_DEPTH_ULP,
 		},
 		.canonical = true,
@@ -278,7 +279,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 0, .ord = 0,
 		},
 		.canonical = true,
@@ -293,7 +294,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 32, .ord = 32,
 		},
 		.ulp_len = 508,
@@ -414,7 +415,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -428,7 +429,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -442,7 +443,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 1, .ord = 0,
 		},
 		.canonical = true,
@@ -456,7 +457,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -512,7 +513,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = IW_MPA_DEPTH_ULP, .ord = 4,
 		},
 		.canonical = true,
@@ -541,7 +542,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.reject = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.ulp_len = 4,
@@ -570,7 +571,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 			.ird = 8, .ord = 8,
 		},
 		.canonical = true,
@@ -585,7 +586,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.crc = true,
 		.enhanced = true,
 		.enh = {
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 			.ird = 32, .ord = 32,
 		},
 		.ulp_len = 508,
@@ -662,7 +663,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_WRITE,
 		},
 	},
 	{
@@ -670,7 +671,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.word = 0xc0088008,
 		.rfc = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_SEND | IW_MPA_RTR_WRITE,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND | RDMA_MPA_RTR_WRITE,
 		},
 		.early = {
 			.ird = 8, .ord = 8,
@@ -683,7 +684,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_READ,
+			.p2p = true, .rtr = RDMA_MPA_RTR_READ,
 		},
 	},
 	{
@@ -692,7 +693,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		.rfc = { .ird = 8, .ord = 8, .p2p = true },
 		.early = {
 			.ird = 8, .ord = 8,
-			.p2p = true, .rtr = IW_MPA_RTR_SEND,
+			.p2p = true, .rtr = RDMA_MPA_RTR_SEND,
 		},
 	},
 	{

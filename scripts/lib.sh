@@ -16,9 +16,9 @@ usage() {
 	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
 }
 
-# files_of SUBJECT: those of our files that come with this patch, as patches/files says
+# files_of TOPIC/NAME: those of our files that come with this patch, as patches/files says
 files_of() {
-	awk -v subject="$1" '/^#/ { next } /^\t/ { if (mine) print substr($0, 2); next } { mine = $0 == subject }' \
+	awk -v patch="$1" '/^#/ { next } /^\t/ { if (mine) print substr($0, 2); next } { mine = $0 == patch }' \
 		"$REPO/patches/files"
 }
 

@@ -50,12 +50,12 @@ problem() {
 
 unload() {
 	local tries=0 module
-	while [[ -e /sys/module/ib_core ]]; do
+	while [[ -e /sys/module/iw_cm ]]; do
 		((tries++ < 50)) || { problem "cannot unload: $(grep -E '^(ib|iw|rdma|siw)' /proc/modules)" && exit 1; }
-		for module in siw iw_mpa rdma_ucm rdma_cm iw_cm ib_cm ib_uverbs ib_core; do
+		for module in siw iw_mpa rdma_ucm rdma_cm iw_cm; do
 			[[ ! -e /sys/module/$module ]] || rmmod $module 2>/dev/null || true
 		done
-		[[ ! -e /sys/module/ib_core ]] || sleep 0.1
+		[[ ! -e /sys/module/iw_cm ]] || sleep 0.1
 	done
 }
 
@@ -69,7 +69,6 @@ load() {
 	done
 	unload
 	modprobe -aq configfs libcrc32c crc32c_generic
-	insmod "$dir/ib_core.ko"
 	modprobe -a ib_cm ib_uverbs
 	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw; do
 		[[ ! -e $dir/$module.ko ]] || insmod "$dir/$module.ko"
@@ -250,13 +249,13 @@ measure_setup() {
 measure_client_server() {
 	local count _
 	variant=client-server
-	"$BUILD/mpanl/mpanl" set default model=0 >/dev/null
+	"$BUILD/../rdma" mpa set default model client-server
 	for count in "${counts[@]}"; do
 		for _ in $(times "$count"); do
 			run_cmtime "$count" 0
 		done
 	done
-	"$BUILD/mpanl/mpanl" reset default >/dev/null
+	"$BUILD/../rdma" mpa reset default
 	variant=ours
 }
 

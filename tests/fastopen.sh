@@ -8,9 +8,9 @@
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
-MPANL=$BUILD/mpanl/mpanl
-RDMA=${TESTS%/*}/build/rdma
 readonly WAY_MS=25
 readonly TRIP_US=$((2 * WAY_MS * 1000))
 # of so many connections the quickest counts: others want the processors, too
@@ -26,10 +26,8 @@ readonly REQUEST=${REQ}5002000480088008
 
 # Every case begins with nothing set, no cookie, and a network that takes no time
 plain() {
-	local place netns
-	for place in default siw0 siw0/1 siw1 siw1/1; do
-		"$MPANL" reset "$place"
-	done
+	local netns
+	nothing_set
 	for netns in a b; do
 		sysctl_of $netns tcp_fastopen 3
 		sysctl_of $netns tcp_synack_retries 5
@@ -44,8 +42,8 @@ network() { # NETNS NETEM-OPTION…: of what it sends
 
 fast() {
 	plain
-	"$MPANL" set siw0/1 fastopen=1
-	"$MPANL" set siw1/1 fastopen=1
+	mpa set link siw0/1 fastopen on
+	mpa set link siw1/1 fastopen on
 }
 
 far() {
@@ -78,22 +76,19 @@ took_round_trips() { # COUNT
 	[[ $TOOK -ge $least && $TOOK -le $most ]] || fail "connecting took $TOOK us, not $least to $most"
 }
 
-counter() { # LINK NAME
-	"$MPANL" stat "$1" | jq ".stats.mpa_$2"
-}
-
 # counted LINK 'COUNTER=MORE…' COMMAND…
 counted() {
 	local before
-	before=$("$MPANL" stat "$1")
+	before=$(counters "$1")
 	"${@:3}"
 	wait_for 5 "$1 to count $2" has_counted "$1" "$2" "$before"
 }
 
 has_counted() { # LINK 'COUNTER=MORE…' BEFORE
-	local wanted more
+	local wanted more now
+	now=$(counters "$1")
 	for wanted in $2; do
-		more=$("$MPANL" stat "$1" | jq --argjson before "$3" ".stats.mpa_${wanted%=*} - \$before.stats.mpa_${wanted%=*}")
+		more=$(jq --argjson before "$3" ".mpa_${wanted%=*} - \$before.mpa_${wanted%=*}" <<<"$now")
 		[[ $more == "${wanted#*=}" ]] || return 1
 	done
 }
@@ -147,10 +142,6 @@ nothing_in_program() {
 	[[ $(in_program) -eq 0 ]]
 }
 
-nothing_half_open() {
-	[[ $(counter siw0/1 half_open) == 0 && $(counter siw1/1 half_open) == 0 ]]
-}
-
 is_at_least() { # LINK COUNTER VALUE
 	[[ $(counter "$1" "$2") -ge $3 ]]
 }
@@ -160,7 +151,7 @@ is_at_least() { # LINK COUNTER VALUE
 one_round_trip() { # PORT RTR-KIND FIRST-FPDU [6]
 	family=${4:-}
 	fast
-	"$MPANL" set siw0/1 "rtr-offer=$2"
+	mpa set link siw0/1 rtr "$2"
 	capture wire a
 	serve "$1"
 	far
@@ -177,7 +168,7 @@ one_round_trip() { # PORT RTR-KIND FIRST-FPDU [6]
 
 # It does not say so; who listens is told of a setting
 monitor_listens() {
-	"$MPANL" set default decide-ms=60000
+	mpa set default decide-timeout 60000
 	has_line monitor '^policy default '
 }
 
@@ -222,7 +213,7 @@ off_is_off() {
 listener_off_is_off() {
 	plain
 	sysctl_of b tcp_fastopen $((0x403))
-	"$MPANL" set siw0/1 fastopen=1
+	mpa set link siw0/1 fastopen on
 	capture wire a
 	serve 7911
 	counted siw1/1 'req_rcvd_syn=0' connect 7911
@@ -301,7 +292,7 @@ rejected() {
 # ... or did not like what it saw
 falls_back() { # PORT HOW
 	fast
-	"$MPANL" set siw0/1 revision=3
+	mpa set link siw0/1 revision fallback
 	serve "$1"
 	connect "$1"
 	stop server
@@ -322,7 +313,7 @@ silent() { # PORT COUNTER HEX
 	local timeouts
 	fast
 	sysctl_of b tcp_synack_retries 1
-	"$MPANL" set siw1/1 request-ms=1000 rtr-ms=1000
+	mpa set link siw1/1 request-timeout 1000 rtr-timeout 1000
 	serve "$1"
 	connect "$1"
 	wait_for 20 'the first connection to be over' no_sockets "$1"

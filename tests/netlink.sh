@@ -5,26 +5,28 @@
 #
 # What an administrator sets and what a program asks for is what happens, on the wire and in what
 # the kernel tells; who may not set is refused, and what cannot be is refused with a reason; whoever
-# takes devices, namespaces or the module away while others watch gets that far.
+# takes devices, namespaces or the module away while others watch gets that far. Settings are made and
+# read by the kernel's YNL client, after nothing but the specification of the family.
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
-MPANL=$BUILD/mpanl/mpanl
-RDMA=${TESTS%/*}/build/rdma
+NLFUZZ=$BUILD/nlfuzz/nlfuzz
 FUZZ_SECONDS=${FUZZ_SECONDS:-5}
 
 # Every case begins with nothing set
 plain() {
 	local place
 	for place in default siw0 siw0/1 siw1 siw1/1; do
-		"$MPANL" reset "$place"
+		ynl reset "$place"
 	done
 }
 
 # get PLACE JQ-EXPRESSION: of the record, as compact JSON
 get() {
-	"$MPANL" show "$1" | jq -c "$2"
+	ynl show "$1" | jq -c "$2"
 }
 
 is() { # WANTED PLACE JQ-EXPRESSION
@@ -40,10 +42,6 @@ refused() {
 	out=$("$@" 2>&1) || rc=$?
 	[[ $rc -eq 1 ]] || fail "$* is not refused: status $rc: $out"
 	[[ $out == "refused: errno $errno: "*"$why"* ]] || fail "$* is refused with: $out"
-}
-
-counter() { # LINK NAME
-	"$MPANL" stat "$1" | jq ".stats.$2"
 }
 
 serve() { # PORT [OPTION…]
@@ -96,38 +94,54 @@ frame_is() { # WANTED REQUEST|REPLY JQ-EXPRESSION
 # ---- policies
 
 set_and_reset() {
+	local all='{"model":"client-server","rtr-order":{"kind":[["read"],["write"],["send"]]},"ird-mode":"limited","ird":16'
 	plain
 	is '{}' siw0/1 .policy
-	"$MPANL" set siw0/1 model=0 rtr-ms=1234 rtr-order=read ird=16
-	is '{"model":0,"rtr-order":["read","write","send"],"ird":16,"rtr-ms":1234}' siw0/1 .policy
-	is '[0,["read","write","send"],16,1234,5000]' siw0/1 \
-		'.effective | [.model, ."rtr-order", .ird, ."rtr-ms", ."request-ms"]'
+	ynl set siw0/1 model=client-server rtr-ms=1234 rtr-order=read ird=16
+	is "$all,\"rtr-ms\":1234}" siw0/1 .policy
+	is '["client-server",[["read"],["write"],["send"]],16,1234,5000]' siw0/1 \
+		'.effective | [.model, ."rtr-order".kind, .ird, ."rtr-ms", ."request-ms"]'
 	# neither the device nor another port
 	is '{}' siw0 .policy
 	is 10000 siw1/1 '.effective["rtr-ms"]'
-	"$MPANL" reset siw0/1 rtr-ms
-	is '{"model":0,"rtr-order":["read","write","send"],"ird":16}' siw0/1 .policy
-	"$MPANL" reset siw0/1
+	ynl reset siw0/1 rtr-ms
+	is "$all}" siw0/1 .policy
+	ynl reset siw0/1 ird model
+	is '{"rtr-order":{"kind":[["read"],["write"],["send"]]}}' siw0/1 .policy
+	ynl reset siw0/1
 	is '{}' siw0/1 .policy
 }
 
-layers() {
+# The command line of the kernel's client, and nothing of ours but the specification
+by_the_specification_alone() {
+	local said
 	plain
-	"$MPANL" set default reply-ms=100 rtr-ms=100 decide-ms=100 ird=64
-	"$MPANL" set siw0 rtr-ms=200 decide-ms=200 ird=32
-	"$MPANL" set siw0/1 decide-ms=300 ird=50
+	ynl set siw1 fastopen=on
+	said=$(python3 "${TESTS%/*}/build/pyynl/cli.py" --spec "${TESTS%/*}/Documentation/netlink/specs/rdma_mpa.yaml" \
+		--no-schema --dump policy-get --output-json)
+	said=$(jq -c '[.[] | [."dev-name", .port, .policy]]' <<<"$said")
+	[[ $said == '[[null,null,{}],["siw0",null,{}],["siw0",1,{}],["siw1",null,{"fastopen":"on"}],["siw1",1,{}]]' ]] ||
+		fail "the policies are $said"
+}
+
+layers() {
+	local origin='.origin | map({(.setting): .layer}) | add | [."reply-ms", ."rtr-ms", ."decide-ms", .ird, .crc]'
+	plain
+	ynl set default reply-ms=100 rtr-ms=100 decide-ms=100 ird=64
+	ynl set siw0 rtr-ms=200 decide-ms=200 ird=32
+	ynl set siw0/1 decide-ms=300 ird=50
 	is '[100,200,300,32]' siw0/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
-	is '[1,2,3,3,0]' siw0/1 '.origin | [."reply-ms", ."rtr-ms", ."decide-ms", .ird, .crc]'
+	is '["default","device","port","port","built-in"]' siw0/1 "$origin"
 	is '[100,100,100,64]' siw1/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
-	"$MPANL" reset default
-	"$MPANL" reset siw0
+	ynl reset default
+	ynl reset siw0
 	is '[10000,10000,300,50]' siw0/1 '.effective | [."reply-ms", ."rtr-ms", ."decide-ms", .ird]'
 }
 
 all_or_nothing() {
 	plain
-	refused 22 'largest IRD is 128' "$MPANL" set siw0/1 rtr-ms=77 ird=129
-	refused 34 'model: there is no such value' "$MPANL" set siw0/1 rtr-ms=77 model=3
+	refused 22 'largest IRD is 128' ynl set siw0/1 rtr-ms=77 ird=129
+	refused 34 'out of range' ynl set siw0/1 rtr-ms=77 model=3
 	is '{}' siw0/1 .policy
 }
 
@@ -149,19 +163,21 @@ print(*struct.unpack_from("=HxxIIi", reply, 4)[0::3])')
 
 impossible() {
 	plain
-	refused 22 "largest ORD is 128" "$MPANL" set siw0 ord=16381
-	refused 22 'siw0: revision 1 has no peer-to-peer model' "$MPANL" set siw0 revision=1 model=2
-	"$MPANL" set siw0/1 model=2
-	# a layer below would take it from one above
-	refused 22 'siw0/1: revision 1 has no peer-to-peer model' "$MPANL" set default revision=1
-	refused 22 'RTR by read needs an ORD' "$MPANL" set siw0/1 rtr-offer=read ord=0
-	refused 22 'the ports 1 to 1' "$MPANL" set siw0/2 model=0
-	refused 22 'the ports 1 to 1' "$MPANL" show siw0/0
-	refused 19 'no iWARP device of that index' "$MPANL" show 4711
-	refused 22 'device and port are needed' "$MPANL" stat siw0
-	refused 22 'order of RTR kinds: there is no such value' "$MPANL" set siw0 rtr-order=read,read
-	refused 2 'no such QP or cm_id' "$MPANL" conn siw0 --qpn 9999
-	is '{"model":2}' siw0/1 .policy
+	refused 22 "largest ORD is 128" ynl set siw0 ord=16381
+	refused 22 'siw0: revision 1 has no peer-to-peer model' \
+		ynl set siw0 revision=rfc5044 model=peer-to-peer-required
+	refused 22 'revision 1 has no peer-to-peer model' ynl set default revision=rfc5044 model=peer-to-peer-required
+	ynl set siw0/1 model=peer-to-peer-required
+	# the device would take it from its port
+	refused 22 'siw0/1: revision 1 has no peer-to-peer model' ynl set siw0 revision=rfc5044
+	refused 22 'RTR by read needs an ORD' ynl set siw0/1 rtr-offer=read ord=0
+	refused 22 'the ports 1 to 1' ynl set siw0/2 model=client-server
+	refused 34 'out of range' ynl show siw0/0
+	refused 19 'no iWARP device of that index' ynl show 4711
+	refused 19 'no iWARP device of that index' ynl caps 4711
+	refused 22 'order of RTR kinds: there is no such value' ynl set siw0 rtr-order=read,read
+	is '{"model":"peer-to-peer-required"}' siw0/1 .policy
+	is '{}' default .policy
 }
 
 # attr TYPE HEX: an attribute in hexadecimal (all machines of these tests are little-endian)
@@ -170,51 +186,69 @@ attr() {
 	printf '%02x00%02x%02x%s%s' $len $(($1 & 255)) $(($1 >> 8)) "$2" "${padding:0:$(((4 - len % 4) % 4 * 2))}"
 }
 
-# Every refusal has a text of its own: "Invalid argument" is what mpanl makes of none
+# Every refusal has a text of its own: "Invalid argument" is what nlfuzz makes of none
 refused_with_text() { # COMMAND…
 	local out rc=0
-	out=$("$MPANL" raw "$@" 2>&1) || rc=$?
+	out=$("$NLFUZZ" raw "$@" 2>&1) || rc=$?
 	[[ $rc -eq 1 && $out == 'refused: errno '* ]] || fail "$* is not refused: status $rc: $out"
 	[[ $out != *': Invalid argument' && $out != *': Numerical result'* ]] || fail "$* is refused without a reason"
 }
 
-# Commands: 1 get, 2 set, 3 reset, 4 stat, 5 conn, 6 and 7 notifications; attributes: 2 index, 4 port,
-# 6 policy, 9 settings, 15 QPN; nested is 0x8000
+# Commands: 1 get, 2 set, 3 reset, 4 and 6 notifications, 5 capabilities; attributes: 1 index, 2 name,
+# 3 port, 5 policy, 9 setting; settings: 2 model, 3 kinds to offer, 5 order of kinds, 6 IRD, 13 a
+# deadline, 17 mode of the IRD; nested is 0x8000
 odd_requests() {
 	plain
-	local index command
+	local index command nest=$((0x8005)) order=$((0x8005)) one=01000000 two=02000000
 	index=$(printf '%02x000000' "$(get siw0 '."dev-index"')")
-	for command in 0 6 7 8 63; do
-		refused_with_text $command
-		refused_with_text $command --dump
+	for command in 0 4 6 7 63; do
+		refused 95 'not supported' "$NLFUZZ" raw $command
+		refused 95 'not supported' "$NLFUZZ" raw $command --dump
 	done
-	for command in 2 3 5; do
-		refused_with_text $command --dump
+	for command in 2 3; do
+		refused 95 'not supported' "$NLFUZZ" raw $command --dump
 	done
-	refused_with_text 1 --dump "$(attr 2 "$index")"
-	for command in 1 2 3 4 5; do
+	for command in 1 5; do
+		refused 22 'a list takes no attributes' "$NLFUZZ" raw $command --dump "$(attr 1 "$index")"
+		refused_with_text $command --dump "$(attr 99 00000000)"
+	done
+	for command in 1 2 3 5; do
 		# no such attribute, one that is another command's, sizes, none, cut short
 		refused_with_text $command "$(attr 99 00000000)"
-		refused_with_text $command "$(attr 3 00000000)"
-		refused_with_text $command "$(attr 2 0000)"
-		refused_with_text $command "$(attr 2 "${index}00")"
-		refused_with_text $command "$(attr 2 "$index")ff"
-		refused_with_text $command "$(attr 2 ffffff7f)$(attr 15 01000000)"
+		refused_with_text $command "$(attr 2 00000000)"
+		refused_with_text $command "$(attr 1 0000)"
+		refused_with_text $command "$(attr 1 "${index}00")"
+		refused_with_text $command "$(attr 1 "$index")ff"
+		refused 19 'no iWARP device' "$NLFUZZ" raw $command "$(attr 1 ffffff7f)"
 	done
-	refused_with_text 1 "$(attr 4 01000000)"
-	refused_with_text 1 "$(attr 2 "$index")$(attr 4 02000000)"
-	refused_with_text 2 "$(attr 2 "$index")"
+	refused_with_text 5
+	refused_with_text 5 "$(attr 1 "$index")$(attr 3 $one)"
+	refused 22 'a port needs a device' "$NLFUZZ" raw 1 "$(attr 3 $one)"
+	refused_with_text 1 "$(attr 1 "$index")$(attr 3 $two)"
+	refused_with_text 2 "$(attr 1 "$index")"
 	# a nest that does not say so, one with what is none of the settings, values and sizes
-	refused_with_text 2 "$(attr 6 "$(attr 2 00)")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 60 00)")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 2 07)")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 2 00000000)")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 01020304)")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 5 "")")"
-	refused_with_text 2 "$(attr $((0x8006)) "$(attr 9 00000000)")"
-	refused_with_text 3 "$(attr 9 00000001)"
-	refused_with_text 5 "$(attr 2 "$index")"
-	refused_with_text 5 "$(attr 2 "$index")$(attr 15 01000000)$(attr 16 01000000)"
+	refused_with_text 2 "$(attr 5 "$(attr 2 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr 60 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr 0 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr 2 01)")"
+	refused_with_text 2 "$(attr $nest "$(attr 2 03000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 3 00000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 3 08000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 13 00000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 13 81ee3600)")"
+	# an order: flat, of none, of a kind that is two, of none behind one, of one that is there twice, of four
+	refused_with_text 2 "$(attr $nest "$(attr 5 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr $order '')")"
+	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 03000000)")")"
+	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 $one)$(attr 1 00000000)")")"
+	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 $one)$(attr 1 $one)")")"
+	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 $one)$(attr 1 $two)$(attr 1 04000000)$(attr 1 $one)")")"
+	# a limit with another mode, none with its mode, one that MPA cannot say
+	refused_with_text 2 "$(attr $nest "$(attr 6 $one)$(attr 17 $two)")"
+	refused_with_text 2 "$(attr $nest "$(attr 17 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr 6 ff3f0000)")"
+	refused_with_text 3 "$(attr 9 00000000)"
+	refused_with_text 3 "$(attr 9 11000000)"
 	is '{}' default .policy
 	is '{}' siw0 .policy
 }
@@ -225,32 +259,109 @@ as_nobody() {
 
 others_may_look() {
 	plain
-	local place
-	for place in default siw0 siw0/1; do
-		refused 1 'needs CAP_NET_ADMIN' as_nobody "$MPANL" set "$place" model=0
-		refused 1 'needs CAP_NET_ADMIN' as_nobody "$MPANL" reset "$place"
-		as_nobody "$MPANL" show "$place" >/dev/null
+	local place command nothing
+	nothing=$(attr $((0x8005)) "$(attr 2 00000000)")
+	place=$(attr 1 "$(printf '%02x000000' "$(get siw0 '."dev-index"')")")
+	for place in '' "$place" "$place$(attr 3 01000000)"; do
+		refused 1 'needs CAP_NET_ADMIN' as_nobody "$NLFUZZ" raw 2 "$place$nothing"
+		refused 1 'needs CAP_NET_ADMIN' as_nobody "$NLFUZZ" raw 3 "$place"
+		as_nobody "$NLFUZZ" raw 1 "$place" >/dev/null
 	done
-	as_nobody "$MPANL" stat siw0/1 >/dev/null
-	[[ $(as_nobody "$MPANL" show | wc -l) -eq 5 ]] || fail 'the list has not five records'
-	! as_nobody "$MPANL" monitor --seconds 1 2>/dev/null || fail 'nobody may listen'
+	for command in 1 5; do
+		as_nobody "$NLFUZZ" raw $command --dump >/dev/null
+	done
 	is '{}' default .policy
+}
+
+# He sees settings change, and not who connects to whom
+others_may_watch_changes() {
+	plain
+	as_nobody "$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
+	pid_of[monitor]=$!
+	wait_line monitor '^Connections cannot be watched without CAP_NET_ADMIN: Operation not permitted' 20
+	serve 7616
+	connect 7616
+	stop server
+	ynl set siw0/1 rtr-ms=4711
+	wait_line monitor '^policy link siw0/1 .*rtr-timeout 4711' 20
+	! has_line monitor '^established' || fail 'he sees connections'
+	stop monitor
 }
 
 # root of a user namespace of its own is an ordinary user to the device's namespace
 root_elsewhere() {
 	plain
-	local unshare=(unshare --user --map-root-user --net)
-	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$MPANL" set siw0/1 model=0
-	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$MPANL" set default model=0
-	is '{}' siw0/1 .policy
+	local index nothing unshare=(unshare --user --map-root-user --net)
+	nothing=$(attr $((0x8005)) "$(attr 2 00000000)")
+	index=$(printf '%02x000000' "$(get siw0 '."dev-index"')")
+	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$NLFUZZ" raw 2 "$(attr 1 "$index")$nothing"
+	refused 1 'needs CAP_NET_ADMIN' as_nobody "${unshare[@]}" "$NLFUZZ" raw 2 "$nothing"
+	is '{}' siw0 .policy
+}
+
+# ---- what a device does not take of the default
+
+without_devices() {
+	rdma link del siw0
+	rdma link del siw1
+	wait_for 20 'siw to be unloaded' unload siw
+}
+
+with_devices() {
+	modprobe siw
+	ip netns exec a rdma link add siw0 type siw netdev eth0
+	ip netns exec b rdma link add siw1 type siw netdev eth0
+}
+
+# It is set when no device is there that could refuse it. siw's largest depth is 128.
+default_beyond_the_device() {
+	local device said
+	plain
+	without_devices
+	ynl set default ird=129 rtr-ms=5000
+	dmesg --clear
+	with_devices
+	# on all devices, and siw0 connects
+	start server b 90 "$RDMAFIRST" server 0.0.0.0 7660 --count 0 --timeout 80
+	wait_line server '^listening' 30
+	connect 7660
+	connect 7660
+	stop server
+	for device in siw0 siw1; do
+		is '[["ird"],"device",null,5000]' $device/1 '[."not-taken", (.effective | ."ird-mode", .ird, ."rtr-ms")]'
+		said=$(mpa show link $device/1)
+		[[ $said == *' ird auto '*' rtr-timeout 5000 '*'not taken: ird ' ]] || fail "rdma mpa show: $said"
+		said=$("$RDMA" -j mpa show dev $device | jq -c '.[0]."not-taken"')
+		[[ $said == '["ird"]' ]] || fail "rdma -j mpa show: $said"
+		said=$(dmesg | grep -c "$device: iw_mpa: no default taken for IRD" || true)
+		[[ $said == 1 ]] || fail "the log says it $said times of $device"
+	done
+	# one that it can do, and it is no longer without
+	ynl set default ird=100
+	is '[null,"limited",100]' siw0/1 '[."not-taken", (.effective | ."ird-mode", .ird)]'
+}
+
+# The owner of a device can be another than that of the default. (No iWARP driver of today lets a device
+# be moved to another namespace: that they are two is not to be seen here.)
+devices_cannot_veto() {
+	plain
+	ynl set siw0/1 model=peer-to-peer-required
+	ynl set default revision=rfc5044 reply-ms=7000
+	is '[["revision"],"rfc6581",7000]' siw0/1 '[."not-taken", (.effective | .revision, ."reply-ms")]'
+	is '[null,"rfc5044",7000]' siw1/1 '[."not-taken", (.effective | .revision, ."reply-ms")]'
+	serve 7661 --silent
+	run client a 20 "$RDMAFIRST" client "$(address b)" 7661 --timeout 15
+	has_line client 'EVENT_REJECTED status -104 ' || fail 'siw0 does not ask for peer-to-peer, or siw1 knows it'
+	stop server
+	ynl reset siw0/1
+	is '[null,"rfc5044"]' siw0/1 '[."not-taken", .effective.revision]'
 }
 
 # ---- what comes of them
 
 port_rtr_read() {
 	plain
-	"$MPANL" set siw0/1 rtr-offer=read rtr-accept=read rtr-order=read
+	ynl set siw0/1 rtr-offer=read rtr-accept=read rtr-order=read
 	capture wire b
 	serve 7600
 	start held a 40 "$RDMAFIRST" client "$(address b)" 7600 --expect first --hold --timeout 30
@@ -268,7 +379,7 @@ port_rtr_read() {
 
 option_beats_port() {
 	plain
-	"$MPANL" set siw0/1 rtr-offer=write
+	ynl set siw0/1 rtr-offer=write
 	# 4: read, 1: send
 	one_connection 7601 '' '--mpa rtr=bytes:0401'
 	rtr_is read-request
@@ -288,7 +399,7 @@ option_model() {
 
 listener_option_inherited() {
 	plain
-	"$MPANL" set siw0/1 rtr-offer=write,read,send
+	ynl set siw0/1 rtr-offer=write,read,send
 	one_connection 7603 '--mpa rtr=bytes:04' ''
 	frame_is '["read"]' reply .rtr
 	rtr_is read-request
@@ -303,38 +414,33 @@ accept_option() {
 
 option_depths() {
 	plain
-	one_connection 7605 '' '--ird 4 --ord 4 --mpa ird=0x3fff --mpa ord=2'
+	one_connection 7605 '' '--ird 4 --ord 4 --mpa ird-mode=2 --mpa ord=2'
 	rtr_is write
 	frame_is '[16383,2]' request '[.ird, .ord]'
 	frame_is '[2,16383]' reply '[([.ird, 2] | min), .ord]'
 }
 
-# The outcome, whole, by the number of the QP and by that of the cm_id
+# The outcome, by the QP and by the cm_id
 outcome_can_be_asked_for() {
 	plain
 	serve 7614 --ird 16 --ord 8
 	start held a 40 "$RDMAFIRST" client "$(address b)" 7614 --expect first --hold --timeout 30 --ird 8 --ord 16
 	wait_line held '^received' 30
 	wait_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED' 20
-	told_of siw0 initiator '["RDMA",2,1,"peer-to-peer",["write"],8,16,16,8]'
-	told_of siw1 responder '["RDMA",2,1,"peer-to-peer",["write","read"],16,8,8,16]'
-	refused 2 'no such QP or cm_id' "$MPANL" conn siw0 --cm-id 4711
+	told_of siw0 initiator '["RDMA",2,"peer-to-peer","write",8,16,16,8]'
+	told_of siw1 responder '["RDMA",2,"peer-to-peer","write",16,8,8,16]'
 	stop server
 	ended held 20
 }
 
 told_of() { # DEVICE ROLE WANTED
-	local qpn id by_qpn by_id
-	qpn=$(rdma resource show qp link "$1/1" -dd -j | jq "[.[] | select(.\"drv_mpa-role\" == \"$2\")][0].lqpn")
-	id=$(rdma resource show cm_id link "$1/1" -dd -j | jq "[.[] | select(.lqpn == $qpn)][0].\"cm-idn\"")
-	by_qpn=$("$MPANL" conn "$1" --qpn "$qpn")
-	by_id=$("$MPANL" conn "$1" --cm-id "$id")
-	[[ $by_qpn == "$by_id" ]] || fail "by cm_id it is $by_id, by QP $by_qpn"
-	[[ $(jq -r .role <<<"$by_qpn") == "$2" ]] || fail "$1 says $by_qpn"
-	note "$by_qpn"
-	local got
-	got=$(jq -c '[.state, .revision, .enhanced, .model, .rtr // ["none"], .ird, .ord, ."peer-ird", ."peer-ord"]' <<<"$by_qpn")
-	[[ $got == "$3" ]] || fail "of $1 it says $got, not $3"
+	local what got
+	for what in qp cm_id; do
+		got=$(rdma resource show $what link "$1/1" -dd -j |
+			jq -c "[.[] | select(.\"drv_mpa-role\" == \"$2\")] | last | [.\"drv_mpa-state\", .\"drv_mpa-rev\",
+				.drv_model, .drv_rtr, .drv_ird, .drv_ord, .\"drv_peer-ird\", .\"drv_peer-ord\"]")
+		[[ $got == "$3" ]] || fail "of $1's $what it says $got, not $3"
+	done
 }
 
 # A bad option changes nothing of what has been set before
@@ -342,7 +448,7 @@ bad_option_changes_nothing() {
 	plain
 	one_connection 7615 '' '--mpa rtr=bytes:0401 --mpa ird=2
 		--mpa-bad rtr=bytes:0202 --mpa-bad rtr=bytes:01020401 --mpa-bad rtr=bytes:08 --mpa-bad rtr=bytes:
-		--mpa-bad ird=0x4000 --mpa-bad ird=bytes:0100 --mpa-bad model=3 --mpa-bad 99=1'
+		--mpa-bad ird=0x3fff --mpa-bad ird-mode=1 --mpa-bad ird-mode=3 --mpa-bad ird=bytes:0100 --mpa-bad model=3 --mpa-bad 99=1'
 	rtr_is read-request
 	frame_is '["send","read"]' request '.rtr | sort_by({send: 0, write: 1, read: 2}[.])'
 	frame_is '[2,true]' request '[.ird, .p2p]'
@@ -351,7 +457,7 @@ bad_option_changes_nothing() {
 option_refused() {
 	local option
 	for option in 0=1 99=1 model=3 model=bytes:00 model=bytes:0000000000 rtr=bytes: rtr=bytes:0404 \
-		rtr=bytes:08 rtr=bytes:01020401 reply-ms=0 request-ms=3600001 ird=0x4000; do
+		rtr=bytes:08 rtr=bytes:01020401 reply-ms=0 request-ms=3600001 ird=0x3fff ord=0x4000 ird-mode=1 ord-mode=3; do
 		run client a 20 "$RDMAFIRST" client "$(address b)" 7606 --mpa "$option"
 		[[ $STATUS -eq 2 ]] || fail "$option is not refused"
 		has_line client 'rdma_set_option .*: Invalid argument' || fail "$option: $(tail -n 1 "$WORK/client.log")"
@@ -371,7 +477,7 @@ snapshot_at_listen() {
 	plain
 	capture wire b
 	serve 7608
-	"$MPANL" set siw1/1 rtr-accept=read
+	ynl set siw1/1 rtr-accept=read
 	connect 7608
 	look 7608
 	rtr_is write
@@ -382,14 +488,14 @@ snapshot_at_listen() {
 
 revision_1() {
 	plain
-	"$MPANL" set siw1 revision=1
+	ynl set siw1 revision=rfc5044
 	serve 7610
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7610 --timeout 15
 	# ECONNRESET
 	has_line client 'EVENT_REJECTED status -104 ' || fail "the client says: $(tail -n 1 "$WORK/client.log")"
 	stop server
 	# with the fallback it connects
-	"$MPANL" set siw0 revision=3
+	ynl set siw0 revision=fallback
 	local before
 	before=$(counter siw0/1 mpa_fallbacks)
 	capture wire b
@@ -403,7 +509,7 @@ revision_1() {
 
 ceiling() {
 	plain
-	"$MPANL" set siw0/1 ird=2 ord=1
+	ynl set siw0/1 ird=2 ord=1
 	one_connection 7612 '' '--ird 16 --ord 16'
 	rtr_is write
 	frame_is '[2,1]' request '[.ird, .ord]'
@@ -411,7 +517,7 @@ ceiling() {
 
 deadline() {
 	plain
-	"$MPANL" set siw1/1 request-ms=300
+	ynl set siw1/1 request-ms=300
 	local before start
 	before=$(counter siw1/1 mpa_timeout_request)
 	serve 7613
@@ -423,12 +529,62 @@ deadline() {
 	stop server
 }
 
+# Set between the request and the accept: the Request is one that it does not understand any more
+revision_1_before_accept() {
+	plain
+	capture wire b
+	serve 7617 --mpa-accept revision=1
+	run client a 20 "$RDMAFIRST" client "$(address b)" 7617 --timeout 15
+	has_line client 'EVENT_REJECTED status -104 ' || fail "the client says: $(tail -n 1 "$WORK/client.log")"
+	has_line server '^conn 1 rdma_accept: Protocol error' || fail "the server says: $(tail -n 1 "$WORK/server.log")"
+	look 7617
+	frame_is null reply .rev
+	serve 7618 --mpa-accept revision=1 --silent
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" 7618 --mpa revision=1 --send hello --no-receive
+	stop server
+}
+
+# rxe0 in the first namespace, with a neighbour that does not answer
+make_rxe() {
+	# see the end of lib.sh
+	echo 'driver rxe' >/etc/libibverbs.d/rxe.driver
+	ip -batch - <<-END
+		link add vr0 type veth peer name vr1
+		addr add 10.78.0.1/24 dev vr0
+		link set vr1 up
+		link set vr0 up
+		neigh replace 10.78.0.2 lladdr 02:00:00:00:00:02 dev vr0 nud permanent
+	END
+	rdma link add rxe0 type rxe netdev vr0
+}
+
+over_rxe() { # [OPTION…]
+	STATUS=0
+	timeout -k 5 40 "$RDMAFIRST" client 10.78.0.2 7619 --timeout 4 "$@" >"$WORK/client.log" 2>&1 || STATUS=$?
+	has_line client 'EVENT_ROUTE_RESOLVED' || fail "rxe does not resolve: $(tail -n 1 "$WORK/client.log")"
+}
+
+options_of_rxe() {
+	modprobe -q rdma_rxe || { note 'this kernel has no rdma_rxe' && return; }
+	make_rxe
+	over_rxe --mpa model=0
+	has_line client 'rdma_set_option .*: Operation not supported' || fail "bound: $(tail -n 1 "$WORK/client.log")"
+	over_rxe --mpa-early model=0
+	has_line client 'rdma_connect: Operation not supported' || fail "not yet bound: $(tail -n 1 "$WORK/client.log")"
+	# one without options it is asked to connect
+	over_rxe
+	! has_line client 'not supported' || fail "without: $(tail -n 1 "$WORK/client.log")"
+	rdma link del rxe0
+	ip link del vr0
+	rm /etc/libibverbs.d/rxe.driver
+}
+
 # ---- counters
 
 counters_add_up() {
 	plain
 	local before after name
-	before=$("$MPANL" stat siw1/1)
+	before=$(counters siw1/1)
 	serve 7620
 	connect 7620
 	connect 7620 --mpa revision=1 --no-receive --send x || true
@@ -439,24 +595,20 @@ counters_add_up() {
 	run peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"
 		printf "MPA ID Req Frame\x10\x02\x00\x04\x00\x08\x00\x04x" >&3; cat <&3' "$(address b)"
 	stop server
-	after=$("$MPANL" stat siw1/1)
+	wait_for 10 'nothing to be half open' nothing_half_open
+	after=$(counters siw1/1)
 	# how much more is counted of each
 	local -A more=([req_rcvd_rev1]=1 [req_rcvd_rev2]=2 [req_rcvd_enhanced]=2 [rep_sent_rev1]=1 [rep_sent_rev2]=1
-		[rep_sent_enhanced]=1 [rtr_rcvd_write]=1 [bad_key]=1 [bad_trailing]=1 [established_responder]=2
-		[failed_responder]=2)
+		[rep_sent_enhanced]=1 [rtr_rcvd_write]=1 [bad_key]=1 [bad_trailing]=1 [started_responder]=4
+		[established_responder]=2 [failed_responder]=2)
 	local got
 	for name in "${!more[@]}"; do
-		got=$(jq -n --argjson a "$before" --argjson b "$after" "\$b.stats.mpa_$name - \$a.stats.mpa_$name")
+		got=$(jq -n --argjson a "$before" --argjson b "$after" "\$b.mpa_$name - \$a.mpa_$name")
 		[[ $got == "${more[$name]}" ]] || fail "$name counts $got more, not ${more[$name]}"
 	done
-	# the same by the means of everybody
-	[[ $(rdma statistic show link siw1/1 -j | jq '.[0].mpa_bad_key') == "$(jq .stats.mpa_bad_key <<<"$after")" ]] ||
-		fail 'rdma statistic says something else'
-	wait_for 10 'nothing to be half open' nothing_half_open
-}
-
-nothing_half_open() {
-	[[ $(counter siw0/1 mpa_half_open) == 0 && $(counter siw1/1 mpa_half_open) == 0 ]]
+	# the tool says the same, and how many are half open
+	got=$("$RDMA" -j mpa stat link siw1/1 | jq -c --argjson b "$after" '.[0] | with_entries(select(.value != $b[.key])) | keys')
+	[[ $got == '["ifindex","layer","llp","mpa_half_open"]' ]] || fail "rdma mpa stat says something else of $got"
 }
 
 # ---- each counter
@@ -469,14 +621,15 @@ REP_V47=send\ hex\ ${REP}5002000400080008
 # counts LINK 'COUNTER…' COMMAND…: each of them counts one more, and none of the others of its kind
 counts() {
 	local before after wanted got
-	before=$("$MPANL" stat "$1")
+	before=$(counters "$1")
 	"${@:3}"
 	wait_for 10 'nothing to be half open' nothing_half_open
-	after=$("$MPANL" stat "$1")
+	after=$(counters "$1")
 	# shellcheck disable=SC2086 # words
 	wanted=$(printf 'mpa_%s\n' $2 | sort | paste -sd' ')
 	got=$(jq -rn --argjson a "$before" --argjson b "$after" \
-		'$b.stats | to_entries[] | . as $e | range(.value - $a.stats[.key]) | $e.key' | sort | paste -sd' ')
+		'$b | to_entries[] | select(.value | type == "number") | . as $e | range(.value - $a[.key]) | $e.key' |
+		sort | paste -sd' ')
 	[[ $got == "$wanted" ]] || fail "${*:3}: counted $got, not $wanted"
 }
 
@@ -505,16 +658,16 @@ initiator_meets() { # PORT STATEMENT…
 client_options=''
 port=7640
 # What every enhanced Request and its Reply count
-ENHANCED_RESPONDER='req_rcvd_rev2 req_rcvd_enhanced rep_sent_rev2 rep_sent_enhanced'
-ENHANCED_INITIATOR='req_sent_rev2 req_sent_enhanced rep_rcvd_rev2 rep_rcvd_enhanced'
+ENHANCED_RESPONDER='started_responder req_rcvd_rev2 req_rcvd_enhanced rep_sent_rev2 rep_sent_enhanced'
+ENHANCED_INITIATOR='started_initiator req_sent_rev2 req_sent_enhanced rep_rcvd_rev2 rep_rcvd_enhanced'
 
 responder_counters() {
 	plain
 	local terminated="$ENHANCED_RESPONDER failed_responder" over="$ENHANCED_RESPONDER established_responder"
 	port=7640
 	serve $port
-	counts siw1/1 'req_rcvd_rev1 rep_sent_rev1 established_responder' from_peer "send hex ${REQ}40010000" 'expect reply rev=1'
-	counts siw1/1 'req_rcvd_rev2 rep_sent_rev2 established_responder' from_peer "send hex ${REQ}40020000" 'expect reply rev=2'
+	counts siw1/1 'started_responder req_rcvd_rev1 rep_sent_rev1 established_responder' from_peer "send hex ${REQ}40010000" 'expect reply rev=1'
+	counts siw1/1 'started_responder req_rcvd_rev2 rep_sent_rev2 established_responder' from_peer "send hex ${REQ}40020000" 'expect reply rev=2'
 	counts siw1/1 "$over rtr_rcvd_write" from_peer "$REQ_V08" 'expect reply accept' 'send rtr write' 'expect send'
 	counts siw1/1 "$over rtr_rcvd_read" from_peer "send hex ${REQ}5002000480084008" 'expect reply accept' \
 		'send rtr read' 'expect send or read-response'
@@ -531,25 +684,25 @@ responder_counters() {
 	counts siw1/1 "$terminated term_rcvd_other" from_peer "$REQ_V08" 'expect reply' \
 		'send term 0/0/0' 'expect close'
 	# frames that are none
-	counts siw1/1 'bad_key failed_responder' from_peer "send hex ${REP}40010000" 'expect close'
-	counts siw1/1 'bad_rev failed_responder' from_peer "send hex ${REQ}5003000400080004" 'expect close'
-	counts siw1/1 'bad_pdata_len failed_responder' from_peer "send hex ${REQ}50020201" 'expect close'
-	counts siw1/1 'bad_block failed_responder' from_peer "send hex ${REQ}500200028008" 'expect close'
-	counts siw1/1 'req_rcvd_rev2 req_rcvd_enhanced bad_trailing failed_responder' \
+	counts siw1/1 'started_responder bad_key failed_responder' from_peer "send hex ${REP}40010000" 'expect close'
+	counts siw1/1 'started_responder bad_rev failed_responder' from_peer "send hex ${REQ}5003000400080004" 'expect close'
+	counts siw1/1 'started_responder bad_pdata_len failed_responder' from_peer "send hex ${REQ}50020201" 'expect close'
+	counts siw1/1 'started_responder bad_block failed_responder' from_peer "send hex ${REQ}500200028008" 'expect close'
+	counts siw1/1 'started_responder req_rcvd_rev2 req_rcvd_enhanced bad_trailing failed_responder' \
 		from_peer "send hex ${REQ}500200040008000478" 'expect close'
 	stop server
 	# deadlines
-	"$MPANL" set siw1/1 request-ms=300 rtr-ms=300
+	ynl set siw1/1 request-ms=300 rtr-ms=300
 	port=7641
 	serve $port
-	counts siw1/1 'timeout_request failed_responder' from_peer 'expect close'
+	counts siw1/1 'started_responder timeout_request failed_responder' from_peer 'expect close'
 	counts siw1/1 "$terminated timeout_rtr" from_peer "$REQ_V08" 'expect reply' 'expect close'
 	stop server
 	plain
-	"$MPANL" set siw1/1 decide-ms=300
+	ynl set siw1/1 decide-ms=300
 	port=7642
 	serve $port --ignore nobody
-	counts siw1/1 'req_rcvd_rev2 req_rcvd_enhanced timeout_decide failed_responder' \
+	counts siw1/1 'started_responder req_rcvd_rev2 req_rcvd_enhanced timeout_decide failed_responder' \
 		from_peer "send hex ${REQ}5002000a800880086e6f626f6479" 'expect close'
 	stop server
 	port=7643
@@ -569,7 +722,7 @@ initiator_counters() {
 	plain
 	local term="$ENHANCED_INITIATOR failed_initiator" goes="$ENHANCED_INITIATOR established_initiator"
 	client_options='--mpa revision=1'
-	counts siw0/1 'req_sent_rev1 rep_rcvd_rev1 established_initiator' \
+	counts siw0/1 'started_initiator req_sent_rev1 rep_rcvd_rev1 established_initiator' \
 		initiator_meets 7650 "send hex ${REP}40010000" 'wait 300ms'
 	client_options=''
 	counts siw0/1 "$goes rtr_sent_write" initiator_meets 7650 "send hex ${REP}5002000480088008" 'expect write-rtr'
@@ -579,24 +732,30 @@ initiator_counters() {
 	# ORD 1000 of a device of 128
 	counts siw0/1 "$term term_sent_ird" initiator_meets 7650 "send hex ${REP}50020004800883e8" 'expect term 2/0/6'
 	counts siw0/1 "$term reject_rcvd" initiator_meets 7650 "send hex ${REP}7002000480088008" 'expect close'
-	counts siw0/1 'req_sent_rev2 req_sent_enhanced bad_key failed_initiator' \
+	counts siw0/1 'started_initiator req_sent_rev2 req_sent_enhanced bad_key failed_initiator' \
 		initiator_meets 7650 "send hex ${REQ}5002000480088008" 'expect close'
-	"$MPANL" set siw0/1 reply-ms=300 connect-ms=300
-	counts siw0/1 'req_sent_rev2 req_sent_enhanced timeout_reply failed_initiator' initiator_meets 7650 'expect close'
-	counts siw0/1 'timeout_connect failed_initiator' connects_to_nobody
-	"$MPANL" set siw0/1 revision=3 reply-ms=5000
-	counts siw0/1 'req_sent_rev2 req_sent_enhanced fallbacks req_sent_rev1 rep_rcvd_rev1 established_initiator' \
+	ynl set siw0/1 reply-ms=300 connect-ms=300
+	counts siw0/1 'started_initiator req_sent_rev2 req_sent_enhanced timeout_reply failed_initiator' initiator_meets 7650 'expect close'
+	counts siw0/1 'started_initiator timeout_connect failed_initiator' connects_to_nobody
+	ynl set siw0/1 revision=fallback reply-ms=5000
+	counts siw0/1 'started_initiator req_sent_rev2 req_sent_enhanced fallbacks req_sent_rev1 rep_rcvd_rev1 established_initiator' \
 		initiator_meets 7651 'reset' 'accept' 'expect request rev=1' "send hex ${REP}40010000" 'wait 300ms'
 }
 
-# The list of counters is longer than a datagram: who changes something meanwhile is noticed
+# A list of many devices is longer than a datagram: who changes something meanwhile is noticed
 dumps_are_of_one_piece() {
 	plain
-	local said
-	said=$("$MPANL" interrupt)
-	[[ $said == '{"records":2,"datagrams":'[23]',"interrupted":false}' ]] || fail "undisturbed: $said"
-	said=$("$MPANL" interrupt siw0/1 rtr-ms=1)
-	[[ $said == *'"interrupted":true}' ]] || fail "nobody is told: $said"
+	local said i
+	for i in 2 3 4 5; do
+		ip -n a link add "d$i" type veth peer name "p$i"
+		ip netns exec a rdma link add "siw$i" type siw netdev "d$i"
+	done
+	said="$("$NLFUZZ" interrupt); $("$NLFUZZ" interrupt 3)"
+	for i in 2 3 4 5; do
+		rdma link del "siw$i"
+		ip -n a link del "d$i"
+	done
+	[[ $said =~ ^'13 records, '[2-9]' datagrams, whole; 13 records, '[2-9]' datagrams, interrupted'$ ]] || fail "$said"
 }
 
 half_open_is_counted() {
@@ -612,33 +771,34 @@ half_open_is_counted() {
 }
 
 is_half_open() {
-	[[ $(counter siw1/1 mpa_half_open) == 1 ]]
+	[[ $(half_open siw1/1) == 1 && $("$RDMA" -j mpa stat link siw1/1 | jq '.[0].mpa_half_open') == 1 ]]
 }
 
 # ---- notifications
 
 notifications() {
 	plain
-	start monitor a 60 "$MPANL" monitor --seconds 50
-	stop monitor
 	# in the namespace that owns the device, which is the first one
-	"$MPANL" monitor --seconds 50 >"$WORK/monitor.log" 2>&1 &
+	"$YNL" monitor policies connections >"$WORK/monitor.log" 2>&1 &
 	pid_of[monitor]=$!
-	wait_line monitor '^listening' 20
-	"$MPANL" set siw0/1 rtr-ms=4321
-	wait_line monitor '"event":"policy".*"dev":"siw0".*"port":1.*"policy":\{"rtr-ms":4321\}' 10
-	"$MPANL" reset siw0/1
-	wait_line monitor '"event":"policy".*"port":1,"policy":\{\}' 10
+	start elsewhere a 60 "$RDMA" mpa monitor
+	wait_line monitor '^listening' 60
+	ynl set siw0/1 rtr-ms=4321
+	wait_line monitor '"name":"policy-ntf".*"dev-name":"siw0","llp":"tcp","port":1.*"policy":\{"rtr-ms":4321\}' 10
+	ynl reset siw0/1
+	wait_line monitor '"name":"policy-ntf".*"port":1,"policy":\{\}' 10
 	serve 7630
 	connect 7630
-	wait_line monitor '"event":"connection".*"dev":"siw0".*"state":"RDMA","role":"initiator","status":0.*"model":"peer-to-peer","rtr":\["write"\]' 10
-	wait_line monitor '"event":"connection".*"dev":"siw1".*"state":"RDMA","role":"responder","status":0.*"local":"10.77.0.2:7630".*"rtr-seen":\["write"\]' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"rdma","role":"initiator".*"model":"peer-to-peer","rtr":\["write"\]' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw1".*"state":"rdma","role":"responder".*"local":\{"ip4":"10.77.0.2","port":7630\}.*"rtr-seen":\["write"\]' 10
 	stop server
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7630 --timeout 15
-	wait_line monitor '"event":"connection".*"dev":"siw0".*"role":"initiator","status":111.*"remote":"10.77.0.2:7630"' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"role":"initiator".*"remote":\{"ip4":"10.77.0.2","port":7630\}.*"error":111' 10
 	initiator_meets 7631 "$REP_V47" 'expect term 2/0/7'
-	wait_line monitor '"event":"connection".*"dev":"siw0".*"state":"REP_RCVD".*"status":71,"ecode":7.*"remote":"10.77.0.2:7631"' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"rep-rcvd".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 10
 	stop monitor
+	stop elsewhere
+	[[ ! -s $WORK/elsewhere.log ]] || fail 'it is told elsewhere'
 }
 
 # ---- tracepoints
@@ -670,20 +830,18 @@ tracing() {
 
 busy() { # starts watchers and changers
 	local i
-	"$RDMA" mpa monitor >"$WORK/monitor0.log" 2>&1 &
-	pid_of[monitor0]=$!
-	for i in 1 2; do
-		"$MPANL" monitor --seconds 60 >"$WORK/monitor$i.log" 2>&1 &
+	for i in 0 1 2; do
+		"$RDMA" mpa monitor >"$WORK/monitor$i.log" 2>&1 &
 		pid_of[monitor$i]=$!
 	done
 	# shellcheck disable=SC2016
 	for i in 1 2; do
-		bash -c 'while :; do "$0" show; "$0" stat; done' "$MPANL" >"$WORK/dump$i.log" 2>&1 &
+		bash -c 'while :; do "$0" -d mpa show; "$0" mpa stat; done' "$RDMA" >"$WORK/dump$i.log" 2>&1 &
 		pid_of[dump$i]=$!
 	done
 	# shellcheck disable=SC2016
-	bash -c 'while :; do "$0" set siw0/1 rtr-ms=$RANDOM; "$0" set siw1 model=0; "$0" reset siw1; done' "$MPANL" \
-		>"$WORK/set.log" 2>&1 &
+	bash -c 'while :; do "$0" mpa set link siw0/1 rtr-timeout $((RANDOM + 1)); "$0" mpa set dev siw1 model client-server
+		"$0" mpa reset dev siw1; done' "$RDMA" >"$WORK/set.log" 2>&1 &
 	pid_of[set]=$!
 	sleep 1
 }
@@ -705,7 +863,7 @@ device_goes_while_watched() {
 
 policies_go_with_their_device() {
 	plain
-	"$MPANL" set siw0/1 rtr-ms=1
+	ynl set siw0/1 rtr-ms=1
 	rdma link del siw0
 	ip netns exec a rdma link add siw0 type siw netdev eth0
 	is '{}' siw0/1 .policy
@@ -716,24 +874,41 @@ namespace_goes_while_watched() {
 	local i
 	busy
 	ip netns add c
-	ip netns exec c "$MPANL" monitor --seconds 60 >"$WORK/monitorc.log" 2>&1 &
+	ip netns exec c "$RDMA" mpa monitor >"$WORK/monitorc.log" 2>&1 &
 	pid_of[monitorc]=$!
-	ip netns exec c "$RDMA" mpa monitor >"$WORK/monitorc0.log" 2>&1 &
-	pid_of[monitorc0]=$!
 	# shellcheck disable=SC2016
-	ip netns exec c bash -c 'while :; do "$0" show; done' "$MPANL" >"$WORK/dumpc.log" 2>&1 &
+	ip netns exec c bash -c 'while :; do "$0" mpa show; done' "$RDMA" >"$WORK/dumpc.log" 2>&1 &
 	pid_of[dumpc]=$!
 	sleep 1
 	ip netns del c
 	stop dumpc
 	stop monitorc
-	stop monitorc0
 	stop_all
 	for i in 1 2 3; do
 		ip netns add c
-		ip netns exec c "$MPANL" show >/dev/null
+		ip netns exec c "$RDMA" mpa show >/dev/null
 		ip netns del c
 	done
+}
+
+# The kernel knows by the family's name which module has it
+first_request_loads() {
+	local request
+	plain
+	without_devices
+	for request in 'show default' 'set default crc if-asked' monitor; do
+		wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
+		# shellcheck disable=SC2086 # words
+		"$RDMA" mpa $request >"$WORK/request.log" 2>&1 &
+		pid_of[request]=$!
+		wait_for 20 "rdma mpa $request to load iw_mpa" test -e /sys/module/iw_mpa
+		if [[ $request == monitor ]]; then
+			stop request
+		else
+			ended_well request 20
+		fi
+	done
+	with_devices
 }
 
 # siw and iw_mpa go and come back, with those who watch asking all the while, which loads them
@@ -746,12 +921,10 @@ module_goes_while_watched() {
 	for i in 1 2 3; do
 		wait_for 20 'siw to be unloaded' unload siw
 		wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
-		"$MPANL" show default >/dev/null || fail 'the module does not come back by itself'
+		mpa show default >/dev/null || fail 'the module does not come back by itself'
 	done
 	stop_all
-	modprobe siw
-	ip netns exec a rdma link add siw0 type siw netdev eth0
-	ip netns exec b rdma link add siw1 type siw netdev eth0
+	with_devices
 	plain
 }
 
@@ -761,7 +934,7 @@ unload() {
 
 fuzzed() {
 	plain
-	timeout $((FUZZ_SECONDS + 60)) "$MPANL" fuzz --seconds "$FUZZ_SECONDS" --seed "${RANDOM}" >"$WORK/fuzz.log" 2>&1 ||
+	timeout $((FUZZ_SECONDS + 60)) "$NLFUZZ" fuzz --seconds "$FUZZ_SECONDS" --seed "${RANDOM}" >"$WORK/fuzz.log" 2>&1 ||
 		fail "the fuzzer ends with status $?: $(tail -n 1 "$WORK/fuzz.log")"
 	note "$(tail -n 1 "$WORK/fuzz.log")"
 	plain
@@ -770,19 +943,27 @@ fuzzed() {
 	stop server
 }
 
+ynl_start
 check 'settings can be made, seen and taken back' set_and_reset
+check "the kernel's YNL client dumps policies by the specification alone" by_the_specification_alone
 check 'layers lie on each other, ceilings only get lower' layers
 check 'of several settings in a request all are taken or none' all_or_nothing
 check 'what cannot be is refused with a reason' impossible
 check 'odd requests are refused with a reason' odd_requests
 check 'an ordinary user may look and not touch' others_may_look
+check 'an ordinary user may watch settings and not connections' others_may_watch_changes
 check 'root of another user namespace may not touch either' root_elsewhere
 check 'F47: an ordinary user cannot be the port mapper' no_port_mapper
+check 'a default that a device cannot do breaks none of its connections and listeners, and is told of' \
+	default_beyond_the_device
+check "a device's own settings cannot forbid a default, and stand" devices_cannot_veto
 check "the port's RTR read is on the wire and in rdma resource" port_rtr_read
 check "a program's RTR beats the port's" option_beats_port
 check "a program's model beats the port's" option_model
 check "a listener's options are those of its connections" listener_option_inherited
 check "options before accept beat the listener's" accept_option
+check 'Rev 1 set between the request and the accept is honoured' revision_1_before_accept
+check 'options of a connection over RoCE are refused' options_of_rxe
 check 'depths can be left to the program, or limited by it' option_depths
 check 'bad options are refused by rdma_set_option()' option_refused
 check 'bad options change nothing' bad_option_changes_nothing
@@ -799,6 +980,7 @@ check 'a list that changes while it is read says so' dumps_are_of_one_piece
 check 'half-open connections are counted' half_open_is_counted
 check 'changes and connections are notified' notifications
 check 'tracepoints tell the story' tracing
+check 'the first request loads the module' first_request_loads
 check 'policies go with their device' policies_go_with_their_device
 check 'devices go while others watch' device_goes_while_watched
 check 'namespaces go while others watch' namespace_goes_while_watched

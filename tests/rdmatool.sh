@@ -8,19 +8,19 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-RDMA=${TESTS%/*}/build/rdma
-ORDINARY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
-mpa() { "$RDMA" mpa "$@"; }
+ORDINARY=(setpriv --reuid 65534 --regid 65534 --clear-groups)
 
 # mpa_json ARG…: what `rdma -j mpa` prints
 mpa_json() { "$RDMA" -j -d mpa "$@"; }
 
-# setting TARGET… NAME: the value in force there, lists with commas,
-# and where it comes from
+# setting TARGET… NAME: the value in force there, lists with commas, of a depth its mode if there is no
+# limit; and where it comes from
 setting() {
-	mpa_json show "${@:1:$#-1}" | jq -r --arg name "${!#}" \
-		'.[0] | "\(.[$name] | if type == "array" then join(",") else . end) (\(.origin[$name]))"'
+	mpa_json show "${@:1:$#-1}" | jq -r --arg name "${!#}" '.[0]
+		| "\(.[$name] // .[$name + "-mode"] | if type == "array" then join(",") else . end) (\(.origin[$name]))"'
 }
 
 expect() { # WHAT FOUND WANTED
@@ -62,7 +62,7 @@ fresh() {
 # ---- show, set, reset
 
 BUILT_IN='{"revision":"2","model":"peer-to-peer","rtr":["write","read"],"rtr-accept":["send","write","read"],
-	"ird":"auto","ord":"auto","crc":"if-asked","request-timeout":5000,"reply-timeout":10000,
+	"ird-mode":"auto","ord-mode":"auto","crc":"if-asked","request-timeout":5000,"reply-timeout":10000,
 	"rtr-timeout":10000,"decide-timeout":60000,"dialect":"rfc6581","connect-timeout":150000,"short-ird":"lower",
 	"fastopen":"off"}'
 
@@ -77,9 +77,33 @@ shows_all_layers() {
 	[[ -z $wrong ]] || fail "not as built in: $wrong"
 	expect 'lines of text' "$(mpa show | sed 's/ llp tcp//; s/ revision .*//' | paste -sd'|')" \
 		'default|dev siw0|link siw0/1|dev siw1|link siw1/1'
-	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 dialect rfc6581 connect-timeout 150000 short-ird lower fastopen off '
+	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked dialect rfc6581 short-ird lower fastopen off connect-timeout 150000 request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 '
 	"$RDMA" -j -p mpa show | jq -e 'length == 5' >/dev/null
 	"${ORDINARY[@]}" "$RDMA" mpa show link siw0/1 >/dev/null
+	json=$(mpa_json show dev siw0 | jq -c '.[0].caps')
+	expect 'capabilities' "$json" '{"max-ird":128,"max-ord":128,"rtr":["send","write","read"],"rtr-accept":["send","write","read"],"crc":"on","tx-markers":"off","rx-markers":"off","fastopen":"on","timed-connect":"on"}'
+	[[ $("$RDMA" -d mpa show dev siw0) == *' crc if-asked (built-in) '*$'\n    caps: max-ird 128 '* ]] || fail 'not in text'
+}
+
+# Values of each key that has some in objects of an array: its types, if they are more than one
+types_of_keys() {
+	jq -c '[.[] | del(.origin) | .. | objects | to_entries[] | {key, type: (.value | type)}]
+		| group_by(.key)[] | map(.type) | unique | select(length > 1)'
+}
+
+one_type_a_key() {
+	local mixed
+	mpa set default ird 200 crc required
+	mpa set link siw0/1 ird 4 ord ulp fastopen on
+	start_monitor -j
+	mpa set dev siw1 crc required
+	connect
+	run nobody a 20 "$RDMAFIRST" client "$(address b)" 7699
+	wait_for 20 'the lines of the monitor' monitor_lines 4
+	stop monitor
+	mixed=$({ "$RDMA" -j mpa show; "$RDMA" -j mpa show configured; mpa_json show; "$RDMA" -j mpa stat
+		jq -s . "$WORK/monitor.log"; } | jq -s add | types_of_keys)
+	[[ -z $mixed ]] || fail "types of one key: $mixed"
 }
 
 layers() {
@@ -154,7 +178,7 @@ tool_refuses() {
 	refused 'rtr-order: the same is set twice' mpa set default rtr read rtr-order read
 	refused "revision: '3' is none of 1, 2, fallback" mpa set default revision 3
 	refused "model: 'peer' is none of client-server, peer-to-peer, peer-to-peer-required" mpa set default model peer
-	refused "ird: '16382' is not auto, ulp or a number up to 16381" mpa set default ird 16382
+	refused "ird: '16383' is not auto, ulp or a number up to 16382" mpa set default ird 16383
 	refused "ord: 'none' is not auto" mpa set default ord none
 	refused "ord: '1x' is not auto" mpa set default ord 1x
 	refused "rtr-timeout: '0' is no number of milliseconds from 1 to 3600000" mpa set default rtr-timeout 0
@@ -181,13 +205,27 @@ kernel_refuses() {
 	refused 'Error: ' mpa set link siw0/1 crc required ird $((max + 1))
 	expect_setting link siw0/1 crc if-asked built-in
 	expect 'what is set' "$(mpa show configured)" ''
+	# once
+	mpa set link siw0/1 ird $((max + 1)) 2>"$WORK/stderr" || true
+	expect 'what it says' "$(<"$WORK/stderr")" "Error: the device's largest IRD is $max."
+}
+
+# What a device does without is said beside what it does
+not_taken() {
+	mpa set link siw0/1 model peer-to-peer-required
+	mpa set default revision 1 ird 129 crc required
+	[[ $(mpa show link siw0/1) == *' revision 2 '*' crc required '*' not taken: revision,ird ' ]] || fail "$(mpa show link siw0/1)"
+	[[ $(mpa show link siw1/1) == *' revision 1 '*' not taken: ird ' ]] || fail "$(mpa show link siw1/1)"
+	expect 'as JSON' "$("$RDMA" -j mpa show | jq -c 'map(."not-taken")')" \
+		'[null,["ird"],["revision","ird"],["ird"],["ird"]]'
+	expect_setting link siw0/1 revision 2 built-in
+	expect_setting link siw1/1 revision 1 default
 }
 
 ordinary_user() {
-	refused 'Operation not permitted' "${ORDINARY[@]}" "$RDMA" mpa set link siw0/1 rtr read
-	refused 'Operation not permitted' "${ORDINARY[@]}" "$RDMA" mpa set default rtr read
-	refused 'Operation not permitted' "${ORDINARY[@]}" "$RDMA" mpa reset link siw0/1
-	refused 'Operation not permitted' "${ORDINARY[@]}" "$RDMA" mpa monitor
+	refused 'needs CAP_NET_ADMIN' "${ORDINARY[@]}" "$RDMA" mpa set link siw0/1 rtr read
+	refused 'needs CAP_NET_ADMIN' "${ORDINARY[@]}" "$RDMA" mpa set default rtr read
+	refused 'needs CAP_NET_ADMIN' "${ORDINARY[@]}" "$RDMA" mpa reset link siw0/1
 	"${ORDINARY[@]}" "$RDMA" mpa show >/dev/null
 	"${ORDINARY[@]}" "$RDMA" mpa stat >/dev/null
 	expect 'what is set' "$(mpa show configured)" ''
@@ -197,7 +235,7 @@ ordinary_user() {
 
 port=7600
 # What one connection from siw0 to siw1 counts
-STAT_CHANGE='[{"mpa_req_sent_rev2":1,"mpa_req_sent_enhanced":1,"mpa_rep_rcvd_rev2":1,"mpa_rep_rcvd_enhanced":1,"mpa_rtr_sent_write":1,"mpa_established_initiator":1},{"mpa_req_rcvd_rev2":1,"mpa_req_rcvd_enhanced":1,"mpa_rep_sent_rev2":1,"mpa_rep_sent_enhanced":1,"mpa_rtr_rcvd_write":1,"mpa_established_responder":1}]'
+STAT_CHANGE='[{"mpa_req_sent_rev2":1,"mpa_req_sent_enhanced":1,"mpa_rep_rcvd_rev2":1,"mpa_rep_rcvd_enhanced":1,"mpa_rtr_sent_write":1,"mpa_started_initiator":1,"mpa_established_initiator":1},{"mpa_req_rcvd_rev2":1,"mpa_req_rcvd_enhanced":1,"mpa_rep_sent_rev2":1,"mpa_rep_sent_enhanced":1,"mpa_rtr_rcvd_write":1,"mpa_started_responder":1,"mpa_established_responder":1}]'
 
 # A connection from a (siw0) to b (siw1), held; what the rdma tool shows of its initiator in INITIATOR
 connect() {
@@ -334,6 +372,42 @@ monitor() {
 	grep -qE '^established link siw1/1 llp tcp .*role responder ' "$WORK/monitor.log" || fail 'no line of the responder'
 }
 
+# It is the last to have it, and goes on when it is back
+monitor_outlives_the_module() {
+	rdma link del siw0
+	rdma link del siw1
+	mpa monitor >"$WORK/monitor.log" 2>&1 &
+	pid_of[monitor]=$!
+	wait_for 20 'the monitor' monitor_is_on
+	wait_for 20 'siw to be unloaded' unload siw
+	wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
+	: >"$WORK/monitor.log"
+	wait_for 20 'the monitor' monitor_is_on
+	stop monitor
+	modprobe siw
+	ip netns exec a rdma link add siw0 type siw netdev eth0
+	ip netns exec b rdma link add siw1 type siw netdev eth0
+}
+
+unload() {
+	[[ ! -e /sys/module/$1 ]] || rmmod "$1"
+}
+
+# It is stopped, and more happens than the queue of its socket takes
+monitor_says_what_is_lost() {
+	local i
+	start_monitor
+	kill -STOP "$(pgrep -P "${pid_of[monitor]}")"
+	for ((i = 1; i <= 2000; i++)); do
+		echo "mpa set default reply-timeout $i"
+	done | "$RDMA" -b -
+	kill -CONT "$(pgrep -P "${pid_of[monitor]}")"
+	wait_line monitor 'No buffer space available' 20
+	mpa set default reply-timeout 7001
+	wait_line monitor '^policy default reply-timeout 7001' 20
+	stop monitor
+}
+
 monitor_json() {
 	start_monitor -j
 	mpa set dev siw1 crc required
@@ -351,6 +425,7 @@ check 'the nearest layer holds, and says so' fresh layers
 check 'every setting takes its values, and what is shown can be set' fresh every_value
 check 'the tool refuses what makes no sense, and says why' fresh tool_refuses
 check 'the kernel refuses what the device cannot do, and says what it can' fresh kernel_refuses
+check 'what a device does not take of the default is shown' fresh not_taken
 check 'an ordinary user may look and not set' fresh ordinary_user
 check 'set link siw0/1 rtr read: the RTR is a Read on the wire and in the rdma tool' fresh rtr_by_read
 check 'set link siw1/1 rtr-accept read: the responder takes a Read' fresh rtr_accepted
@@ -360,5 +435,8 @@ check 'set link siw0/1 model client-server: no RTR' fresh client_server
 check 'set dev siw0 revision 1: frames of revision 1' fresh revision_1
 check 'the counters of a port count a connection' fresh stat_counts
 check 'monitor: a line for each event' fresh monitor
+check 'monitor: goes on when the module has been loaded again' fresh monitor_outlives_the_module
+check 'monitor: no event is lost without a word' fresh monitor_says_what_is_lost
+check 'JSON: each key has values of one type' fresh one_type_a_key
 check 'monitor -j: an object for each event' fresh monitor_json
 finish

@@ -8,8 +8,9 @@
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
-MPANL=$BUILD/mpanl/mpanl
 EVENTS=$TRACING/events/iw_mpa
 DOCUMENT=${TESTS%/*}/Documentation/infiniband/iw_mpa.rst
 
@@ -48,14 +49,14 @@ two_connections() { # PORT
 
 # An old responder: the initiator falls back to Rev 1
 fallback() { # PORT
-	"$MPANL" set siw1 revision=1
-	"$MPANL" set siw0 revision=3
+	mpa set dev siw1 revision 1
+	mpa set dev siw0 revision fallback
 	serve "$1" --silent
 	client "$1" --send hello --no-receive
 	[[ $STATUS -eq 0 ]] || fail "no fallback: status $STATUS"
 	stop server
-	"$MPANL" reset siw1
-	"$MPANL" reset siw0
+	mpa reset dev siw1
+	mpa reset dev siw0
 }
 
 # A responder whose Reply fits with nothing: the initiator sends a TERM
@@ -68,7 +69,7 @@ term_sent() { # PORT
 
 # Initiators: one sends a TERM instead of its RTR, one no Request, one what is none
 bad_initiators() { # PORT
-	"$MPANL" set siw1/1 request-ms=500
+	mpa set link siw1/1 request-timeout 500
 	serve "$1"
 	run peer a 40 "$MPAPEER" run "$TESTS/wire/responder/term-first.txt" --connect "$(address b):$1"
 	# shellcheck disable=SC2016 # for the other shell
@@ -76,7 +77,7 @@ bad_initiators() { # PORT
 	# shellcheck disable=SC2016
 	run noise a 20 bash -c 'exec 3<>"/dev/tcp/$0/'"$1"'"; printf "MPA ID Rex" >&3; cat <&3' "$(address b)"
 	stop server
-	"$MPANL" reset siw1/1
+	mpa reset link siw1/1
 }
 
 # said EVENT REGEX: the report has such a line

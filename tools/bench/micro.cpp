@@ -3,6 +3,10 @@
 // own frame.c and negotiate.c in user space. Each answer is looked at before it is timed.
 #include "kernel.hpp"
 
+extern "C" {
+#include "negotiate.h"
+}
+
 #include <array>
 #include <cstdlib>
 #include <cstring>
@@ -23,6 +27,7 @@ constexpr iw_mpa_caps siw_caps = {
 	.rtr_recv_one = false,
 	.rtr_offload = false,
 	.no_crc = false,
+	.no_connect_ms = false,
 	.fastopen = true,
 };
 
@@ -45,7 +50,7 @@ struct Wire {
 		frame.enh = request.enh;
 		frame.pdata = pdata.data();
 		frame.pdata_len = static_cast<u16>(pdata.size());
-		const int built = iw_mpa_frame_build(&frame, IW_MPA_RFC6581, bytes.data(), bytes.size());
+		const int built = iw_mpa_frame_build(&frame, RDMA_MPA_DIALECT_RFC6581, bytes.data(), bytes.size());
 		demand(built == static_cast<int>(IW_MPA_HDR_LEN + 4 + pdata_len));
 		length = static_cast<size_t>(built);
 	}
@@ -62,11 +67,11 @@ void parse(benchmark::State &state)
 	iw_mpa_frame frame;
 	size_t need;
 
-	demand(iw_mpa_frame_parse(IW_MPA_REQUEST, IW_MPA_RFC6581, wire.bytes.data(), wire.length, &frame, &need) ==
+	demand(iw_mpa_frame_parse(IW_MPA_REQUEST, RDMA_MPA_DIALECT_RFC6581, wire.bytes.data(), wire.length, &frame, &need) ==
 		       IW_MPA_FRAME_COMPLETE &&
 	       frame.pdata_len == wire.pdata.size());
 	for (auto _ : state) {
-		benchmark::DoNotOptimize(iw_mpa_frame_parse(IW_MPA_REQUEST, IW_MPA_RFC6581, wire.bytes.data(),
+		benchmark::DoNotOptimize(iw_mpa_frame_parse(IW_MPA_REQUEST, RDMA_MPA_DIALECT_RFC6581, wire.bytes.data(),
 							    wire.length, &frame, &need));
 		benchmark::ClobberMemory();
 	}
@@ -82,7 +87,7 @@ void parse_bytewise(benchmark::State &state)
 
 	for (auto _ : state) {
 		for (size_t length = 1; length <= wire.length; length++) {
-			benchmark::DoNotOptimize(iw_mpa_frame_parse(IW_MPA_REQUEST, IW_MPA_RFC6581, wire.bytes.data(),
+			benchmark::DoNotOptimize(iw_mpa_frame_parse(IW_MPA_REQUEST, RDMA_MPA_DIALECT_RFC6581, wire.bytes.data(),
 								    length, &frame, &need));
 			benchmark::ClobberMemory();
 		}
@@ -97,7 +102,7 @@ void build(benchmark::State &state)
 
 	for (auto _ : state) {
 		benchmark::DoNotOptimize(
-			iw_mpa_frame_build(&wire.frame, IW_MPA_RFC6581, out.data(), out.size()));
+			iw_mpa_frame_build(&wire.frame, RDMA_MPA_DIALECT_RFC6581, out.data(), out.size()));
 		benchmark::ClobberMemory();
 	}
 	demand(std::memcmp(out.data(), wire.bytes.data(), wire.length) == 0);

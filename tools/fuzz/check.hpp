@@ -7,7 +7,7 @@
 
 #define CHECK(condition)                                                                           \
     do {                                                                                           \
-        if (!(condition)) {                                                                        \
+        if (!(condition)) [[unlikely]] {                                                           \
             std::fprintf(stderr, "%s:%d: violated: %s\n", __FILE__, __LINE__, #condition);         \
             std::abort();                                                                          \
         }                                                                                          \

@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "endpoint.hpp"
 
+#include "allocator.h"
 #include "check.hpp"
+#include "exact.hpp"
 
 #include <algorithm>
 #include <array>
@@ -11,7 +13,6 @@
 #include <utility>
 
 using mpapeer::ByteView;
-using mpapeer::MpaFrame;
 
 namespace {
 
@@ -49,10 +50,12 @@ bool is_drawn(Role role, iw_mpa_state from, iw_mpa_state to, Call call)
                                    : std::ranges::any_of(responder_transitions, drawn);
 }
 
-unsigned deadline_of(iw_mpa_state state, const iw_mpa_policy &policy)
+unsigned deadline_of(iw_mpa_state state, const Side &side)
 {
+    const iw_mpa_policy &policy = side.policy;
+
     switch (state) {
-    case IW_MPA_CONNECTING: return policy.connect_ms;
+    case IW_MPA_CONNECTING: return side.caps.no_connect_ms ? 0 : policy.connect_ms;
     case IW_MPA_REQ_SENT: return policy.reply_ms;
     case IW_MPA_REQ_WAIT: return policy.request_ms;
     case IW_MPA_REQ_RCVD: return policy.decide_ms;
@@ -72,17 +75,20 @@ bool fits(const UlpParameters &parameters, bool enhanced)
 static void read_options(Input &input, iw_mpa_layer &layer)
 {
     for (unsigned n = 1 + input.below(4); n > 0; n--) {
-        const int name = static_cast<int>(input.below(__RDMA_OPTION_MPA_NUM + 1));
+        const int name = static_cast<int>(input.below(RDMA_MPA_OPTION_ORD_MODE + 2));
         const unsigned raw = input.u16();
         // small numbers mean most, 0x3fff something of its own
         const std::uint32_t number = raw & 0x8000 ? raw & 0x3fff : raw & 0xf;
         u8 kinds[4] = {static_cast<u8>(1u << (raw & 3)), static_cast<u8>(1u << (raw >> 2 & 3)),
                        static_cast<u8>(1u << (raw >> 4 & 3)), static_cast<u8>(raw >> 6)};
         const iw_mpa_layer before = layer;
-        const int rv = name == RDMA_OPTION_MPA_RTR
+        const bool cut = (raw & 0x4000) != 0;
+        const int rv = name == RDMA_MPA_OPTION_RTR
                            ? iw_mpa_layer_set_option(&layer, name, kinds, raw >> 8 & 7)
-                           : iw_mpa_layer_set_option(&layer, name, &number, sizeof(number));
+                           : iw_mpa_layer_set_option(&layer, name, &number,
+                                                     cut ? raw >> 8 & 3 : sizeof(number));
         CHECK(rv == 0 || rv == -EINVAL);
+        CHECK_IF(cut && name != RDMA_MPA_OPTION_RTR, rv);
         CHECK_IF(rv, std::memcmp(&before, &layer, sizeof(layer)) == 0);
     }
 }
@@ -92,6 +98,8 @@ UlpParameters::UlpParameters(Input &input, const Side &side)
     const unsigned style = input.u8();
 
     slow = style & 16;
+    bare = style & 64;
+    old = style & 128;
     ulp.ird = style & 1 ? read_ulp_depth(input, side.caps.max_ird) : side.ird;
     ulp.ord = style & 2 ? read_ulp_depth(input, side.caps.max_ord) : side.ord;
     if (style & 4)
@@ -113,25 +121,36 @@ const iw_mpa_ops Endpoint::ops_ = {
     .enter_rdma = [](iw_mpa_session *s,
                      const iw_mpa_rdma *rdma) { return of(s).on_enter_rdma(*rdma); },
     .terminate = [](iw_mpa_session *s, const iw_mpa_rdma *rdma,
-                    iw_mpa_ecode ecode) { of(s).on_terminate(*rdma, ecode); return 0; },
+                    rdma_mpa_ecode ecode) { of(s).on_terminate(*rdma, ecode); return 0; },
     .deadline = [](iw_mpa_session *s, unsigned int ms) { of(s).on_deadline(ms); },
     .event = [](iw_mpa_session *s, const iw_mpa_event *ev) { return of(s).on_event(*ev); },
+    .name = nullptr,
 };
 
 Endpoint::Endpoint(Role role, const Side &side)
     : role_(role), side_(side), device_ird_(side.caps.max_ird), device_ord_(side.caps.max_ord),
       driver_(std::make_unique<Driver>())
 {
+    shim_observed = [](iw_mpa_session *s) { of(s).on_record(s->setup->record); };
     std::memset(&driver_->session, 0xa5, sizeof(driver_->session));
     driver_->endpoint = this;
-    CHECK(iw_mpa_session_init(session(), &ops_, &side_.caps, &side_.policy) == 0);
-    CHECK(state() == IW_MPA_IDLE);
+    CHECK(iw_mpa_config_init(&config_, &ops_, &side_.caps, &side_.policy) == 0);
+    shim_fail_next(true);
+    CHECK(iw_mpa_session_inherit(session(), &config_) == -ENOMEM && !look().setup);
+    CHECK(iw_mpa_session_inherit(session(), &config_) == 0);
+    CHECK(state() == IW_MPA_IDLE && look().setup);
     if (is_initiator())
         return;
     begin(Call::respond);
     iw_mpa_respond(session());
     CHECK(state() == IW_MPA_REQ_WAIT);
     end();
+}
+
+Endpoint::~Endpoint()
+{
+    iw_mpa_session_close(session());
+    CHECK(!look().setup);
 }
 
 void Endpoint::wire_up(Endpoint &a, Endpoint &b)
@@ -153,53 +172,56 @@ int Endpoint::on_send(ByteView late)
     CHECK(++sends_ == (fell_back_ ? 2 : 1));
     CHECK(outcomes_ == 0);
     CHECK(expected.result == IW_MPA_FRAME_COMPLETE && !expected.block_missing);
-    CHECK((expected.frame->flags & mpapeer::flag_reserved) == 0);
-    CHECK_IF(expected.frame->has(mpapeer::flag_enhanced), expected.frame->rev == 2);
+    CHECK((expected.flags & mpapeer::flag_reserved) == 0);
+    CHECK(expected.has(mpapeer::flag_enhanced) == expected.enhanced());
+    const Sent frame{expected, ByteView(bytes).subspan(expected.ulp_offset, expected.ulp_length)};
     if (is_initiator())
-        check_request_sent(*expected.frame);
+        check_request_sent(frame);
     else
-        check_reply_sent(*expected.frame);
+        check_reply_sent(frame);
     if (failures_.send)
         return std::exchange(failures_.send, 0);
-    sent_ = expected.frame;
+    sent_ = expected;
     if (peer_)
         peer_->arrive(bytes);
     return 0;
 }
 
-void Endpoint::check_ulp_data_sent(const MpaFrame &frame) const
+void Endpoint::check_ulp_data_sent(const Sent &sent) const
 {
-    const ByteView data = frame.ulp_data();
-    CHECK(data.size() == ulp_->pdata_len);
-    CHECK(data.empty() || std::memcmp(data.data(), ulp_->pdata, data.size()) == 0);
+    CHECK(sent.ulp_data.size() == ulp_->pdata_len);
+    CHECK(sent.ulp_data.empty() ||
+          std::memcmp(sent.ulp_data.data(), ulp_->pdata, sent.ulp_data.size()) == 0);
 }
 
-void Endpoint::check_request_sent(const MpaFrame &frame) const
+void Endpoint::check_request_sent(const Sent &sent) const
 {
+    const ExpectedFrame &frame = sent.frame;
+
     CHECK(call_ == Call::connected && state() == IW_MPA_CONNECTING);
     CHECK(frame.rev == (fell_back_ ? 1 : side_.policy.rev));
-    CHECK(frame.has(mpapeer::flag_enhanced) == asks_enhanced());
+    CHECK(frame.enhanced() == asks_enhanced());
     CHECK(!frame.has(mpapeer::flag_reject));
-    CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == IW_MPA_CRC_REQUIRED));
+    CHECK(frame.has(mpapeer::flag_crc) == (side_.policy.crc == RDMA_MPA_CRC_REQUIRED));
     CHECK(frame.has(mpapeer::flag_markers) == side_.caps.rx_markers);
-    check_ulp_data_sent(frame);
+    check_ulp_data_sent(sent);
 }
 
-void Endpoint::check_reply_sent(const MpaFrame &frame) const
+void Endpoint::check_reply_sent(const Sent &sent) const
 {
     // Never before a whole valid Request (RSP-01); Rev and S as it had them
     CHECK(peer_frame_.has_value());
-    const MpaFrame &request = *peer_frame_->frame;
+    const ExpectedFrame &request = *peer_frame_, &frame = sent.frame;
     const bool reject = frame.has(mpapeer::flag_reject);
-    const auto asked = request.enhanced_word();
-    const auto answer = frame.enhanced_word();
+    const auto asked = request.word;
+    const auto answer = frame.word;
 
     CHECK(request.rev != 0 && frame.rev == request.rev);
     CHECK(answer.has_value() == asked.has_value());
     CHECK(frame.has(mpapeer::flag_crc) ==
-          (request.has(mpapeer::flag_crc) || side_.policy.crc == IW_MPA_CRC_REQUIRED));
+          (request.has(mpapeer::flag_crc) || side_.policy.crc == RDMA_MPA_CRC_REQUIRED));
     CHECK(frame.has(mpapeer::flag_markers) == (side_.caps.rx_markers && !reject));
-    if (answer && side_.policy.dialect == IW_MPA_RFC6581) {
+    if (answer && side_.policy.dialect == RDMA_MPA_DIALECT_RFC6581) {
         CHECK(answer->p2p == asked->p2p);
         CHECK_IF(!answer->p2p, !answer->send_rtr && !answer->write_rtr && !answer->read_rtr);
     }
@@ -208,19 +230,20 @@ void Endpoint::check_reply_sent(const MpaFrame &frame) const
         CHECK(state() == IW_MPA_REQ_WAIT || state() == IW_MPA_REQ_RCVD);
         CHECK(!in_rdma_mode_);
         if (call_ != Call::reject)
-            CHECK(frame.ulp_data().empty());
+            CHECK(sent.ulp_data.empty());
         else if (ulp_->pdata_len <= (asked ? 508u : 512u))
-            check_ulp_data_sent(frame);
+            check_ulp_data_sent(sent);
         return;
     }
     // The QP is ready first (RFC 5044 section 7.1.2), and as the Reply says (RSP-18)
     CHECK(call_ == Call::accept && state() == IW_MPA_REP_SENT);
     CHECK(in_rdma_mode_);
     CHECK(request_events_ == 1);
-    check_ulp_data_sent(frame);
+    check_ulp_data_sent(sent);
     if (!answer)
         return;
-    const auto enh = expect_enh(answer->to_wire(), side_.policy.dialect);
+    const auto enh =
+        expect_enh(answer->to_wire(), static_cast<rdma_mpa_dialect>(side_.policy.dialect));
     CHECK(enh.ird == (asked->ord == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP : rdma_.ird));
     CHECK(enh.ord == (asked->ird == IW_MPA_DEPTH_ULP ? IW_MPA_DEPTH_ULP : rdma_.ord));
     CHECK(enh.rtr == rdma_.rtr);
@@ -228,14 +251,14 @@ void Endpoint::check_reply_sent(const MpaFrame &frame) const
 
 void Endpoint::check_rdma(const iw_mpa_rdma &rdma) const
 {
-    const MpaFrame &peer = *peer_frame_->frame;
-    const bool own_crc = side_.policy.crc == IW_MPA_CRC_REQUIRED;
+    const ExpectedFrame &peer = *peer_frame_;
+    const bool own_crc = side_.policy.crc == RDMA_MPA_CRC_REQUIRED;
 
     CHECK(rdma.responder == !is_initiator());
     CHECK(rdma.ird <= side_.caps.max_ird && rdma.ird <= IW_MPA_DEPTH_MAX);
     CHECK(rdma.ord <= side_.caps.max_ord && rdma.ord <= IW_MPA_DEPTH_MAX);
     CHECK(rdma.ulp_ord == rdma.ord || (rdma.ulp_ord == 0 && rdma.ord == 1 &&
-                                       rdma.rtr == IW_MPA_RTR_READ && is_initiator()));
+                                       rdma.rtr == RDMA_MPA_RTR_READ && is_initiator()));
     CHECK(rdma.crc == (own_crc || peer.has(mpapeer::flag_crc)));
     CHECK(rdma.tx_markers == peer.has(mpapeer::flag_markers));
     CHECK(rdma.rx_markers == side_.caps.rx_markers);
@@ -244,6 +267,11 @@ void Endpoint::check_rdma(const iw_mpa_rdma &rdma) const
               (std::has_single_bit(rdma.rtr) && rdma.rtr & side_.caps.rtr_send));
     else
         CHECK((rdma.rtr & ~side_.accepted()) == 0);
+    // As cxgb4 has always sent one
+    CHECK(rdma.rtr_unasked == (!is_initiator() && peer.rev == 1 &&
+                                       side_.policy.model != RDMA_MPA_MODEL_CLIENT_SERVER
+                                   ? side_.policy.rtr_order[0]
+                                   : 0));
 }
 
 int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
@@ -256,10 +284,13 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     CHECK(sends_ == (is_initiator() ? 1 + fell_back_ : 0));
     // What MPA demands and we cannot do (IOP-17), and what is no accept at all
     CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
-    CHECK_IF(side_.policy.crc == IW_MPA_CRC_OFF, !rdma.crc);
-    CHECK(peer_frame_->frame->rev != 0 && !more_behind_);
-    CHECK_IF(is_initiator(), !peer_frame_->frame->has(mpapeer::flag_reject));
-    CHECK_IF(is_initiator(), peer_frame_->enhanced == asks_enhanced());
+    CHECK_IF(side_.policy.crc == RDMA_MPA_CRC_OFF, !rdma.crc);
+    CHECK_IF(side_.caps.no_crc, !rdma.crc);
+    CHECK(peer_frame_->rev != 0 && !more_behind_);
+    CHECK_IF(is_initiator(), !peer_frame_->has(mpapeer::flag_reject));
+    CHECK_IF(is_initiator(), peer_frame_->enhanced() == asks_enhanced());
+    // IOP-03: whatever the ULP's options of accept are
+    CHECK_IF(!is_initiator() && peer_frame_->enhanced(), side_.policy.enhanced);
     CHECK_IF(is_initiator() && peer_, peer_->in_rdma_mode());
     check_rdma(rdma);
     enter_error_ = std::exchange(failures_.enter, 0);
@@ -271,14 +302,15 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
 }
 
 /// Only an initiator that has a valid accept can send a TERM (ERR-12), instead of its RTR.
-void Endpoint::on_terminate(const iw_mpa_rdma &rdma, iw_mpa_ecode ecode)
+void Endpoint::on_terminate(const iw_mpa_rdma &rdma, rdma_mpa_ecode ecode)
 {
     CHECK(++terms_ == 1);
     CHECK(is_initiator() && call_ == Call::process && state() == IW_MPA_REP_RCVD);
     CHECK(!in_rdma_mode_ && outcomes_ == 0);
-    CHECK(!peer_frame_->frame->has(mpapeer::flag_reject) && !more_behind_);
-    CHECK(ecode == IW_MPA_ECODE_LOCAL || ecode == IW_MPA_ECODE_IRD || ecode == IW_MPA_ECODE_RTR);
-    CHECK((ecode == IW_MPA_ECODE_LOCAL) == (enter_error_ != 0));
+    CHECK(!peer_frame_->has(mpapeer::flag_reject) && !more_behind_);
+    CHECK(ecode == RDMA_MPA_ECODE_LOCAL || ecode == RDMA_MPA_ECODE_IRD ||
+          ecode == RDMA_MPA_ECODE_RTR);
+    CHECK((ecode == RDMA_MPA_ECODE_LOCAL) == (enter_error_ != 0));
     check_rdma(rdma);
 }
 
@@ -288,9 +320,40 @@ void Endpoint::on_deadline(unsigned ms)
     CHECK(call_ != Call::none);
     CHECK(is_drawn(role_, noted_state_, state(), call_));
     CHECK_IF(noted_state_ == IW_MPA_CLOSED, state() == IW_MPA_CLOSED);
-    CHECK(ms == deadline_of(state(), side_.policy));
+    CHECK(ms == deadline_of(state(), side_));
+    if (noted_state_ != state())
+        left_.push_back(noted_state_);
     noted_state_ = state();
     deadline_ = ms;
+}
+
+/// What is counted, traced and notified is what has happened, once.
+void Endpoint::on_record(const iw_mpa_record &record)
+{
+    const std::span left(record.left, record.num_left);
+    const bool is_end = state() == IW_MPA_CLOSED || state() == IW_MPA_RDMA;
+
+    CHECK(call_ != Call::none);
+    CHECK(std::ranges::equal(left, left_));
+    if (!left_.empty() && left_[0] == IW_MPA_IDLE && state() != IW_MPA_CLOSED)
+        has_begun_ = true;
+    ends_ += record.ended;
+    // Those that have not begun do not end either
+    CHECK(record.ended == (has_begun_ && is_end && !left_.empty()));
+    CHECK(ends_ <= 1);
+    CHECK_IF(record.ended, (record.status == 0) == (state() == IW_MPA_RDMA));
+    CHECK_IF(record.ended && ulp_waits_ && outcomes_, record.status == outcome_status_);
+    CHECK_IF(record.timed_out, call_ == Call::timeout);
+    CHECK_IF(record.fell_back, fell_back_ || call_ == Call::peer_gone);
+    CHECK_IF(record.received, call_ == Call::rx);
+    CHECK_IF(record.decided, call_ == Call::process || call_ == Call::accept);
+    CHECK_IF(record.sent, record.frame.kind == (is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY));
+    CHECK_IF(record.terminated, terms_ == 1 && record.ecode != RDMA_MPA_ECODE_NONE);
+    CHECK_IF(record.rtr_moved, in_rdma_mode_ && state() == IW_MPA_RDMA);
+    CHECK_IF(record.rtr_moved && is_initiator(), record.rtr == rdma_.rtr);
+    CHECK_IF(record.bad, state() == IW_MPA_CLOSED);
+    CHECK(record.fast_opened == (call_ == Call::fast_opened));
+    left_.clear();
 }
 
 void Endpoint::check_private_data(const iw_mpa_event &event) const
@@ -308,7 +371,7 @@ void Endpoint::check_private_data(const iw_mpa_event &event) const
 /// What the peer said of depths goes up, however it ends (IRD-05, IRD-06, ERR-19).
 void Endpoint::check_peer_values(const iw_mpa_event &event) const
 {
-    const auto word = peer_frame_ ? peer_frame_->frame->enhanced_word() : std::nullopt;
+    const auto word = peer_frame_ ? peer_frame_->word : std::nullopt;
 
     CHECK(event.peer_known == word.has_value());
     CHECK(event.peer_ird == (word ? word->ird : 0) && event.peer_ord == (word ? word->ord : 0));
@@ -318,12 +381,13 @@ void Endpoint::check_established(const iw_mpa_event &event) const
 {
     CHECK(in_rdma_mode_ && terms_ == 0);
     CHECK(state() == IW_MPA_RDMA && deadline_ == 0);
-    CHECK(event.ecode == IW_MPA_ECODE_NONE);
+    CHECK(event.ecode == RDMA_MPA_ECODE_NONE);
     CHECK(event.ird == rdma_.ird && event.ord == rdma_.ulp_ord && event.rtr == rdma_.rtr);
     if (is_initiator())
         return;
     CHECK(sent_.has_value() && !sent_->has(mpapeer::flag_reject));
-    CHECK(call_ == (rdma_.rtr ? Call::first_fpdu : Call::accept));
+    CHECK(call_ ==
+          (rdma_.rtr && !side_.caps.rtr_offload ? Call::first_fpdu : Call::accept));
 }
 
 /// The status says what happened.
@@ -334,37 +398,46 @@ void Endpoint::check_cause(const iw_mpa_event &event) const
     switch (call_) {
     case Call::peer_gone:
         CHECK(event.status == (call_err_ ? call_err_ : -ECONNRESET));
-        CHECK(event.ecode == IW_MPA_ECODE_CLOSED);
+        CHECK(event.ecode == RDMA_MPA_ECODE_CLOSED);
         break;
     case Call::connected:
-        CHECK(failures_.send == 0 && event.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(failures_.send == 0 && event.ecode == RDMA_MPA_ECODE_LOCAL);
         break;
     case Call::timeout:
-        CHECK(event.status == -ETIMEDOUT && event.ecode == IW_MPA_ECODE_CLOSED);
+        CHECK(event.status == -ETIMEDOUT && event.ecode == RDMA_MPA_ECODE_CLOSED);
         break;
     case Call::abort:
-        CHECK(event.status == call_err_ && event.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(event.status == call_err_ && event.ecode == RDMA_MPA_ECODE_LOCAL);
         break;
     case Call::rx:
-        CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
-        break;
-    case Call::process:
-        CHECK(is_initiator());
-        if (peer_frame_->frame->rev == 0) // another protocol (AMB-07)
-            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
-        else if (peer_frame_->frame->has(mpapeer::flag_reject))
-            CHECK(event.status == -ECONNREFUSED && event.ecode == IW_MPA_ECODE_NONE);
-        else if (more_behind_)
-            CHECK(event.status == -EPROTO && event.ecode == IW_MPA_ECODE_BAD_FRAME);
-        else if (enter_error_)
-            CHECK(event.status == enter_error_ && event.ecode == IW_MPA_ECODE_LOCAL);
+        if (shim_failed())
+            CHECK(event.status == -ENOMEM && event.ecode == RDMA_MPA_ECODE_LOCAL);
         else
-            CHECK(event.status == -EPROTO || event.status == -ENOMEM);
-        CHECK_IF(event.ecode == IW_MPA_ECODE_IRD || event.ecode == IW_MPA_ECODE_RTR, terms_ == 1);
+            CHECK(event.status == -EPROTO && event.ecode == RDMA_MPA_ECODE_BAD_FRAME);
         break;
+    case Call::process: check_end_of_process(event); break;
     default:
         CHECK(!"an event of this entry point");
     }
+}
+
+/// A Reply that has not led to a connection.
+void Endpoint::check_end_of_process(const iw_mpa_event &event) const
+{
+    const bool bad = event.status == -EPROTO && event.ecode == RDMA_MPA_ECODE_BAD_FRAME;
+
+    CHECK(is_initiator());
+    if (peer_frame_->rev == 0) // another protocol (AMB-07)
+        CHECK(bad);
+    else if (peer_frame_->has(mpapeer::flag_reject))
+        CHECK(event.status == -ECONNREFUSED && event.ecode == RDMA_MPA_ECODE_NONE);
+    else if (more_behind_)
+        CHECK(bad);
+    else if (enter_error_)
+        CHECK(event.status == enter_error_ && event.ecode == RDMA_MPA_ECODE_LOCAL);
+    else
+        CHECK(event.status == -EPROTO || event.status == -ENOMEM);
+    CHECK_IF(event.ecode == RDMA_MPA_ECODE_IRD || event.ecode == RDMA_MPA_ECODE_RTR, terms_ == 1);
 }
 
 int Endpoint::on_event(const iw_mpa_event &event)
@@ -373,14 +446,19 @@ int Endpoint::on_event(const iw_mpa_event &event)
     CHECK(outcomes_ == 0);
     check_private_data(event);
     check_peer_values(event);
+    // iw_cm has 8 bits (I6): what is in force, else what the peer has said
+    CHECK(iw_mpa_event_reads_out(&event) ==
+          std::min<unsigned>(event.status ? event.peer_ird : event.ord, 255));
+    CHECK(iw_mpa_event_reads_in(&event) ==
+          std::min<unsigned>(event.status ? event.peer_ord : event.ird, 255));
     if (event.type == IW_MPA_EVENT_REQUEST) {
         CHECK(!is_initiator() && call_ == Call::process && state() == IW_MPA_REQ_RCVD);
         CHECK(++request_events_ == 1);
         CHECK(sends_ == 0 && enters_ == 0);
-        CHECK(event.status == 0 && peer_frame_->frame->rev != 0 && !more_behind_);
+        CHECK(event.status == 0 && peer_frame_->rev != 0 && !more_behind_);
         CHECK(event.ird <= side_.caps.max_ird && event.ord <= side_.caps.max_ord);
         // IOP-03
-        CHECK_IF(peer_frame_->enhanced, side_.policy.enhanced);
+        CHECK_IF(peer_frame_->enhanced(), side_.policy.enhanced);
         return std::exchange(failures_.event, 0);
     }
     CHECK(event.type == (is_initiator() ? IW_MPA_EVENT_REPLY : IW_MPA_EVENT_ESTABLISHED));
@@ -402,12 +480,20 @@ void Endpoint::begin(Call call, int err)
     CHECK(call_ == Call::none);
     call_ = call;
     call_err_ = err;
+    shim_fail_next(std::exchange(failures_.allocation, false));
 }
 
 void Endpoint::end(std::optional<iw_mpa_next> next)
 {
+    // An established connection has no deadline left to cancel
+    if (noted_state_ == IW_MPA_RDMA && is_closed()) {
+        CHECK(call_ == Call::peer_gone || call_ == Call::abort);
+        noted_state_ = IW_MPA_CLOSED;
+    }
+    CHECK(left_.empty()); // all of it has been shown
     call_ = Call::none;
     ulp_ = nullptr;
+    shim_fail_next(false);
     check_at_rest();
     if (next)
         CHECK((*next == IW_MPA_NEXT_CLOSE) == is_closed());
@@ -415,19 +501,59 @@ void Endpoint::end(std::optional<iw_mpa_next> next)
         frame_pending_ = false;
 }
 
+/// What is in force is there for as long as the endpoint (RFC 6581 section 9).
+void Endpoint::check_outcome() const
+{
+    const iw_mpa_outcome &outcome = look().outcome;
+    const ExpectedFrame &peer = *peer_frame_;
+
+    CHECK(outcome.ird == rdma_.ird && outcome.ord == rdma_.ulp_ord);
+    CHECK(outcome.rtr == rdma_.rtr && outcome.crc == rdma_.crc);
+    CHECK(outcome.rtr_seen == first_fpdu_);
+    CHECK(outcome.peer_rev == peer.rev && outcome.peer_known == peer.enhanced());
+    CHECK(outcome.peer_ird == (peer.word ? peer.word->ird : 0));
+    CHECK(outcome.peer_ord == (peer.word ? peer.word->ord : 0));
+}
+
+/// No more than is needed, for no longer than that.
+void Endpoint::check_memory() const
+{
+    const iw_mpa_setup *const setup = look().setup;
+    const bool over = state() == IW_MPA_CLOSED || state() == IW_MPA_RDMA;
+
+    CHECK((setup == nullptr) == over);
+    if (over)
+        return;
+    CHECK(shim_size(setup->pdata) == data_length_);
+    const ExpectedFrame expected = expect_frame(awaited(), received_);
+    const bool reading = state() == IW_MPA_REQ_SENT || state() == IW_MPA_REQ_WAIT;
+    if (reading && received_.size() >= IW_MPA_HDR_LEN && expected.need > IW_MPA_HDR_LEN)
+        CHECK(shim_size(setup->rx) == expected.need);
+    else
+        CHECK(setup->rx == setup->hdr);
+}
+
 void Endpoint::check_at_rest() const
 {
     CHECK(state() == noted_state_);
     CHECK(state() != IW_MPA_REP_RCVD && state() != IW_MPA_REP_SENT);
-    CHECK(deadline_ == deadline_of(state(), side_.policy));
+    CHECK(deadline_ == deadline_of(state(), side_));
     CHECK(outcomes_ <= 1);
     CHECK_IF(!ulp_waits_, outcomes_ == 0);
     const bool over = state() == IW_MPA_CLOSED || state() == IW_MPA_RDMA;
     CHECK_IF(ulp_waits_, (outcomes_ == 1) == over);
     CHECK_IF(state() == IW_MPA_RDMA, outcome_status_ == 0 && in_rdma_mode_);
+    CHECK(iw_mpa_is_connected(&look()) == (state() == IW_MPA_RDMA));
+    CHECK(iw_mpa_is_connecting(&look()) == (state() == IW_MPA_CONNECTING));
+    CHECK(iw_mpa_early_pending(&look()) == (has_early_ && look().setup));
+    CHECK_IF(look().setup, iw_mpa_prefers_peer_to_peer(&look()) ==
+                               (side_.policy.model != RDMA_MPA_MODEL_CLIENT_SERVER));
+    check_memory();
+    if (state() == IW_MPA_RDMA || state() == IW_MPA_RTR_WAIT)
+        check_outcome();
 
     const bool reads = state() == IW_MPA_REQ_SENT || state() == IW_MPA_REQ_WAIT;
-    const std::size_t want = iw_mpa_rx_want(&driver_->session);
+    const std::size_t want = iw_mpa_rx_want(&look());
     CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
 }
 
@@ -449,32 +575,32 @@ u16 lowered(u16 depth, u16 ceiling, bool pow2)
 /// What holds once a layer lies over it: its settings, and ceilings that only get lower.
 Side under_options(Side side, const iw_mpa_layer &layer)
 {
-    const auto has = [&](rdma_mpa_policy setting) { return layer.set >> setting & 1; };
-    const auto take = [&](rdma_mpa_policy setting, auto member) {
+    const auto has = [&](rdma_mpa_setting setting) { return layer.set >> setting & 1; };
+    const auto take = [&](rdma_mpa_setting setting, auto member) {
         if (has(setting))
             side.policy.*member = layer.value.*member;
     };
-    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::rev);
-    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::enhanced);
-    take(RDMA_MPA_POLICY_REVISION, &iw_mpa_policy::fallback);
-    take(RDMA_MPA_POLICY_MODEL, &iw_mpa_policy::model);
-    take(RDMA_MPA_POLICY_RTR_OFFER, &iw_mpa_policy::rtr_offer);
-    take(RDMA_MPA_POLICY_RTR_ACCEPT, &iw_mpa_policy::rtr_accept);
-    if (has(RDMA_MPA_POLICY_RTR_ORDER))
+    take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::rev);
+    take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::enhanced);
+    take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::fallback);
+    take(RDMA_MPA_SETTING_MODEL, &iw_mpa_policy::model);
+    take(RDMA_MPA_SETTING_RTR_OFFER, &iw_mpa_policy::rtr_offer);
+    take(RDMA_MPA_SETTING_RTR_ACCEPT, &iw_mpa_policy::rtr_accept);
+    if (has(RDMA_MPA_SETTING_RTR_ORDER))
         std::ranges::copy(layer.value.rtr_order, side.policy.rtr_order);
-    take(RDMA_MPA_POLICY_IRD, &iw_mpa_policy::ird_ulp);
-    take(RDMA_MPA_POLICY_ORD, &iw_mpa_policy::ord_ulp);
-    if (has(RDMA_MPA_POLICY_IRD))
+    take(RDMA_MPA_SETTING_IRD, &iw_mpa_policy::ird_ulp);
+    take(RDMA_MPA_SETTING_ORD, &iw_mpa_policy::ord_ulp);
+    if (has(RDMA_MPA_SETTING_IRD))
         side.policy.max_ird = std::min(side.policy.max_ird, layer.value.max_ird);
-    if (has(RDMA_MPA_POLICY_ORD))
+    if (has(RDMA_MPA_SETTING_ORD))
         side.policy.max_ord = std::min(side.policy.max_ord, layer.value.max_ord);
-    take(RDMA_MPA_POLICY_REQUEST_MS, &iw_mpa_policy::request_ms);
-    take(RDMA_MPA_POLICY_REPLY_MS, &iw_mpa_policy::reply_ms);
-    take(RDMA_MPA_POLICY_RTR_MS, &iw_mpa_policy::rtr_ms);
-    take(RDMA_MPA_POLICY_DECIDE_MS, &iw_mpa_policy::decide_ms);
-    take(RDMA_MPA_POLICY_CONNECT_MS, &iw_mpa_policy::connect_ms);
-    take(RDMA_MPA_POLICY_SHORT_IRD, &iw_mpa_policy::ord_strict);
-    take(RDMA_MPA_POLICY_FASTOPEN, &iw_mpa_policy::fastopen);
+    take(RDMA_MPA_SETTING_REQUEST_MS, &iw_mpa_policy::request_ms);
+    take(RDMA_MPA_SETTING_REPLY_MS, &iw_mpa_policy::reply_ms);
+    take(RDMA_MPA_SETTING_RTR_MS, &iw_mpa_policy::rtr_ms);
+    take(RDMA_MPA_SETTING_DECIDE_MS, &iw_mpa_policy::decide_ms);
+    take(RDMA_MPA_SETTING_CONNECT_MS, &iw_mpa_policy::connect_ms);
+    take(RDMA_MPA_SETTING_SHORT_IRD, &iw_mpa_policy::ord_strict);
+    take(RDMA_MPA_SETTING_FASTOPEN, &iw_mpa_policy::fastopen);
     side.caps.max_ird = lowered(side.caps.max_ird, side.policy.max_ird, side.caps.pow2_depths);
     side.caps.max_ord = lowered(side.caps.max_ord, side.policy.max_ord, side.caps.pow2_depths);
     return side;
@@ -494,19 +620,27 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
 
 } // namespace
 
-/// As a driver does right before connect or accept; false: the device cannot do it.
-bool Endpoint::take_options(const iw_mpa_layer &options)
+/// As a driver opens a session with the options of its ULP; false: the device cannot do it, and the
+/// session is as before.
+bool Endpoint::open_with(const iw_mpa_layer &options)
 {
     const Side side = under_options(side_, options);
-    const int rv = iw_mpa_session_options(session(), &options);
+    const iw_mpa_config before = config_;
+    const int rv = iw_mpa_config_apply(&config_, &options);
 
     CHECK(rv == iw_mpa_policy_check(&side.policy, &side.caps));
+    CHECK_IF(rv, std::memcmp(&before, &config_, sizeof(before)) == 0);
     if (rv == 0)
         side_ = side;
-    CHECK(same(driver_->session.policy, side_.policy));
-    CHECK(driver_->session.caps.max_ird == side_.caps.max_ird);
-    CHECK(driver_->session.caps.max_ord == side_.caps.max_ord);
-    return rv == 0;
+    CHECK(same(config_.policy, side_.policy));
+    CHECK(config_.caps.max_ird == side_.caps.max_ird);
+    CHECK(config_.caps.max_ord == side_.caps.max_ord);
+    CHECK(config_.device_ird == device_ird_ && config_.device_ord == device_ord_);
+    if (rv)
+        return false;
+    iw_mpa_session_close(session());
+    CHECK(iw_mpa_session_inherit(session(), &config_) == 0);
+    return true;
 }
 
 /// What @parameters point to is gone when it returns.
@@ -516,17 +650,23 @@ void Endpoint::connect(UlpParameters &&parameters)
     const iw_mpa_state before = state();
     if (!is_initiator())
         return;
-    if (before == IW_MPA_IDLE && given.options.set && !take_options(given.options))
+    if (before == IW_MPA_IDLE && given.options.set && !open_with(given.options))
         return;
+    // IOP-09: as after a Request of Rev 2 that was refused, but for the refused one
+    shim_peer_is_rev1 = given.old;
+    if (before == IW_MPA_IDLE && given.old && side_.policy.fallback && side_.policy.rev == 2 &&
+        side_.policy.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED) {
+        side_.policy.rev = 1;
+        side_.policy.enhanced = false;
+    }
     const bool possible = is_possible(given, side_.sends_enhanced());
-    if (before == IW_MPA_IDLE)
-        CHECK(iw_mpa_ulp_check(session(), &given.ulp) == (possible ? 0 : -EINVAL));
+    const bool has_memory = !failures_.allocation || given.ulp.pdata_len == 0;
     begin(Call::connect);
     const int rv = iw_mpa_connect(session(), &given.ulp);
     if (before != IW_MPA_IDLE) {
         CHECK(rv == -EINVAL && state() == before);
     } else {
-        CHECK(rv == (possible ? 0 : -EINVAL)); // FRM-14, SEC-11
+        CHECK(rv == (!possible ? -EINVAL : has_memory ? 0 : -ENOMEM)); // FRM-14, SEC-11
         CHECK(state() == (rv ? IW_MPA_CLOSED : IW_MPA_CONNECTING));
         ulp_waits_ = rv == 0;
         data_length_ = given.ulp.pdata_len;
@@ -549,6 +689,7 @@ bool Endpoint::dial()
         return false;
     early_.assign(frame.begin(), frame.begin() + std::min<std::size_t>(length, side_.ird & 0x3ff));
     iw_mpa_early_sent(session(), early_.size());
+    has_early_ = !early_.empty();
     return early_.size() == length;
 }
 
@@ -560,9 +701,15 @@ void Endpoint::connected()
     const int sends = sends_;
     if (!is_initiator())
         return;
+    const bool all_early = dial();
+    if (has_early_ && state() == IW_MPA_CONNECTING) {
+        begin(Call::fast_opened);
+        iw_mpa_fast_opened(session());
+        end();
+    }
     begin(Call::connected);
     ulp_ = &given;
-    if (dial()) { // nothing is left to send, or to fail
+    if (all_early) { // nothing is left to send, or to fail
         failures_.send = 0;
         on_send({});
         failures_.send = std::exchange(failure, 0);
@@ -584,23 +731,34 @@ void Endpoint::accept(const UlpParameters &parameters)
     const iw_mpa_state before = state();
     if (is_initiator() || call_ != Call::none)
         return;
-    if (before == IW_MPA_REQ_RCVD && parameters.options.set && !take_options(parameters.options)) {
-        reject(parameters);
-        return;
-    }
+    const bool takes = before == IW_MPA_REQ_RCVD;
+    const Side side = under_options(side_, parameters.options);
+    const bool can = iw_mpa_policy_check(&side.policy, &side.caps) == 0;
+    // IOP-03: to who has only RFC 5044 now it is malformed
+    const bool understood = !takes || !peer_frame_->enhanced() || side.policy.enhanced;
+
+    if (takes && can)
+        side_ = side;
     begin(Call::accept);
     ulp_ = &parameters.ulp;
-    const int rv = iw_mpa_accept(session(), &parameters.ulp);
-    if (before != IW_MPA_REQ_RCVD) {
+    const iw_mpa_layer *const options =
+        parameters.bare && !parameters.options.set ? nullptr : &parameters.options;
+    const int rv = iw_mpa_accept(session(), options, &parameters.ulp);
+    if (!takes) {
         CHECK(rv == -ECONNRESET && state() == before);
+    } else if (!can) {
+        CHECK(rv == -EINVAL && sends_ == 1 && enters_ == 0);
+    } else if (!understood) {
+        CHECK(rv == -EPROTO && sends_ == 0 && enters_ == 0);
     } else {
         CHECK(rv <= 0 && sends_ == 1);
-        CHECK_IF(!is_possible(parameters, peer_frame_->enhanced), rv == -EINVAL && enters_ == 0);
+        CHECK_IF(!is_possible(parameters, peer_frame_->enhanced()), rv == -EINVAL && enters_ == 0);
         CHECK_IF(enter_error_, rv == enter_error_);
-        CHECK((rv != 0) == is_closed());
-        CHECK_IF(rv == 0, state() == (rdma_.rtr ? IW_MPA_RTR_WAIT : IW_MPA_RDMA));
+        CHECK_IF(rv == 0, state() == (rdma_.rtr && !side_.caps.rtr_offload ? IW_MPA_RTR_WAIT
+                                                                           : IW_MPA_RDMA));
         ulp_waits_ = rv == 0;
     }
+    CHECK_IF(takes, (rv != 0) == is_closed());
     end();
 }
 
@@ -616,7 +774,7 @@ void Endpoint::reject(const UlpParameters &parameters)
     if (before != IW_MPA_REQ_RCVD) {
         CHECK(rv == -ECONNRESET && state() == before);
     } else {
-        CHECK(rv == (fits(parameters, peer_frame_->enhanced) ? failure : -EINVAL));
+        CHECK(rv == (fits(parameters, peer_frame_->enhanced()) ? failure : -EINVAL));
         CHECK(sends_ == 1 && is_closed());
     }
     end();
@@ -629,27 +787,31 @@ void Endpoint::arrive(ByteView bytes)
 
 void Endpoint::read(std::size_t portion)
 {
-    const std::size_t length = std::min(portion, incoming_.size());
+    const std::size_t length = std::min({portion, incoming_.size(), Exact::capacity});
     if (length == 0 || state() == IW_MPA_IDLE)
         return;
-    const auto buf = std::make_unique<u8[]>(length);
-    std::copy_n(incoming_.begin(), length, buf.get());
+    static Exact exact;
+    const u8 *const buf = exact.copy(ByteView(incoming_).first(length));
     const iw_mpa_state before = state();
     const bool reads = before == IW_MPA_REQ_SENT || before == IW_MPA_REQ_WAIT;
     const bool whole = iw_mpa_rx_want(session()) == 0;
     std::size_t used = ~std::size_t{0};
 
     begin(Call::rx);
-    const iw_mpa_next next = iw_mpa_rx(session(), buf.get(), length, &used);
+    const iw_mpa_next next = iw_mpa_rx(session(), buf, length, &used);
     CHECK(used <= length);
-    std::vector<u8> received = received_;
-    received.insert(received.end(), buf.get(), buf.get() + used);
-    received_ = std::move(received);
+    received_.insert(received_.end(), buf, buf + used);
     incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(used));
 
     if (reads && !whole) {
         const iw_mpa_parse result = expect_frame(awaited(), received_).result;
+        const bool no_memory = shim_failed();
         CHECK(result != IW_MPA_FRAME_TRAILING); // what follows is not the session's
+        if (no_memory) {
+            CHECK(result == IW_MPA_FRAME_NEED_MORE && next == IW_MPA_NEXT_CLOSE);
+            end(next);
+            return;
+        }
         CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, next == IW_MPA_NEXT_WAIT && used == length);
         CHECK((next == IW_MPA_NEXT_FRAME) == (result == IW_MPA_FRAME_COMPLETE));
         frame_pending_ = next == IW_MPA_NEXT_FRAME;
@@ -668,8 +830,11 @@ void Endpoint::process()
     frame_pending_ = false;
     peer_frame_ = expect_frame(awaited(), received_);
     more_behind_ = !incoming_.empty();
+    const unsigned remembered = shim_rev1_peers;
     begin(Call::process);
     const iw_mpa_next next = iw_mpa_process(session(), more_behind_);
+    // IOP-09: it has answered Rev 1, and not Rev 2
+    CHECK((shim_rev1_peers != remembered) == (fell_back_ && peer_frame_->rev != 0));
     CHECK(next != IW_MPA_NEXT_FRAME);
     CHECK((next == IW_MPA_NEXT_DONE) == (state() == IW_MPA_RDMA));
     CHECK_IF(next == IW_MPA_NEXT_WAIT, state() == IW_MPA_REQ_RCVD && request_events_ == 1);
@@ -682,6 +847,8 @@ void Endpoint::first_fpdu(u8 rtr)
     if (!in_rdma_mode_)
         return;
     begin(Call::first_fpdu);
+    if (state() == IW_MPA_RTR_WAIT)
+        first_fpdu_ = rtr;
     const iw_mpa_next next = iw_mpa_first_fpdu(session(), rtr);
     CHECK(next == (is_closed() ? IW_MPA_NEXT_CLOSE : IW_MPA_NEXT_DONE));
     end(next);
@@ -692,7 +859,7 @@ void Endpoint::peer_gone(int err)
     // AMB-23: once, before the first byte of a Reply, and not if the ULP needs more
     const bool again = state() == IW_MPA_REQ_SENT && received_.empty() && !fell_back_ &&
                        side_.policy.fallback && side_.policy.rev == 2 &&
-                       side_.policy.model != IW_MPA_PEER_TO_PEER_REQUIRED &&
+                       side_.policy.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
                        (err == 0 || err == -ECONNRESET || err == -EPIPE);
     begin(Call::peer_gone, err);
     const iw_mpa_next next = iw_mpa_peer_gone(session(), err);
@@ -700,6 +867,7 @@ void Endpoint::peer_gone(int err)
     if (again) {
         CHECK(state() == IW_MPA_CONNECTING && outcomes_ == 0);
         fell_back_ = true;
+        has_early_ = false;
         incoming_.clear();
     }
     end(next);
@@ -737,7 +905,7 @@ void Endpoint::finish()
     // CLOSED is final, whatever still comes in late
     const int sends = sends_, enters = enters_, terms = terms_;
     timeout();
-    first_fpdu(IW_MPA_RTR_WRITE);
+    first_fpdu(RDMA_MPA_RTR_WRITE);
     abort(-ENODEV);
     begin(Call::rx);
     CHECK(iw_mpa_rx(session(), &nothing, 1, &used) == IW_MPA_NEXT_CLOSE && used == 0);
@@ -746,6 +914,8 @@ void Endpoint::finish()
     CHECK(iw_mpa_process(session(), true) == IW_MPA_NEXT_WAIT);
     end();
     CHECK(is_closed() && outcomes_ == (ulp_waits_ ? 1 : 0));
+    // Counters: half-open are those that have begun and not ended
+    CHECK(ends_ == (has_begun_ ? 1 : 0));
     CHECK(sends == sends_ && enters == enters_ && terms == terms_);
 }
 
@@ -761,8 +931,8 @@ void Endpoint::check_agreement(const Endpoint &a, const Endpoint &b)
     CHECK(a.rdma_.rx_markers == b.rdma_.tx_markers);
     CHECK((a.rdma_.rtr != 0) == (b.rdma_.rtr != 0));
     CHECK((a.rdma_.rtr & ~b.rdma_.rtr) == 0);
-    CHECK_IF(a.rdma_.rtr == IW_MPA_RTR_READ, a.rdma_.ord >= 1 && b.rdma_.ird >= 1);
-    const auto asked = a.sent_->enhanced_word();
+    CHECK_IF(a.rdma_.rtr == RDMA_MPA_RTR_READ, a.rdma_.ord >= 1 && b.rdma_.ird >= 1);
+    const auto asked = a.sent_->word;
     if (!asked)
         return;
     CHECK_IF(asked->ord != IW_MPA_DEPTH_ULP, a.rdma_.ord <= b.rdma_.ird);

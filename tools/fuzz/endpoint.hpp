@@ -3,6 +3,7 @@
 #pragma once
 
 #include "expected_frame.hpp"
+#include "observed.h"
 #include "side.hpp"
 
 #include <memory>
@@ -25,6 +26,7 @@ enum class Call {
     peer_gone,
     timeout,
     abort,
+    fast_opened,
 };
 
 /// What a ULP passes, with private data of just its length.
@@ -34,12 +36,15 @@ struct UlpParameters {
     iw_mpa_ulp ulp{};
     std::unique_ptr<u8[]> data;
     bool slow = false; ///< TCP takes its time to connect
+    bool old = false;  ///< the peer is remembered to know Rev 1 only
+    bool bare = false; ///< no options rather than none that are set
     iw_mpa_layer options{};
 };
 
 class Endpoint {
 public:
     Endpoint(Role role, const Side &side);
+    ~Endpoint();
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
 
@@ -65,6 +70,7 @@ public:
         int send = 0;
         int enter = 0;
         int event = 0;
+        bool allocation = false;
     };
     void fail_next(const Failures &failures) { failures_ = failures; }
 
@@ -86,27 +92,37 @@ private:
 
     int on_send(mpapeer::ByteView bytes);
     int on_enter_rdma(const iw_mpa_rdma &rdma);
-    void on_terminate(const iw_mpa_rdma &rdma, iw_mpa_ecode ecode);
+    void on_terminate(const iw_mpa_rdma &rdma, rdma_mpa_ecode ecode);
     void on_deadline(unsigned ms);
     int on_event(const iw_mpa_event &event);
+    void on_record(const iw_mpa_record &record);
 
-    void check_request_sent(const mpapeer::MpaFrame &frame) const;
-    void check_reply_sent(const mpapeer::MpaFrame &frame) const;
-    void check_ulp_data_sent(const mpapeer::MpaFrame &frame) const;
+    /// A frame that was sent, and the ULP's data in it.
+    struct Sent {
+        ExpectedFrame frame;
+        mpapeer::ByteView ulp_data;
+    };
+    void check_request_sent(const Sent &sent) const;
+    void check_reply_sent(const Sent &sent) const;
+    void check_ulp_data_sent(const Sent &sent) const;
     void check_rdma(const iw_mpa_rdma &rdma) const;
     void check_private_data(const iw_mpa_event &event) const;
     void check_peer_values(const iw_mpa_event &event) const;
     void check_established(const iw_mpa_event &event) const;
     void check_cause(const iw_mpa_event &event) const;
+    void check_end_of_process(const iw_mpa_event &event) const;
+    void check_outcome() const;
+    void check_memory() const;
     void check_at_rest() const;
     bool is_possible(const UlpParameters &given, bool enhanced) const;
-    bool take_options(const iw_mpa_layer &options);
+    bool open_with(const iw_mpa_layer &options);
 
     bool dial();
     void begin(Call call, int err = 0);
     void end(std::optional<iw_mpa_next> next = {});
     iw_mpa_session *session() { return &driver_->session; }
-    iw_mpa_state state() const { return driver_->session.state; }
+    const iw_mpa_session &look() const { return driver_->session; }
+    iw_mpa_state state() const { return static_cast<iw_mpa_state>(look().state); }
     bool asks_enhanced() const { return side_.sends_enhanced() && !fell_back_; }
     bool is_initiator() const { return role_ == Role::initiator; }
     iw_mpa_kind awaited() const { return is_initiator() ? IW_MPA_REPLY : IW_MPA_REQUEST; }
@@ -114,6 +130,7 @@ private:
     const Role role_;
     Side side_; ///< with the ULP's options, once it has said them
     const std::uint32_t device_ird_, device_ord_;
+    iw_mpa_config config_{};
     std::unique_ptr<Driver> driver_;
     Endpoint *peer_ = nullptr;
 
@@ -124,6 +141,7 @@ private:
     std::size_t data_length_ = 0;
     bool fell_back_ = false;
     std::vector<u8> early_; ///< what TCP took of the Request to connect with
+    bool has_early_ = false;
     Failures failures_;
 
     iw_mpa_state noted_state_ = IW_MPA_IDLE;
@@ -135,7 +153,7 @@ private:
     std::optional<ExpectedFrame> peer_frame_; ///< once the session was told to process it
 
     int sends_ = 0;
-    std::optional<mpapeer::MpaFrame> sent_;
+    std::optional<ExpectedFrame> sent_;
     int enters_ = 0;
     int enter_error_ = 0;
     bool in_rdma_mode_ = false;
@@ -145,4 +163,9 @@ private:
     int outcomes_ = 0;
     int outcome_status_ = 0;
     bool ulp_waits_ = false; ///< it was promised an outcome
+    u8 first_fpdu_ = 0;
+
+    std::vector<iw_mpa_state> left_; ///< by the entry point that is being run, in order
+    bool has_begun_ = false;         ///< for counters
+    int ends_ = 0;                   ///< of those that have begun
 };

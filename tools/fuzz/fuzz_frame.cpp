@@ -1,143 +1,215 @@
 // SPDX-License-Identifier: GPL-2.0
 // frame.c: arbitrary bytes in, arbitrary structs out. Input: one byte that chooses kind and
 // dialect, then the bytes of a stream; the same bytes make a struct to build.
+//
+// Nothing is allocated for an input but by the sanitized build and for the sample of effort.hpp.
+// Of the prefixes of a stream all are read for these only, for the others those at which the result
+// can change, and one more.
 #include "check.hpp"
+#include "effort.hpp"
+#include "exact.hpp"
 #include "expected_frame.hpp"
 #include "input.hpp"
 
 #include <cstring>
-#include <memory>
-#include <sanitizer/asan_interface.h>
 #include <string_view>
-#include <vector>
+
+#if __has_feature(address_sanitizer)
+#include <sanitizer/asan_interface.h>
+#else
+#define ASAN_POISON_MEMORY_REGION(address, size)
+#define ASAN_UNPOISON_MEMORY_REGION(address, size)
+#endif
 
 using mpapeer::ByteView;
-using mpapeer::MpaFrame;
 
 namespace {
 
 constexpr u8 untouched = 0xa5;
 
-/// Exactly so many bytes, so that AddressSanitizer sees the next one.
-std::unique_ptr<u8[]> exact(ByteView bytes)
+/// A stream, and what frame.c is told about it.
+struct Stream {
+    iw_mpa_kind kind;
+    rdma_mpa_dialect dialect;
+    ByteView bytes;
+};
+
+bool is_untouched(const void *data, std::size_t size)
 {
-    auto copy = std::make_unique<u8[]>(bytes.size());
-    if (!bytes.empty())
-        std::memcpy(copy.get(), bytes.data(), bytes.size());
-    return copy;
+    static const auto pattern = [] {
+        std::array<u8, IW_MPA_FRAME_MAX + 2> bytes;
+        bytes.fill(untouched);
+        return bytes;
+    }();
+    CHECK(size <= pattern.size());
+    return std::memcmp(data, pattern.data(), size) == 0;
 }
 
-bool is_untouched(const iw_mpa_frame &frame)
+void check_decoded(const iw_mpa_frame &frame, const Stream &stream, const u8 *buf,
+                   const ExpectedFrame &expected)
 {
-    u8 pattern[sizeof(frame)];
-    std::memset(pattern, untouched, sizeof(pattern));
-    return std::memcmp(&frame, pattern, sizeof(frame)) == 0;
-}
-
-void check_decoded(const iw_mpa_frame &frame, iw_mpa_kind kind, iw_mpa_dialect dialect,
-                   const u8 *buf, const ExpectedFrame &expected)
-{
-    const MpaFrame &wire = *expected.frame;
-
-    CHECK(frame.kind == kind);
-    CHECK(frame.rev == wire.rev);
-    CHECK(frame.markers == wire.has(mpapeer::flag_markers));
-    CHECK(frame.crc == wire.has(mpapeer::flag_crc));
-    CHECK(frame.reject == (kind == IW_MPA_REPLY && wire.has(mpapeer::flag_reject)));
-    CHECK(frame.enhanced == expected.enhanced);
+    CHECK(frame.kind == stream.kind);
+    CHECK(frame.rev == expected.rev);
+    CHECK(frame.markers == expected.has(mpapeer::flag_markers));
+    CHECK(frame.crc == expected.has(mpapeer::flag_crc));
+    CHECK(frame.reject ==
+          (stream.kind == IW_MPA_REPLY && expected.has(mpapeer::flag_reject)));
+    CHECK(frame.enhanced == expected.enhanced());
     CHECK(frame.block_missing == expected.block_missing);
     CHECK_IF(frame.block_missing, frame.reject);
     CHECK(frame.pdata == buf + expected.ulp_offset);
     CHECK(frame.pdata_len == expected.ulp_length);
-    const iw_mpa_enh enh =
-        expected.enhanced ? expect_enh(wire.enhanced_word()->to_wire(), dialect) : iw_mpa_enh{};
+    const iw_mpa_enh enh = expected.enhanced()
+                               ? expect_enh(expected.word->to_wire(), stream.dialect)
+                               : iw_mpa_enh{};
     CHECK(frame.enh == enh);
 }
 
-iw_mpa_parse check_prefix(iw_mpa_kind kind, iw_mpa_dialect dialect, const u8 *buf, ByteView prefix,
+/// `buf` holds the first `length` bytes, and the next one must not be touched.
+iw_mpa_parse check_prefix(const Stream &stream, const u8 *buf, std::size_t length,
                           const ExpectedFrame &expected)
 {
     iw_mpa_frame frame;
     std::size_t need = ~std::size_t{0};
 
     std::memset(&frame, untouched, sizeof(frame));
-    const auto result = iw_mpa_frame_parse(kind, dialect, buf, prefix.size(), &frame, &need);
+    const auto result =
+        iw_mpa_frame_parse(stream.kind, stream.dialect, buf, length, &frame, &need);
     CHECK(result == expected.result);
     CHECK(need == expected.need);
     CHECK(need >= IW_MPA_HDR_LEN && need <= IW_MPA_FRAME_MAX);
-    CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, need > prefix.size());
-    CHECK_IF(result == IW_MPA_FRAME_COMPLETE, need == prefix.size());
-    CHECK_IF(result == IW_MPA_FRAME_TRAILING, need < prefix.size());
+    CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, need > length);
+    CHECK_IF(result == IW_MPA_FRAME_COMPLETE, need == length);
+    CHECK_IF(result == IW_MPA_FRAME_TRAILING, need < length);
     if (expected.complete())
-        check_decoded(frame, kind, dialect, buf, expected);
+        check_decoded(frame, stream, buf, expected);
     else
-        CHECK(is_untouched(frame));
+        CHECK(is_untouched(&frame, sizeof(frame)));
     return result;
 }
 
 /// Once it is no longer NEED_MORE, a result stays, but for COMPLETE, which becomes TRAILING.
-void check_every_prefix(iw_mpa_kind kind, iw_mpa_dialect dialect, ByteView bytes)
-{
-    const auto buf = exact(bytes);
-    iw_mpa_parse before = IW_MPA_FRAME_NEED_MORE;
-    ExpectedFrame expected;
-
-    ASAN_POISON_MEMORY_REGION(buf.get(), bytes.size());
-    for (std::size_t length = 0; length <= bytes.size(); length++) {
-        if (length > 0)
-            ASAN_UNPOISON_MEMORY_REGION(buf.get() + length - 1, 1);
-        const ByteView prefix = bytes.first(length);
-        // Nothing new is known between the header and the frame's end, nor behind that
-        if (length <= IW_MPA_HDR_LEN || length == expected.need || length == expected.need + 1)
-            expected = expect_frame(kind, prefix);
-        const auto result = check_prefix(kind, dialect, buf.get(), prefix, expected);
-        if (before == IW_MPA_FRAME_COMPLETE)
+class Progress {
+public:
+    void see(iw_mpa_parse result, bool longer)
+    {
+        if (before_ == IW_MPA_FRAME_COMPLETE && longer)
             CHECK(result == IW_MPA_FRAME_TRAILING);
-        else if (before != IW_MPA_FRAME_NEED_MORE)
-            CHECK(result == before);
-        before = result;
+        else if (before_ != IW_MPA_FRAME_NEED_MORE)
+            CHECK(result == before_);
+        before_ = result;
+    }
+
+private:
+    iw_mpa_parse before_ = IW_MPA_FRAME_NEED_MORE;
+};
+
+/// Those at which something can change, in order: where the key is wrong, where key and header end,
+/// where the frame ends; and one that is anywhere.
+class Turns {
+public:
+    Turns(const Stream &stream, const ExpectedFrame &whole, std::uint32_t anywhere)
+        : size_(stream.bytes.size())
+    {
+        for (const std::size_t at : {IW_MPA_KEY_LEN - 1, int{IW_MPA_KEY_LEN}, IW_MPA_HDR_LEN - 1,
+                                     int{IW_MPA_HDR_LEN}, IW_MPA_HDR_LEN + 1})
+            add(static_cast<std::size_t>(at));
+        for (const std::size_t at : {whole.need - 1, whole.need, whole.need + 1})
+            add(at);
+        const auto &key = stream.kind == IW_MPA_REQUEST ? mpapeer::request_key : mpapeer::reply_key;
+        const auto wrong = static_cast<std::size_t>(
+            std::ranges::mismatch(key, stream.bytes).in1 - key.begin());
+        add(wrong);
+        add(wrong + 1);
+        add(anywhere % (size_ + 1));
+        add(size_);
+        std::sort(lengths_.begin(), lengths_.begin() + count_);
+    }
+
+    std::span<const std::size_t> lengths() const { return std::span(lengths_).first(count_); }
+
+private:
+    void add(std::size_t length)
+    {
+        if (length <= size_)
+            lengths_[count_++] = length;
+    }
+
+    std::size_t size_;
+    std::array<std::size_t, 13> lengths_{}; // 0 comes first
+    unsigned count_ = 1;
+};
+
+void check_turns(const Stream &stream, std::uint32_t anywhere)
+{
+    static Exact buffer;
+    const Turns turns(stream, expect_frame(stream.kind, stream.bytes), anywhere);
+    std::size_t last = 0;
+    Progress progress;
+
+    for (const std::size_t length : turns.lengths()) {
+        const ByteView prefix = stream.bytes.first(length);
+        const ExpectedFrame expected = expect_frame(stream.kind, prefix);
+        progress.see(check_prefix(stream, buffer.copy(prefix), length, expected), length > last);
+        last = length;
+    }
+}
+
+void check_every_prefix(const Stream &stream)
+{
+    static Exact buffer;
+    const u8 *buf = buffer.copy(stream.bytes);
+    ExpectedFrame expected;
+    Progress progress;
+
+    ASAN_POISON_MEMORY_REGION(buf, stream.bytes.size());
+    for (std::size_t length = 0; length <= stream.bytes.size(); length++) {
+        const ByteView prefix = stream.bytes.first(length);
+        if (!sanitized)
+            buf = buffer.copy(prefix);
+        else if (length > 0)
+            ASAN_UNPOISON_MEMORY_REGION(buf + length - 1, 1);
+        // Nothing new is known between the header and the frame's end, nor behind that
+        if (length <= IW_MPA_HDR_LEN || length == expected.need || length == expected.need + 1) {
+            expected = expect_frame(stream.kind, prefix);
+            check_codec(stream.kind, prefix, expected);
+        }
+        progress.see(check_prefix(stream, buf, length, expected), true);
     }
 }
 
 /// The bytes that a conforming sender makes of a frame: no reserved bits, no ignored ones.
-MpaFrame canonical(const ExpectedFrame &expected, iw_mpa_kind kind, iw_mpa_dialect dialect)
+WireFrame canonical(const Stream &stream, const ExpectedFrame &expected)
 {
-    MpaFrame frame = *expected.frame;
+    const int known = mpapeer::flag_markers | mpapeer::flag_crc |
+                      (stream.kind == IW_MPA_REPLY ? mpapeer::flag_reject : 0);
+    const int enhanced = expected.enhanced() ? mpapeer::flag_enhanced : 0;
+    std::optional<std::uint32_t> word;
 
-    frame.flags &= mpapeer::flag_markers | mpapeer::flag_crc |
-                   (kind == IW_MPA_REPLY ? mpapeer::flag_reject : 0);
-    if (expected.block_missing) {
-        frame.pd_length = 0;
-        frame.private_data.clear();
-    }
-    if (expected.enhanced) {
-        const std::uint32_t word =
-            expect_word(expect_enh(expected.frame->enhanced_word()->to_wire(), dialect), dialect);
-        frame.flags |= mpapeer::flag_enhanced;
-        mpapeer::Bytes data;
-        mpapeer::append(data, word);
-        mpapeer::append(data, expected.frame->ulp_data());
-        frame.private_data = std::move(data);
-    }
-    return frame;
+    if (expected.enhanced())
+        word = expect_word(expect_enh(expected.word->to_wire(), stream.dialect), stream.dialect);
+    return {stream.kind, static_cast<u8>((expected.flags & known) | enhanced), expected.rev, word,
+            stream.bytes.subspan(expected.ulp_offset, expected.ulp_length)};
 }
 
-void check_round_trip(iw_mpa_kind kind, iw_mpa_dialect dialect, ByteView bytes)
+void check_round_trip(const Stream &stream)
 {
-    const ExpectedFrame expected = expect_frame(kind, bytes);
+    static Exact in, out;
+    const ExpectedFrame expected = expect_frame(stream.kind, stream.bytes);
     if (!expected.complete())
         return;
-    const auto buf = exact(bytes);
     iw_mpa_frame frame, again;
     std::size_t need;
-    iw_mpa_frame_parse(kind, dialect, buf.get(), bytes.size(), &frame, &need);
+    iw_mpa_frame_parse(stream.kind, stream.dialect, in.copy(stream.bytes), stream.bytes.size(),
+                       &frame, &need);
 
-    const auto want = mpapeer::build_frame(canonical(expected, kind, dialect));
-    const auto out = std::make_unique<u8[]>(want.size());
-    CHECK(iw_mpa_frame_build(&frame, dialect, out.get(), want.size()) ==
+    const WireFrame wire = canonical(stream, expected);
+    const ByteView want = wire.bytes();
+    u8 *const built = out.room(want.size());
+    CHECK(iw_mpa_frame_build(&frame, stream.dialect, built, want.size()) ==
           static_cast<int>(want.size()));
-    CHECK(std::memcmp(out.get(), want.data(), want.size()) == 0);
-    CHECK(iw_mpa_frame_parse(kind, dialect, out.get(), want.size(), &again, &need) ==
+    CHECK(std::memcmp(built, want.data(), want.size()) == 0);
+    CHECK(iw_mpa_frame_parse(stream.kind, stream.dialect, built, want.size(), &again, &need) ==
           IW_MPA_FRAME_COMPLETE);
     CHECK(again.rev == frame.rev && again.markers == frame.markers && again.crc == frame.crc);
     CHECK(again.reject == frame.reject && again.enhanced == frame.enhanced);
@@ -158,26 +230,25 @@ bool is_buildable(const iw_mpa_frame &f)
     return f.rev == 2 && depths && kinds && f.pdata_len <= 508;
 }
 
-void check_built(const iw_mpa_frame &f, iw_mpa_dialect dialect, const u8 *buf, std::size_t length)
+void check_built(const iw_mpa_frame &f, rdma_mpa_dialect dialect, const u8 *buf,
+                 std::size_t length)
 {
-    const ByteView bytes(buf, length);
-    const ExpectedFrame expected = expect_frame(f.kind, bytes);
+    const int flags = (f.markers ? mpapeer::flag_markers : 0) | (f.crc ? mpapeer::flag_crc : 0) |
+                      (f.reject ? mpapeer::flag_reject : 0) |
+                      (f.enhanced ? mpapeer::flag_enhanced : 0);
+    std::optional<std::uint32_t> word;
 
-    CHECK(expected.result == IW_MPA_FRAME_COMPLETE);
-    CHECK(!expected.block_missing && expected.enhanced == f.enhanced);
-    CHECK(expected.frame->rev == f.rev);
-    CHECK(expected.frame->flags == ((f.markers ? mpapeer::flag_markers : 0) |
-                                    (f.crc ? mpapeer::flag_crc : 0) |
-                                    (f.reject ? mpapeer::flag_reject : 0) |
-                                    (f.enhanced ? mpapeer::flag_enhanced : 0)));
-    CHECK(expected.ulp_length == f.pdata_len);
-    CHECK(f.pdata_len == 0 || std::memcmp(buf + expected.ulp_offset, f.pdata, f.pdata_len) == 0);
-    CHECK_IF(f.enhanced,
-             expected.frame->enhanced_word()->to_wire() == expect_word(f.enh, dialect));
+    if (f.enhanced)
+        word = expect_word(f.enh, dialect);
+    const WireFrame want(f.kind, static_cast<u8>(flags), f.rev, word, {f.pdata, f.pdata_len});
+    CHECK(length == want.bytes().size());
+    CHECK(std::memcmp(buf, want.bytes().data(), length) == 0);
+    CHECK(expect_frame(f.kind, {buf, length}).result == IW_MPA_FRAME_COMPLETE);
 }
 
-void check_build(iw_mpa_kind kind, iw_mpa_dialect dialect, Input input)
+void check_build(iw_mpa_kind kind, rdma_mpa_dialect dialect, Input input)
 {
+    static Exact data, room;
     iw_mpa_frame frame;
     std::memset(&frame, 0, sizeof(frame));
     const unsigned flags = input.u8();
@@ -195,15 +266,17 @@ void check_build(iw_mpa_kind kind, iw_mpa_dialect dialect, Input input)
     frame.enh.p2p = kinds & 0x40;
     frame.pdata_len = flags & 0x80 ? input.u16() : input.u16() % 516;
     const std::size_t size = input.u16() % (IW_MPA_FRAME_MAX + 2);
-    std::vector<u8> data(frame.pdata_len);
-    std::ranges::copy(input.take(data.size()), data.begin());
-    const auto pdata = exact(data);
-    frame.pdata = kinds & 0x20 ? nullptr : pdata.get();
+    // Of more than a frame can have nothing may be read
+    const std::size_t shown = std::min<std::size_t>(frame.pdata_len, IW_MPA_PDATA_MAX + 4);
+    const auto given = input.take(shown);
+    u8 *const pdata = data.room(shown);
+    std::memset(std::copy(given.begin(), given.end(), pdata), 0, shown - given.size());
+    frame.pdata = kinds & 0x20 ? nullptr : pdata;
 
     const std::size_t length = IW_MPA_HDR_LEN + (frame.enhanced ? 4u : 0u) + frame.pdata_len;
-    const auto out = std::make_unique<u8[]>(size);
-    std::memset(out.get(), untouched, size);
-    const int built = iw_mpa_frame_build(&frame, dialect, out.get(), size);
+    u8 *const out = room.room(size);
+    std::memset(out, untouched, size);
+    const int built = iw_mpa_frame_build(&frame, dialect, out, size);
     if (!is_buildable(frame))
         CHECK(built == -EINVAL);
     else if (length > size)
@@ -211,13 +284,12 @@ void check_build(iw_mpa_kind kind, iw_mpa_dialect dialect, Input input)
     else
         CHECK(built == static_cast<int>(length));
     const std::size_t written = built < 0 ? 0 : length;
-    for (std::size_t i = written; i < size; i++)
-        CHECK(out[i] == untouched);
+    CHECK(is_untouched(out + written, size - written));
     if (built >= 0)
-        check_built(frame, dialect, out.get(), length);
+        check_built(frame, dialect, out, length);
 }
 
-void check_word(std::uint32_t word, iw_mpa_dialect dialect)
+void check_word(std::uint32_t word, rdma_mpa_dialect dialect)
 {
     iw_mpa_enh enh;
     iw_mpa_enh_unpack(word, dialect, &enh);
@@ -230,14 +302,21 @@ void check_word(std::uint32_t word, iw_mpa_dialect dialect)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
     Input input(data, size);
+    const std::uint32_t number = digest({data, size});
     const unsigned choice = input.u8();
-    const auto kind = choice & 1 ? IW_MPA_REPLY : IW_MPA_REQUEST;
-    const auto dialect = choice & 2 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const Stream stream{
+        .kind = choice & 1 ? IW_MPA_REPLY : IW_MPA_REQUEST,
+        .dialect = choice & 2 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581,
+        .bytes = input.rest(),
+    };
 
-    check_every_prefix(kind, dialect, input.rest());
-    check_round_trip(kind, dialect, input.rest());
-    check_build(kind, dialect, input);
-    check_word(input.u32(), dialect);
+    if (is_thorough(number))
+        check_every_prefix(stream);
+    else
+        check_turns(stream, number / sample);
+    check_round_trip(stream);
+    check_build(stream.kind, stream.dialect, input);
+    check_word(input.u32(), stream.dialect);
     CHECK(!std::string_view(iw_mpa_parse_str(static_cast<iw_mpa_parse>(choice % 8))).empty());
     return 0;
 }

@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0
 // negotiate.c against the rules of RFC 6581 sections 9.1 to 9.3. Input: a dialect, two sides of
 // 12 bytes each (see side.hpp), a byte of flags and an enhanced word for a foreign Request, the
-// same for a foreign Reply, then a wild policy.
+// same for a foreign Reply, a wild policy, then settings of five bytes each: which, its value.
+//
+// Nothing is allocated for an input.
 #include "check.hpp"
 #include "expected_frame.hpp"
 #include "side.hpp"
 
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cstring>
+#include <optional>
 
 namespace {
 
@@ -19,7 +24,7 @@ bool same(const iw_mpa_msg &a, const iw_mpa_msg &b)
 }
 
 /// A message as the wire may carry it: no kinds under A=0, nothing where not enhanced.
-iw_mpa_msg read_message(Input &input, iw_mpa_dialect dialect, bool may_reject)
+iw_mpa_msg read_message(Input &input, rdma_mpa_dialect dialect, bool may_reject)
 {
     const unsigned flags = input.u8();
     const std::uint32_t word = input.u32();
@@ -38,9 +43,9 @@ void check_decision(const Side &side, const iw_mpa_msg &peer, const iw_mpa_decis
 {
     CHECK((d.verdict == IW_MPA_GO) == (d.status == 0));
     CHECK(d.status <= 0);
-    CHECK_IF(d.verdict == IW_MPA_GO, d.ecode == IW_MPA_ECODE_NONE);
+    CHECK_IF(d.verdict == IW_MPA_GO, d.ecode == RDMA_MPA_ECODE_NONE);
     CHECK_IF(d.verdict == IW_MPA_TERMINATE,
-             d.ecode == IW_MPA_ECODE_IRD || d.ecode == IW_MPA_ECODE_RTR);
+             d.ecode == RDMA_MPA_ECODE_IRD || d.ecode == RDMA_MPA_ECODE_RTR);
     CHECK(d.peer_known == peer.enhanced);
     CHECK(d.peer_ird == (peer.enhanced ? peer.enh.ird : 0));
     CHECK(d.peer_ord == (peer.enhanced ? peer.enh.ord : 0));
@@ -86,7 +91,7 @@ void check_request(const Side &side, int rv, const iw_mpa_msg &request)
         CHECK(request.enh == iw_mpa_enh{});
         return;
     }
-    const bool p2p = side.policy.model != IW_MPA_CLIENT_SERVER;
+    const bool p2p = side.policy.model != RDMA_MPA_MODEL_CLIENT_SERVER;
     CHECK(request.enh.p2p == p2p);
     CHECK(request.enh.rtr == (p2p ? side.offered() : 0));
     CHECK_IF(p2p, request.enh.rtr != 0);
@@ -109,11 +114,11 @@ struct Responding {
     u8 own() const
     {
         const bool no_read = side.caps.max_ird == 0 || (leaves_ird() && side.ird == 0);
-        return static_cast<u8>(side.accepted() & (no_read ? ~IW_MPA_RTR_READ : ~0));
+        return static_cast<u8>(side.accepted() & (no_read ? ~RDMA_MPA_RTR_READ : ~0));
     }
     bool lacks_model() const
     {
-        return side.policy.model == IW_MPA_PEER_TO_PEER_REQUIRED && !asked().p2p;
+        return side.policy.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED && !asked().p2p;
     }
     bool lacks_option() const { return request.enhanced && asked().p2p && !own(); }
     bool lacks_peer_ird() const
@@ -146,12 +151,12 @@ void check_refusal(const Responding &r)
     CHECK(r.d.reply.reject);
     CHECK(r.d.verdict == IW_MPA_REJECTED);
     if (!r.side.within_caps()) {
-        CHECK(r.d.status == -EINVAL && r.d.ecode == IW_MPA_ECODE_LOCAL);
+        CHECK(r.d.status == -EINVAL && r.d.ecode == RDMA_MPA_ECODE_LOCAL);
     } else if (r.lacks_model() || r.lacks_option()) {
-        CHECK(r.d.status == -EPROTO && r.d.ecode == IW_MPA_ECODE_RTR);
+        CHECK(r.d.status == -EPROTO && r.d.ecode == RDMA_MPA_ECODE_RTR);
     } else {
         CHECK(r.lacks_peer_ird());
-        CHECK(r.d.status == -ENOMEM && r.d.ecode == IW_MPA_ECODE_IRD);
+        CHECK(r.d.status == -ENOMEM && r.d.ecode == RDMA_MPA_ECODE_IRD);
         CHECK(r.answer().ord == Side::wire(r.side.ord)); // IRD-11
     }
 }
@@ -167,13 +172,13 @@ void check_answered_options(const Responding &r)
         CHECK(std::has_single_bit(r.d.rtr) && r.d.rtr & options);
     else
         CHECK(r.d.rtr == options); // RSP-08, RSP-10, RSP-12
-    CHECK_IF(r.d.rtr & IW_MPA_RTR_READ, r.d.ird > 0);
+    CHECK_IF(r.d.rtr & RDMA_MPA_RTR_READ, r.d.ird > 0);
 }
 
 void check_answered_depths(const Responding &r)
 {
     const iw_mpa_enh &asked = r.asked();
-    const std::uint32_t rtr_entry = r.answer().rtr & IW_MPA_RTR_READ ? 1 : 0;
+    const std::uint32_t rtr_entry = r.answer().rtr & RDMA_MPA_RTR_READ ? 1 : 0;
 
     // The reply is what is installed (RSP-18)
     CHECK(r.answer().ird == (asked.ord == ulp_managed ? ulp_managed : r.d.ird));
@@ -249,7 +254,7 @@ struct Initiating {
     {
         const bool read_fits = reply.enh.ird != 0 && side.caps.max_ord != 0;
         return side.caps.rtr_send & reply.enh.rtr & kind &&
-               (kind != IW_MPA_RTR_READ || read_fits);
+               (kind != RDMA_MPA_RTR_READ || read_fits);
     }
     /// The first in order of preference, 0 if none will do (RTR-06, RTR-09, RTR-15).
     unsigned due_rtr() const
@@ -278,7 +283,7 @@ void check_accepted_depths(const Initiating &i)
         CHECK(is_lowered(i.side, i.d.ord,
                          std::min(Side::wire(i.side.ord), std::uint32_t{i.reply.enh.ird})));
     }
-    CHECK((i.d.read_slots != i.d.ord) == (i.d.rtr == IW_MPA_RTR_READ && i.d.ord == 0));
+    CHECK((i.d.read_slots != i.d.ord) == (i.d.rtr == RDMA_MPA_RTR_READ && i.d.ord == 0));
 }
 
 void check_enhanced_accept(const Initiating &i)
@@ -287,10 +292,10 @@ void check_enhanced_accept(const Initiating &i)
     const unsigned rtr = i.reply.enh.p2p ? i.due_rtr() : 0;
 
     if (i.lacks_ird()) { // before the RTR: ERR-17
-        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == IW_MPA_ECODE_IRD);
+        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == RDMA_MPA_ECODE_IRD);
         CHECK(i.d.status == -ENOMEM && i.d.rtr == 0);
     } else if (p2p && !rtr) {
-        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == IW_MPA_ECODE_RTR);
+        CHECK(i.d.verdict == IW_MPA_TERMINATE && i.d.ecode == RDMA_MPA_ECODE_RTR);
         CHECK(i.d.status == -EPROTO && i.d.rtr == 0);
     } else {
         CHECK(i.d.verdict == IW_MPA_GO);
@@ -305,10 +310,10 @@ void check_initiator(const Initiating &i)
     check_decision(i.side, i.reply, i.d);
     if (i.reply.reject) {
         CHECK(i.d.verdict == IW_MPA_REJECTED && i.d.status == -ECONNREFUSED);
-        CHECK(i.d.ecode == IW_MPA_ECODE_NONE && i.d.rtr == 0);
+        CHECK(i.d.ecode == RDMA_MPA_ECODE_NONE && i.d.rtr == 0);
     } else if (i.reply.enhanced != i.request.enhanced) {
         CHECK(i.d.verdict == IW_MPA_DROP && i.d.status == -EPROTO);
-        CHECK(i.d.ecode == IW_MPA_ECODE_BAD_FRAME && i.d.rtr == 0);
+        CHECK(i.d.ecode == RDMA_MPA_ECODE_BAD_FRAME && i.d.rtr == 0);
     } else if (i.reply.enhanced) {
         check_enhanced_accept(i);
     } else {
@@ -355,7 +360,7 @@ iw_mpa_decision decide_initiator(const Side &side, const iw_mpa_msg &request,
 }
 
 /// A message after its way over the wire.
-iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, iw_mpa_dialect dialect)
+iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, rdma_mpa_dialect dialect)
 {
     u8 bytes[IW_MPA_FRAME_MAX];
     iw_mpa_frame frame{};
@@ -375,7 +380,7 @@ iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, iw_mpa_dialect dialect
     carried.reject = frame.reject;
     carried.enh = frame.enh;
     // The early draft has no bit for "peer-to-peer, but by no kind of RTR"
-    const bool lossy = dialect == IW_MPA_EARLY_DRAFT && msg.enh.p2p && !msg.enh.rtr;
+    const bool lossy = dialect == RDMA_MPA_DIALECT_EARLY_DRAFT && msg.enh.p2p && !msg.enh.rtr;
     CHECK(lossy || same(carried, msg));
     return carried;
 }
@@ -391,7 +396,7 @@ void check_agreement(const Side &a, const iw_mpa_msg &request, const iw_mpa_deci
     CHECK((at_a.rtr != 0) == p2p);
     CHECK((at_b.rtr != 0) == p2p);
     CHECK((at_a.rtr & ~at_b.rtr) == 0);
-    CHECK_IF(at_a.rtr == IW_MPA_RTR_READ, at_a.read_slots >= 1 && at_b.ird >= 1);
+    CHECK_IF(at_a.rtr == RDMA_MPA_RTR_READ, at_a.read_slots >= 1 && at_b.ird >= 1);
     if (request.enh.ord != ulp_managed) {
         CHECK(at_a.read_slots <= at_b.ird);
         CHECK(a.installed_ord(at_a.read_slots) <= b.installed_ird(at_b.ird));
@@ -410,13 +415,13 @@ bool have_common_kind(const Side &a, const iw_mpa_msg &request, const Responding
     if (at_b.side.caps.rtr_recv_one)
         common = at_b.d.rtr & request.enh.rtr;
     if (a.caps.max_ord == 0)
-        common &= ~static_cast<unsigned>(IW_MPA_RTR_READ);
+        common &= ~static_cast<unsigned>(RDMA_MPA_RTR_READ);
     return common != 0;
 }
 
 void check_meeting(const Side &a, const Side &b, const iw_mpa_msg &request)
 {
-    const iw_mpa_dialect dialect = a.policy.dialect;
+    const auto dialect = static_cast<rdma_mpa_dialect>(a.policy.dialect);
     const auto at_b = decide_responder(b, carry(request, IW_MPA_REQUEST, dialect));
     const auto reply = carry(at_b.reply, IW_MPA_REPLY, dialect);
     const auto at_a = decide_initiator(a, request, reply);
@@ -426,7 +431,7 @@ void check_meeting(const Side &a, const Side &b, const iw_mpa_msg &request)
         return;
     // A responder of ours never asks for more IRD than was offered
     CHECK(at_a.verdict == IW_MPA_GO ||
-          (at_a.verdict == IW_MPA_TERMINATE && at_a.ecode == IW_MPA_ECODE_RTR));
+          (at_a.verdict == IW_MPA_TERMINATE && at_a.ecode == RDMA_MPA_ECODE_RTR));
     CHECK_IF(at_a.verdict == IW_MPA_TERMINATE,
              !have_common_kind(a, request, Responding{b, request, at_b}));
     if (at_a.verdict == IW_MPA_GO && request.enhanced)
@@ -446,14 +451,6 @@ bool each_kind_once(const u8 (&order)[3])
     return true;
 }
 
-template <typename Enumeration>
-bool between(const Enumeration &value, int last)
-{
-    int number;
-    std::memcpy(&number, &value, sizeof(number));
-    return number >= 0 && number <= last;
-}
-
 bool is_possible(const iw_mpa_policy &p, const Side &side)
 {
     for (const unsigned ms : {p.connect_ms, p.request_ms, p.decide_ms, p.rtr_ms, p.reply_ms})
@@ -461,14 +458,136 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
             return false;
     if ((p.rev != 1 && p.rev != 2) || (p.enhanced && p.rev == 1))
         return false;
-    if (!between(p.model, 2) || !between(p.crc, 2) || !between(p.dialect, 1))
+    if (p.model > 2 || p.crc > 2 || p.dialect > 1)
+        return false;
+    if (p.crc == RDMA_MPA_CRC_REQUIRED && side.caps.no_crc)
         return false;
     if (p.rtr_offer > 7 || p.rtr_accept > 7 || !each_kind_once(p.rtr_order))
         return false;
     if (!p.enhanced)
-        return !(between(p.model, 2) && p.model == IW_MPA_PEER_TO_PEER_REQUIRED);
+        return p.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
     return (p.rtr_accept & side.caps.rtr_recv) != 0 &&
-           (p.model == IW_MPA_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
+           (p.model == RDMA_MPA_MODEL_CLIENT_SERVER || (p.rtr_offer & side.sendable()) != 0);
+}
+
+// ---------------------------------------------------------------- settings
+
+/// Value of a setting as it is read back; nothing if there is no such setting or value. After
+/// Documentation/netlink/specs/rdma_mpa.yaml.
+std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t value)
+{
+    const auto between = [value](std::uint32_t min, std::uint32_t max) {
+        return value >= min && value <= max ? std::optional(value) : std::nullopt;
+    };
+
+    switch (setting) {
+    case RDMA_MPA_SETTING_REVISION: return between(1, 3);
+    case RDMA_MPA_SETTING_MODEL: return between(0, 2);
+    case RDMA_MPA_SETTING_RTR_OFFER:
+    case RDMA_MPA_SETTING_RTR_ACCEPT: return between(1, 7);
+    case RDMA_MPA_SETTING_RTR_ORDER: break;
+    case RDMA_MPA_SETTING_IRD:
+    case RDMA_MPA_SETTING_ORD: return between(0, 0x3fff);
+    case RDMA_MPA_SETTING_CRC: return between(0, 2);
+    case RDMA_MPA_SETTING_DIALECT:
+    case RDMA_MPA_SETTING_SHORT_IRD:
+    case RDMA_MPA_SETTING_FASTOPEN: return between(0, 1);
+    case RDMA_MPA_SETTING_CONNECT_MS:
+    case RDMA_MPA_SETTING_REQUEST_MS:
+    case RDMA_MPA_SETTING_REPLY_MS:
+    case RDMA_MPA_SETTING_RTR_MS:
+    case RDMA_MPA_SETTING_DECIDE_MS: return between(1, 3600000);
+    default: return {};
+    }
+    // One to three kinds of four bits, each once, the others behind them: Write, Read, Send
+    std::uint32_t order = 0, seen = 0;
+    unsigned shift = 0;
+    for (; value; value >>= 4, shift += 4) {
+        const std::uint32_t kind = value & 0xf;
+        if (shift > 8 || (kind != 1 && kind != 2 && kind != 4) || seen & kind)
+            return {};
+        order |= kind << shift;
+        seen |= kind;
+    }
+    if (!shift)
+        return {};
+    for (const std::uint32_t kind : {2u, 4u, 1u})
+        if (!(seen & kind)) {
+            order |= kind << shift;
+            shift += 4;
+        }
+    return order;
+}
+
+/// A limit can only get lower; what is left to the ULP is so only if the upper layer says it.
+bool is_laid_over(unsigned setting, std::uint32_t upper, const iw_mpa_policy &below,
+                  const iw_mpa_policy &now)
+{
+    const std::uint32_t limit = std::min(upper, std::uint32_t{IW_MPA_DEPTH_MAX});
+
+    if (setting == RDMA_MPA_SETTING_IRD)
+        return now.ird_ulp == (upper == ulp_managed) &&
+               now.max_ird == std::min(limit, std::uint32_t{below.max_ird});
+    if (setting == RDMA_MPA_SETTING_ORD)
+        return now.ord_ulp == (upper == ulp_managed) &&
+               now.max_ord == std::min(limit, std::uint32_t{below.max_ord});
+    return iw_mpa_setting_get(&now, static_cast<rdma_mpa_setting>(setting)) == upper;
+}
+
+/// Layers: every value within its range is taken and read back, the others change nothing.
+void check_settings(Input &input, const Side &side)
+{
+    std::array<std::uint32_t, IW_MPA_SETTINGS> value{};
+    iw_mpa_layer layer;
+    std::memset(&layer, 0, sizeof(layer));
+    std::uint32_t set = 0;
+
+    for (unsigned n = 0; n < 8 && !input.empty(); n++) {
+        const unsigned which = input.u8();
+        const std::uint32_t raw = input.u32();
+        const std::uint32_t wanted = which & 0x80 ? raw : raw & 0x3fff;
+        const unsigned setting = which & 0x40 ? which & 0x3f : which % IW_MPA_SETTINGS;
+        const auto expected = expect_setting(setting, wanted);
+        const iw_mpa_layer before = layer;
+        const int rv = iw_mpa_layer_set(&layer, static_cast<rdma_mpa_setting>(setting), wanted);
+
+        CHECK(rv == (expected ? 0 : -EINVAL));
+        CHECK_IF(rv, std::memcmp(&before, &layer, sizeof(layer)) == 0);
+        if (!expected)
+            continue;
+        set |= 1u << setting;
+        value[setting] = *expected;
+        CHECK(layer.set == set);
+        for (unsigned i = 1; i < IW_MPA_SETTINGS; i++)
+            CHECK_IF(set >> i & 1,
+                     iw_mpa_setting_get(&layer.value, static_cast<rdma_mpa_setting>(i)) ==
+                         value[i]);
+    }
+
+    iw_mpa_policy policy = side.policy;
+    iw_mpa_layer_apply(&layer, ~0u, &policy);
+    for (unsigned i = 1; i < IW_MPA_SETTINGS; i++) {
+        const auto setting = static_cast<rdma_mpa_setting>(i);
+        if (set >> i & 1)
+            CHECK(is_laid_over(i, value[i], side.policy, policy));
+        else
+            CHECK(iw_mpa_setting_get(&policy, setting) ==
+                  iw_mpa_setting_get(&side.policy, setting));
+    }
+
+    // One explanation, for what the check refuses
+    char why[80] = "";
+    iw_mpa_caps caps = side.caps;
+    iw_mpa_policy_limit(&policy, &caps);
+    CHECK(caps.max_ird <= side.caps.max_ird && caps.max_ord <= side.caps.max_ord);
+    const int rv = iw_mpa_policy_explain(&policy, &side.caps, why, sizeof(why));
+    CHECK(rv == iw_mpa_policy_check(&policy, &caps));
+    CHECK((rv != 0) == (why[0] != 0));
+
+    why[0] = 0;
+    const std::uint32_t unable = iw_mpa_layer_unable(&layer, &side.caps, why, sizeof(why));
+    CHECK((unable & ~set) == 0);
+    CHECK((unable != 0) == (why[0] != 0));
 }
 
 } // namespace
@@ -476,7 +595,7 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
 extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size)
 {
     Input input(data, size);
-    const auto dialect = input.u8() & 1 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const auto dialect = input.u8() & 1 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581;
     const Side a = read_side(input, dialect);
     const Side b = read_side(input, dialect);
     CHECK(iw_mpa_policy_check(&a.policy, &a.caps) == 0);
@@ -498,5 +617,6 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 
     const iw_mpa_policy wild = read_wild_policy(input);
     CHECK(iw_mpa_policy_check(&wild, &a.caps) == (is_possible(wild, a) ? 0 : -EINVAL));
+    check_settings(input, b);
     return 0;
 }

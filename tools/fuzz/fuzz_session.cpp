@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// session.c under a driver that only takes notes. Input: one byte that chooses between an
+// session.c, initiator.c and responder.c under a driver that only takes notes. Input: one byte that chooses between an
 // initiator, a responder and two sessions back to back, and the dialect; a side of 12 bytes for
 // each session (see side.hpp); then steps. A step is a byte, the top bit choosing the session,
 // and its arguments.
+#include "allocator.h"
 #include "check.hpp"
 #include "endpoint.hpp"
 
@@ -96,7 +97,8 @@ void take_step(Step step, Input &input, Endpoint &endpoint, const Side &side, bo
         const unsigned which = input.u8();
         endpoint.fail_next({.send = which & 1 ? -EPIPE : 0,
                             .enter = which & 2 ? -ENOMEM : 0,
-                            .event = which & 4 ? -ENOMEM : 0});
+                            .event = which & 4 ? -ENOMEM : 0,
+                            .allocation = (which & 8) != 0});
         break;
     }
     case Step::steps: break;
@@ -108,7 +110,7 @@ Step read_step(unsigned byte)
     return static_cast<Step>((byte & 0x7f) % static_cast<unsigned>(Step::steps));
 }
 
-void run_one(Role role, Input &input, iw_mpa_dialect dialect)
+void run_one(Role role, Input &input, rdma_mpa_dialect dialect)
 {
     const Side side = read_side(input, dialect);
     Endpoint endpoint(role, side);
@@ -118,7 +120,7 @@ void run_one(Role role, Input &input, iw_mpa_dialect dialect)
     endpoint.finish();
 }
 
-void run_two(Input &input, iw_mpa_dialect dialect)
+void run_two(Input &input, rdma_mpa_dialect dialect)
 {
     Side a_side = read_side(input, dialect);
     const Side b_side = read_side(input, dialect);
@@ -150,12 +152,13 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t *data, std::size_t size
 {
     Input input(data, size);
     const unsigned mode = input.u8();
-    const auto dialect = mode & 0x80 ? IW_MPA_EARLY_DRAFT : IW_MPA_RFC6581;
+    const auto dialect = mode & 0x80 ? RDMA_MPA_DIALECT_EARLY_DRAFT : RDMA_MPA_DIALECT_RFC6581;
 
     switch (mode & 0x7f) {
     case 0: run_one(Role::initiator, input, dialect); break;
     case 1: run_one(Role::responder, input, dialect); break;
     default: run_two(input, dialect); break;
     }
+    CHECK(shim_allocations() == 0);
     return 0;
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The kernel's header, seen from C++.
+// The kernel's headers, seen from C++.
 #pragma once
 
 #include <cerrno>
@@ -8,4 +8,9 @@
 
 extern "C" {
 #include <rdma/iw_mpa.h>
+
+#include "frame.h"
+#include "negotiate.h"
+#include "policy.h"
+#include "session.h"
 }

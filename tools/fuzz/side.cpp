@@ -43,9 +43,11 @@ void repair(Side &side)
     if (policy.enhanced && !side.accepted())
         policy.rtr_accept = IW_MPA_RTR_ALL;
     if (policy.enhanced && !side.offered())
-        policy.model = IW_MPA_CLIENT_SERVER;
-    if (!policy.enhanced && policy.model == IW_MPA_PEER_TO_PEER_REQUIRED)
-        policy.model = IW_MPA_PEER_TO_PEER;
+        policy.model = RDMA_MPA_MODEL_CLIENT_SERVER;
+    if (!policy.enhanced && policy.model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED)
+        policy.model = RDMA_MPA_MODEL_PEER_TO_PEER;
+    if (side.caps.no_crc && policy.crc == RDMA_MPA_CRC_REQUIRED)
+        policy.crc = RDMA_MPA_CRC_IF_ASKED;
 }
 
 } // namespace
@@ -72,7 +74,7 @@ std::uint32_t read_ulp_depth(Input &input, std::uint32_t cap)
     }
 }
 
-Side read_side(Input &input, iw_mpa_dialect dialect)
+Side read_side(Input &input, rdma_mpa_dialect dialect)
 {
     Side side;
     std::memset(&side, 0, sizeof(side));
@@ -99,13 +101,17 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
     side.policy.rtr_offer = wanted & IW_MPA_RTR_ALL;
     side.policy.rtr_accept = wanted >> 4 & IW_MPA_RTR_ALL;
     std::memcpy(side.policy.rtr_order, kind_orders[style % std::size(kind_orders)], 3);
-    side.policy.model = static_cast<iw_mpa_model>(style / 6 % 3);
-    side.policy.crc = static_cast<iw_mpa_crc>(style / 18 % 3);
+    side.policy.model = static_cast<u8>(style / 6 % 3);
+    side.policy.crc = static_cast<u8>(style / 18 % 3);
     side.policy.markers = side.caps.rx_markers;
-    side.policy.dialect = dialect;
+    side.policy.dialect = static_cast<u8>(dialect);
     side.policy.fallback = style & 0x80;
     side.policy.fastopen = kinds & 0x08;
     side.caps.fastopen = wanted & 0x08;
+    side.caps.no_connect_ms = kinds & 0x80;
+    side.caps.no_crc = wanted & 0x80;
+    // Both together stand for an adapter that does the RTR itself, too
+    side.caps.rtr_offload = side.caps.no_connect_ms && side.caps.no_crc;
 
     side.caps.max_ird = read_cap(input);
     side.caps.max_ord = read_cap(input);
@@ -118,16 +124,13 @@ Side read_side(Input &input, iw_mpa_dialect dialect)
 iw_mpa_policy read_wild_policy(Input &input)
 {
     iw_mpa_policy policy = iw_mpa_default_policy;
-    // Through memcpy, for these need not be values of the enumerations
-    const auto wild = [&input](auto &field) {
+    const auto wild = [&input] {
         const unsigned value = input.u8();
-        const int any = value & 0x80 ? -static_cast<int>(value) : static_cast<int>(value % 8);
-        static_assert(sizeof(field) == sizeof(any));
-        std::memcpy(&field, &any, sizeof(field));
+        return static_cast<u8>(value & 0x80 ? value : value % 8);
     };
     const auto deadline = [&input] {
         const unsigned value = input.u8();
-        return value & 0x80 ? input.u32() : IW_MPA_DEADLINE_MAX - 2 + value % 5;
+        return value & 0x80 ? input.u32() : RDMA_MPA_DEADLINE_MAX - 2 + value % 5;
     };
     const auto order = [&input] {
         const unsigned value = input.u8();
@@ -137,9 +140,9 @@ iw_mpa_policy read_wild_policy(Input &input)
 
     policy.rev = flags & 0x80 ? input.u8() : static_cast<u8>(1 + (flags & 1));
     policy.enhanced = flags & 0x02;
-    wild(policy.model);
-    wild(policy.crc);
-    wild(policy.dialect);
+    policy.model = wild();
+    policy.crc = wild();
+    policy.dialect = wild();
     policy.rtr_offer = flags & 0x04 ? input.u8() : IW_MPA_RTR_ALL;
     policy.rtr_accept = flags & 0x08 ? input.u8() : IW_MPA_RTR_ALL;
     for (u8 &kind : policy.rtr_order)

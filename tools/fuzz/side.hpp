@@ -22,7 +22,10 @@ struct Side {
     bool within_caps() const { return ird <= caps.max_ird && ord <= caps.max_ord; }
     bool sends_enhanced() const { return policy.rev == 2 && policy.enhanced; }
     /// A Read takes a slot of the ORD.
-    u8 sendable() const { return caps.max_ord ? caps.rtr_send : caps.rtr_send & ~IW_MPA_RTR_READ; }
+    u8 sendable() const
+    {
+        return static_cast<u8>(caps.rtr_send & ~(caps.max_ord ? 0 : RDMA_MPA_RTR_READ));
+    }
     u8 offered() const { return policy.rtr_offer & sendable(); }
     u8 accepted() const { return policy.rtr_accept & caps.rtr_recv; }
 
@@ -34,7 +37,7 @@ struct Side {
 /// A side that iw_mpa_policy_check() has no reason to refuse. 12 bytes: flags; kinds the device
 /// sends and receives; kinds offered and accepted; order, model and use of CRCs; four depths of
 /// two bytes each: the device's IRD and ORD, the ULP's IRD and ORD.
-Side read_side(Input &input, iw_mpa_dialect dialect);
+Side read_side(Input &input, rdma_mpa_dialect dialect);
 
 /// A depth of a ULP, two bytes, often close to `cap`.
 std::uint32_t read_ulp_depth(Input &input, std::uint32_t cap);

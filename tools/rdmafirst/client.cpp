@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "cut.h"
 #include "endpoint.h"
-#include "foreign.h"
 
 #include <algorithm>
 #include <memory>
@@ -37,7 +36,7 @@ private:
 	void disconnect();
 	void cut();
 	void tear();
-	Exit take_foreign();
+	Exit connect_others();
 
 	const Options &options_;
 	Clock::time_point deadline_;
@@ -63,6 +62,7 @@ Event Client::await(std::string_view what)
 Exit Client::resolve()
 {
 	sockaddr_storage address = socket_address(options_);
+	set_mpa_options(endpoint_.id(), options_.mpa_early);
 	// When the ARP reply beats the kernel's own bookkeeping (veth), ib_core looks again only when
 	// this time has passed: so it must be well below our deadline.
 	const int ms = static_cast<int>(std::min(options_.timeout / 4, std::chrono::milliseconds(2000)).count());
@@ -205,24 +205,21 @@ void Client::tear()
 	cut();
 }
 
-// The kernel is to refuse it
-Exit Client::take_foreign()
+// With a queue pair of somebody else, whose its completions are
+Exit Client::connect_others()
 {
-	const ForeignQp other(endpoint_.id()->verbs->device);
 	rdma_conn_param param = conn_param(options_);
-	param.qp_num = other.number();
+	param.qp_num = options_.qpn;
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
-	say("connects with a queue pair of another process");
-	return Exit::failed;
+	const Event event = await("the outcome of connect");
+	return event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 ? Exit::ok : Exit::failed;
 }
 
 Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
-	if (options_.foreign)
-		return take_foreign();
 	endpoint_.create_qp(send_queue_for(options_.odd));
 	if (options_.spoil)
 		endpoint_.spoil_qp();
@@ -242,6 +239,10 @@ Exit Client::start()
 Exit Client::run()
 {
 	const auto start_time = Clock::now();
+	if (options_.qpn != 0) {
+		const Exit result = resolve();
+		return result == Exit::ok ? connect_others() : result;
+	}
 	if (const Exit result = start(); result != Exit::ok)
 		return result;
 	const Event event = await("the outcome of connect");

@@ -83,20 +83,21 @@ sockaddr_storage socket_address(const Options &options)
 
 namespace {
 
-constexpr std::array<std::pair<std::string_view, int>, __RDMA_OPTION_MPA_NUM> mpa_names = {{
-	{"unspec", RDMA_OPTION_MPA_UNSPEC},
-	{"revision", RDMA_OPTION_MPA_REVISION},
-	{"model", RDMA_OPTION_MPA_MODEL},
-	{"rtr", RDMA_OPTION_MPA_RTR},
-	{"ird", RDMA_OPTION_MPA_IRD},
-	{"ord", RDMA_OPTION_MPA_ORD},
-	{"request-ms", RDMA_OPTION_MPA_REQUEST_MS},
-	{"reply-ms", RDMA_OPTION_MPA_REPLY_MS},
-	{"rtr-ms", RDMA_OPTION_MPA_RTR_MS},
-	{"decide-ms", RDMA_OPTION_MPA_DECIDE_MS},
-	{"connect-ms", RDMA_OPTION_MPA_CONNECT_MS},
-	{"short-ird", RDMA_OPTION_MPA_SHORT_IRD},
-}};
+constexpr std::pair<std::string_view, int> mpa_names[] = {
+	{"revision", RDMA_MPA_OPTION_REVISION},
+	{"model", RDMA_MPA_OPTION_MODEL},
+	{"rtr", RDMA_MPA_OPTION_RTR},
+	{"ird", RDMA_MPA_OPTION_IRD},
+	{"ord", RDMA_MPA_OPTION_ORD},
+	{"connect-ms", RDMA_MPA_OPTION_CONNECT_MS},
+	{"request-ms", RDMA_MPA_OPTION_REQUEST_MS},
+	{"reply-ms", RDMA_MPA_OPTION_REPLY_MS},
+	{"rtr-ms", RDMA_MPA_OPTION_RTR_MS},
+	{"decide-ms", RDMA_MPA_OPTION_DECIDE_MS},
+	{"short-ird", RDMA_MPA_OPTION_SHORT_IRD},
+	{"ird-mode", RDMA_MPA_OPTION_IRD_MODE},
+	{"ord-mode", RDMA_MPA_OPTION_ORD_MODE},
+};
 
 int mpa_option_name(std::string_view text)
 {
@@ -131,7 +132,7 @@ MpaOption mpa_option(const std::string &text)
 void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 {
 	for (const MpaOption &option : options)
-		if (rdma_set_option(id, RDMA_OPTION_MPA, option.name, const_cast<uint8_t *>(option.value.data()),
+		if (rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, option.name, const_cast<uint8_t *>(option.value.data()),
 				    option.value.size()) != 0)
 			throw SystemError(fmt::format("rdma_set_option {}", option.name));
 }
@@ -139,7 +140,7 @@ void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 void try_bad_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 {
 	for (const MpaOption &option : options)
-		if (rdma_set_option(id, RDMA_OPTION_MPA, option.name, const_cast<uint8_t *>(option.value.data()),
+		if (rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, option.name, const_cast<uint8_t *>(option.value.data()),
 				    option.value.size()) == 0 ||
 		    errno != EINVAL)
 			throw std::runtime_error(fmt::format("rdma_set_option {}: not refused with EINVAL", option.name));

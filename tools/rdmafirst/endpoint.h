@@ -51,6 +51,7 @@ struct Options {
 	std::chrono::milliseconds delay{0}; // server: between request and answer
 	unsigned count = 1;                 // server: connections, 0 = no end
 	int backlog = 16;
+	unsigned listeners = 1; // server: on so many ports, the first and those behind it
 	unsigned responder_resources = 4;
 	unsigned initiator_depth = 4;
 	bool receive = true; // client: wait for a message
@@ -60,11 +61,13 @@ struct Options {
 	unsigned side_by_side = 0; // client: hold so many connections, whatever comes of them
 	unsigned times = 1;        // client: connect so often, one after the other
 	std::string again;   // server: "accept" or "reject" once more after accept
+	std::vector<MpaOption> mpa_early;  // client: set before there is a device
 	std::vector<MpaOption> mpa;	   // set before connect or listen
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // accept or connect with a queue pair that is in error
-	bool foreign = false; // connect or accept with a queue pair of another process
+	std::string qp_of; // connect or accept with a queue pair of somebody else: WHOSE:DEVICE
+	uint32_t qpn = 0;  // that has this number; 0: with one of our own
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
 	bool torn = false; // client: disconnect while another thread destroys the queue pair

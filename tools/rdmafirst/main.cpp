@@ -4,6 +4,7 @@
 // The server posts a Send right behind its accept; the client posts receives before it connects,
 // and then only waits. Every event is printed as it comes.
 #include "endpoint.h"
+#include "foreign.h"
 
 #include <cstdio>
 #include <functional>
@@ -77,7 +78,11 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 	add_mpa(app, "--mpa", "MPA option set before connect or listen, NAME=VALUE", options.mpa);
 	add_pdata(app, "pdata", "private data of the connect or accept",
 		  [&options](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
-	app.add_flag("--foreign", options.foreign, "connect or accept with a queue pair of another process");
+	auto *qp_of = app.add_option("--qp-of", options.qp_of,
+				     "connect or accept with a queue pair of this device that another process has made: nobody:DEVICE, "
+				     "by the user nobody; parent:DEVICE, of which this is a child; sender:DEVICE, which has passed us its "
+				     "file and ended");
+	app.add_option("--qpn", options.qpn, "connect or accept with the queue pair of this number")->excludes(qp_of);
 	app.add_option_function<double>(
 		"--timeout",
 		[&options](double s) { options.timeout = std::chrono::milliseconds(static_cast<long>(s * 1000)); },
@@ -94,6 +99,9 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	app.add_flag("--silent")->description("send nothing");
 	app.add_option("--count", options.count, "end after so many connections; 0: never")->capture_default_str();
 	app.add_option("--backlog", options.backlog)->capture_default_str();
+	app.add_option("--listeners", options.listeners, "listen on so many ports, from PORT on")
+		->check(CLI::Range(1U, 65535U))
+		->capture_default_str();
 	add_mpa(app, "--mpa-accept", "the same, set before accept", options.mpa_accept);
 	add_ms(app, "--delay", "milliseconds between a request and its answer", options.delay);
 	app.add_option("--again", options.again, "answer a second time after accept, which is wrong")
@@ -111,6 +119,7 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 void add_client(CLI::App &app, rdmafirst::Options &options)
 {
 	add_common(app, options);
+	add_mpa(app, "--mpa-early", "MPA option set before there is a device", options.mpa_early);
 	add_mpa(app, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
 	app.add_option("--send", options.send, "send this once established")->expected(1)->take_all();
 	app.add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
@@ -146,6 +155,9 @@ Exit run(int argc, char **argv)
 	} catch (const CLI::ParseError &error) {
 		return app.exit(error) == 0 ? Exit::ok : Exit::usage;
 	}
+	const rdmafirst::OthersQp other(options.qp_of);
+	if (other.number() != 0)
+		options.qpn = other.number();
 	if (!server->parsed())
 		return rdmafirst::run_client(options);
 	if (options.send.empty() && server->count("--silent") == 0)

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "endpoint.h"
-#include "foreign.h"
 
 #include <map>
 #include <thread>
@@ -29,11 +28,12 @@ public:
 
 private:
 	void listen();
+	Id listen_on(uint16_t port);
 	void wait();
 	void on_event(const Event &event);
 	void on_request(const Event &event);
 	void accept(Connection &connection);
-	void accept_foreign(Connection &connection);
+	void accept_others(Connection &connection);
 	void reject(Connection &connection);
 	void answer_again(Connection &connection);
 	void drain(Connection &connection);
@@ -43,7 +43,7 @@ private:
 
 	const Options &options_;
 	Channel channel_;
-	Id listener_;
+	std::vector<Id> listeners_;
 	std::map<rdma_cm_id *, Connection> connections_;
 	unsigned seen_ = 0;
 	unsigned ended_ = 0;
@@ -56,15 +56,24 @@ void Server::tell(const Connection &connection, std::string_view what)
 	say(fmt::format("conn {} {}", connection.number, what));
 }
 
+Id Server::listen_on(uint16_t port)
+{
+	Options options = options_;
+	options.port = port;
+	sockaddr_storage address = socket_address(options);
+	Id listener = make_id(channel_.get());
+	if (rdma_bind_addr(listener.get(), reinterpret_cast<sockaddr *>(&address)) != 0)
+		throw SystemError("rdma_bind_addr");
+	set_mpa_options(listener.get(), options_.mpa);
+	if (rdma_listen(listener.get(), options_.backlog) != 0)
+		throw SystemError("rdma_listen");
+	return listener;
+}
+
 void Server::listen()
 {
-	sockaddr_storage address = socket_address(options_);
-	listener_ = make_id(channel_.get());
-	if (rdma_bind_addr(listener_.get(), reinterpret_cast<sockaddr *>(&address)) != 0)
-		throw SystemError("rdma_bind_addr");
-	set_mpa_options(listener_.get(), options_.mpa);
-	if (rdma_listen(listener_.get(), options_.backlog) != 0)
-		throw SystemError("rdma_listen");
+	for (unsigned i = 0; i < options_.listeners; i++)
+		listeners_.push_back(listen_on(static_cast<uint16_t>(options_.port + i)));
 	say(fmt::format("listening {} {}", options_.address, options_.port));
 }
 
@@ -90,12 +99,11 @@ void Server::accept(Connection &connection)
 	}
 }
 
-void Server::accept_foreign(Connection &connection)
+// With a queue pair of somebody else, whose its completions are
+void Server::accept_others(Connection &connection)
 {
-	const ForeignQp other(connection.endpoint.id()->verbs->device);
 	rdma_conn_param param = conn_param(options_);
-	param.qp_num = other.number();
-	connection.over = true;
+	param.qp_num = options_.qpn;
 	if (rdma_accept(connection.endpoint.id(), &param) != 0)
 		throw SystemError("rdma_accept");
 	tell(connection, "accepted with a queue pair of another process");
@@ -131,8 +139,8 @@ void Server::on_request(const Event &event)
 	try {
 		if (options_.reject)
 			return reject(connection);
-		if (options_.foreign)
-			return accept_foreign(connection);
+		if (options_.qpn != 0)
+			return accept_others(connection);
 		accept(connection);
 	} catch (const SystemError &error) {
 		tell(connection, error.what());

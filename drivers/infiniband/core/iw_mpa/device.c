@@ -1,39 +1,46 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The devices that iw_mpa knows, the layers of policy and the counters.
+ * The devices that iw_mpa knows, the layers of settings, the counters.
  *
  * Locks:
  *
- *   iw_mpa_devices_lock  mutex: the list of devices, and who changes a layer.
- *			  Innermost of what sleeps: nothing of ib_core is
- *			  called under it but what takes no lock.
- *   layers_lock	  spin lock: the contents of the layers, which sessions
- *			  copy from any context but interrupts.
+ *   iw_mpa_devices_lock  mutex: the list of devices, and the layers. Nothing of
+ *			  ib_core is called under it that takes a lock.
+ *   effective_lock	  spin lock: the settings in force at each port, which
+ *			  sessions copy.
  *
  * Lifetimes: a driver registers a device before ib_register_device() and
  * unregisters it in dealloc_driver, when all its endpoints are gone. In between
  * it may be found here, but is only touched under ib_device_try_get().
+ *
+ * A device takes of the default layer all that it can do. So a default can be
+ * set before a device is there, and nobody who owns a device can forbid one.
+ * The settings of a device and of its ports must stand without it.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
 
+#include <kunit/visibility.h>
 #include <rdma/ib_verbs.h>
 
 #include "device.h"
+#include "session.h"
 
-/* The list, and who changes a layer; see above */
 DEFINE_MUTEX(iw_mpa_devices_lock);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_devices_lock);
 LIST_HEAD(iw_mpa_devices);
 
 /* Changes with every layer and with the list; under iw_mpa_devices_lock */
 unsigned int iw_mpa_generation = 1;
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_generation);
 
-static DEFINE_SPINLOCK(layers_lock);
 static struct iw_mpa_layer default_layer;
+static DEFINE_SPINLOCK(effective_lock);
+
+/* ---- counters */
 
 static const struct rdma_stat_desc counter_descs[IW_MPA_COUNTERS] = {
 	[IW_MPA_REQ_SENT_REV1].name		= "mpa_req_sent_rev1",
@@ -77,28 +84,23 @@ static const struct rdma_stat_desc counter_descs[IW_MPA_COUNTERS] = {
 	[IW_MPA_BAD_BLOCK].name			= "mpa_bad_block",
 	[IW_MPA_BAD_TRAILING].name		= "mpa_bad_trailing",
 	[IW_MPA_FALLBACKS].name			= "mpa_fallbacks",
+	[IW_MPA_STARTED_INITIATOR].name		= "mpa_started_initiator",
+	[IW_MPA_STARTED_RESPONDER].name		= "mpa_started_responder",
 	[IW_MPA_ESTABLISHED_INITIATOR].name	= "mpa_established_initiator",
 	[IW_MPA_ESTABLISHED_RESPONDER].name	= "mpa_established_responder",
 	[IW_MPA_FAILED_INITIATOR].name		= "mpa_failed_initiator",
 	[IW_MPA_FAILED_RESPONDER].name		= "mpa_failed_responder",
-	[IW_MPA_HALF_OPEN].name			= "mpa_half_open",
 };
 
-const char *iw_mpa_counter_name(enum iw_mpa_counter counter)
-{
-	return counter_descs[counter].name;
-}
-
-/* A part may be below zero: what one CPU opens, another closes */
-u64 iw_mpa_counter_read(const struct iw_mpa_port *port,
+static u64 read_counter(const struct iw_mpa_port *port,
 			enum iw_mpa_counter counter)
 {
-	s64 sum = 0;
+	u64 sum = 0;
 	int cpu;
 
 	for_each_possible_cpu(cpu)
 		sum += READ_ONCE(per_cpu_ptr(port->counters, cpu)->n[counter]);
-	return max_t(s64, sum, 0);
+	return sum;
 }
 
 /**
@@ -129,15 +131,267 @@ int iw_mpa_get_port_stats(struct iw_mpa_device *dev, u32 port_num,
 	if (!port_num || port_num > dev->ports)
 		return -EINVAL;
 	for (i = 0; i < IW_MPA_COUNTERS; i++)
-		stats->value[i] = iw_mpa_counter_read(&dev->port[port_num - 1],
-						      i);
+		stats->value[i] = read_counter(&dev->port[port_num - 1], i);
 	return IW_MPA_COUNTERS;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_get_port_stats);
 
-/*
- * The device of that index, with a reference, or NULL. Under
- * iw_mpa_devices_lock. Namespaces are the caller's to look at.
+/* ---- layers */
+
+/* Settings of the layers from the bottom up, with @taken of the default one */
+static void compute_policy(const struct iw_mpa_place *place, u32 taken,
+			   struct iw_mpa_policy *policy)
+{
+	const struct iw_mpa_device *dev = place->dev;
+
+	*policy = dev ? dev->initial : iw_mpa_default_policy;
+	iw_mpa_layer_apply(&default_layer, taken, policy);
+	if (dev)
+		iw_mpa_layer_apply(&dev->layer, ~0U, policy);
+	if (place->port)
+		iw_mpa_layer_apply(&place->port->layer, ~0U, policy);
+}
+
+static bool is_possible(const struct iw_mpa_place *place, u32 taken)
+{
+	struct iw_mpa_policy policy;
+	char why[8];
+
+	compute_policy(place, taken, &policy);
+	return !iw_mpa_policy_explain(&policy, &place->dev->driver.caps, why,
+				      sizeof(why));
+}
+
+/* The settings of the default layer that a device can take */
+static u32 settings_taken(const struct iw_mpa_place *place)
+{
+	enum rdma_mpa_setting setting;
+	u32 able, taken = 0;
+	char why[8];
+
+	if (!place->dev)
+		return default_layer.set;
+	able = default_layer.set &
+	       ~iw_mpa_layer_unable(&default_layer, &place->dev->driver.caps,
+				    why, sizeof(why));
+	if (is_possible(place, able))
+		return able;
+	/* Something contradicts the device's own settings, or its nature */
+	iw_mpa_for_each_setting(setting)
+		if (able & BIT(setting) &&
+		    is_possible(place, taken | BIT(setting)))
+			taken |= BIT(setting);
+	return taken;
+}
+
+/* A device without an ability ignores an inherited wish for it */
+static void drop_wishes(const struct iw_mpa_caps *caps,
+			struct iw_mpa_policy *policy)
+{
+	if (caps->no_crc && policy->crc == RDMA_MPA_CRC_IF_ASKED)
+		policy->crc = RDMA_MPA_CRC_OFF;
+	if (!caps->fastopen)
+		policy->fastopen = false;
+}
+
+static struct iw_mpa_layer *layer_of(const struct iw_mpa_place *place)
+{
+	if (place->port)
+		return &place->port->layer;
+	return place->dev ? &place->dev->layer : &default_layer;
+}
+
+static void mark_origin(struct iw_mpa_view *view, u32 set,
+			enum rdma_mpa_layer layer)
+{
+	enum rdma_mpa_setting setting;
+
+	iw_mpa_for_each_setting(setting)
+		if (set & BIT(setting))
+			view->origin[setting] = layer;
+}
+
+/**
+ * iw_mpa_view_place - all that there is to say of the settings at one place
+ * @place: the place
+ * @view: filled
+ *
+ * Needs iw_mpa_devices_lock.
+ */
+void iw_mpa_view_place(const struct iw_mpa_place *place,
+		       struct iw_mpa_view *view)
+{
+	u32 taken = settings_taken(place);
+
+	lockdep_assert_held(&iw_mpa_devices_lock);
+	memset(view, 0, sizeof(*view));
+	view->own = *layer_of(place);
+	view->not_taken = default_layer.set & ~taken;
+	compute_policy(place, taken, &view->effective);
+	mark_origin(view, taken, RDMA_MPA_LAYER_DEFAULT);
+	if (!place->dev)
+		return;
+	drop_wishes(&place->dev->driver.caps, &view->effective);
+	mark_origin(view, place->dev->layer.set, RDMA_MPA_LAYER_DEVICE);
+	if (place->port)
+		mark_origin(view, place->port->layer.set, RDMA_MPA_LAYER_PORT);
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_view_place);
+
+/* Returns the settings of the default layer that its ports do without */
+static u32 update_device(struct iw_mpa_device *dev)
+{
+	struct iw_mpa_place place = { .dev = dev };
+	struct iw_mpa_view view;
+	u32 i, not_taken = 0;
+
+	for (i = 0; i < dev->ports; i++) {
+		place.port = &dev->port[i];
+		iw_mpa_view_place(&place, &view);
+		not_taken |= view.not_taken;
+		spin_lock_bh(&effective_lock);
+		dev->port[i].effective = view.effective;
+		spin_unlock_bh(&effective_lock);
+	}
+	return not_taken;
+}
+
+/* One line for each device, and only if there is something new to tell */
+static void log_not_taken(struct iw_mpa_device *dev)
+{
+	u32 mask = READ_ONCE(dev->not_taken);
+	enum rdma_mpa_setting setting;
+	char names[160];
+	size_t len = 0;
+
+	if (!(mask & ~READ_ONCE(dev->told)))
+		return;
+	WRITE_ONCE(dev->told, mask);
+	iw_mpa_for_each_setting(setting)
+		if (mask & BIT(setting))
+			len += scnprintf(names + len, sizeof(names) - len,
+					 "%s%s", len ? ", " : "",
+					 iw_mpa_setting_str(setting));
+	dev_notice(&dev->ibdev->dev, "iw_mpa: no default taken for %s\n", names);
+}
+
+/* ---- changes */
+
+/* The settings of a device must stand without those of the default layer */
+static int check_place(struct iw_mpa_device *dev, struct iw_mpa_port *port,
+		       char *why, size_t size)
+{
+	struct iw_mpa_place place = { dev, port };
+	struct iw_mpa_policy policy;
+	char reason[96];
+	int rv;
+
+	compute_policy(&place, 0, &policy);
+	rv = iw_mpa_policy_explain(&policy, &dev->driver.caps, reason,
+				   sizeof(reason));
+	if (rv && port)
+		scnprintf(why, size, "%s/%u: %s", dev_name(&dev->ibdev->dev),
+			  port->num, reason);
+	else if (rv)
+		scnprintf(why, size, "%s: %s", dev_name(&dev->ibdev->dev),
+			  reason);
+	return rv;
+}
+
+static int check_device(const struct iw_mpa_place *place, char *why,
+			size_t size)
+{
+	struct iw_mpa_device *dev = place->dev;
+	u32 i;
+	int rv;
+
+	if (iw_mpa_layer_unable(layer_of(place), &dev->driver.caps, why, size))
+		return -EINVAL;
+	if (place->port)
+		return check_place(dev, place->port, why, size);
+	rv = check_place(dev, NULL, why, size);
+	for (i = 0; i < dev->ports && !rv; i++)
+		rv = check_place(dev, &dev->port[i], why, size);
+	return rv;
+}
+
+/* Could any device do it? */
+static int check_default(char *why, size_t size)
+{
+	static const struct iw_mpa_caps anything = {
+		.max_ird = IW_MPA_DEPTH_MAX,
+		.max_ord = IW_MPA_DEPTH_MAX,
+		.rtr_send = IW_MPA_RTR_ALL,
+		.rtr_recv = IW_MPA_RTR_ALL,
+	};
+	struct iw_mpa_place place = {};
+	struct iw_mpa_policy policy;
+
+	compute_policy(&place, ~0U, &policy);
+	return iw_mpa_policy_explain(&policy, &anything, why, size);
+}
+
+static void update_devices(void)
+{
+	struct iw_mpa_device *dev;
+
+	list_for_each_entry(dev, &iw_mpa_devices, list) {
+		WRITE_ONCE(dev->not_taken, update_device(dev));
+		/* It has no name before it can be had */
+		if (!ib_device_try_get(dev->ibdev))
+			continue;
+		log_not_taken(dev);
+		ib_device_put(dev->ibdev);
+	}
+}
+
+/**
+ * iw_mpa_replace_layer - replace a layer
+ * @place: which
+ * @layer: its new contents
+ * @why: filled with the reason, if it cannot be
+ * @size: size of @why in bytes
+ *
+ * Needs iw_mpa_devices_lock and, unless it is the default layer, a reference on
+ * the device.
+ *
+ * Return: 0, or -EINVAL if the settings contradict each other or the device
+ * cannot do them; then nothing has changed.
+ */
+int iw_mpa_replace_layer(const struct iw_mpa_place *place,
+			 const struct iw_mpa_layer *layer, char *why,
+			 size_t size)
+{
+	struct iw_mpa_layer *held = layer_of(place);
+	struct iw_mpa_layer was = *held;
+	int rv;
+
+	lockdep_assert_held(&iw_mpa_devices_lock);
+	*held = *layer;
+	rv = place->dev ? check_device(place, why, size) :
+			  check_default(why, size);
+	if (rv) {
+		*held = was;
+		return rv;
+	}
+	iw_mpa_generation++;
+	if (place->dev)
+		WRITE_ONCE(place->dev->not_taken, update_device(place->dev));
+	else
+		update_devices();
+	return 0;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_replace_layer);
+
+/* ---- devices */
+
+/**
+ * iw_mpa_find_device - find a device
+ * @index: its index, as in nldev
+ *
+ * Needs iw_mpa_devices_lock. Network namespaces are the caller's to check.
+ *
+ * Return: the device, with a reference on its ib_device, or NULL
  */
 struct iw_mpa_device *iw_mpa_find_device(u32 index)
 {
@@ -153,261 +407,211 @@ struct iw_mpa_device *iw_mpa_find_device(u32 index)
 		}
 	return NULL;
 }
-
-static void apply(const struct iw_mpa_layer *layer, enum rdma_mpa_layer name,
-		  struct iw_mpa_view *view)
-{
-	int i;
-
-	iw_mpa_layer_apply(layer, &view->effective);
-	for (i = 0; i < __RDMA_MPA_POLICY_NUM; i++)
-		if (layer->set & BIT(i))
-			view->origin[i] = name;
-	view->own = *layer;
-}
-
-/* The layers from the bottom up to @place. Needs layers_lock. */
-static void look(const struct iw_mpa_place *place, struct iw_mpa_view *view)
-{
-	memset(view, 0, sizeof(*view));
-	view->effective = place->dev ? place->dev->initial :
-				       iw_mpa_default_policy;
-	apply(&default_layer, RDMA_MPA_LAYER_DEFAULT, view);
-	if (place->dev)
-		apply(&place->dev->layer, RDMA_MPA_LAYER_DEVICE, view);
-	if (place->port)
-		apply(&place->port->layer, RDMA_MPA_LAYER_PORT, view);
-
-	/* What is used if it is asked for is not asked for where it is missing */
-	if (place->dev && place->dev->caps.no_crc &&
-	    view->effective.crc == IW_MPA_CRC_IF_ASKED)
-		view->effective.crc = IW_MPA_CRC_OFF;
-	/* Nor is what saves time where it can be had */
-	if (place->dev && !place->dev->caps.fastopen)
-		view->effective.fastopen = false;
-}
-
-/* What one place says and what holds there. Any context but interrupts. */
-void iw_mpa_view(const struct iw_mpa_place *place, struct iw_mpa_view *view)
-{
-	spin_lock_bh(&layers_lock);
-	look(place, view);
-	spin_unlock_bh(&layers_lock);
-}
-
-static struct iw_mpa_layer *layer_of(const struct iw_mpa_place *place)
-{
-	if (place->port)
-		return &place->port->layer;
-	return place->dev ? &place->dev->layer : &default_layer;
-}
-
-static int check_place(struct iw_mpa_device *dev, struct iw_mpa_port *port,
-		       char *why, size_t size)
-{
-	struct iw_mpa_place place = { dev, port };
-	struct iw_mpa_view view;
-	char reason[96];
-	int rv;
-
-	look(&place, &view);
-	rv = iw_mpa_policy_explain(&view.effective, &dev->caps, reason,
-				   sizeof(reason));
-	if (rv && port)
-		scnprintf(why, size, "%s/%u: %s", dev_name(&dev->ibdev->dev),
-			  port->num, reason);
-	else if (rv)
-		scnprintf(why, size, "%s: %s", dev_name(&dev->ibdev->dev),
-			  reason);
-	return rv;
-}
-
-static int check_device(struct iw_mpa_device *dev, char *why, size_t size)
-{
-	u32 i;
-	int rv;
-
-	rv = check_place(dev, NULL, why, size);
-	for (i = 0; i < dev->ports && !rv; i++)
-		rv = check_place(dev, &dev->port[i], why, size);
-	return rv;
-}
-
-/* Can everything above the layer of @place live with it? */
-static int check_above(const struct iw_mpa_place *place, char *why, size_t size)
-{
-	static const struct iw_mpa_caps anything = {
-		.max_ird = IW_MPA_DEPTH_MAX,
-		.max_ord = IW_MPA_DEPTH_MAX,
-		.rtr_send = IW_MPA_RTR_ALL,
-		.rtr_recv = IW_MPA_RTR_ALL,
-	};
-	struct iw_mpa_device *dev;
-	struct iw_mpa_view view;
-	int rv;
-
-	if (place->port)
-		return check_place(place->dev, place->port, why, size);
-	if (place->dev)
-		return check_device(place->dev, why, size);
-
-	look(place, &view);
-	rv = iw_mpa_policy_explain(&view.effective, &anything, why, size);
-	if (rv)
-		return rv;
-	list_for_each_entry(dev, &iw_mpa_devices, list) {
-		if (!ib_device_try_get(dev->ibdev))
-			continue;
-		rv = check_device(dev, why, size);
-		ib_device_put(dev->ibdev);
-		if (rv)
-			return rv;
-	}
-	return 0;
-}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_find_device);
 
 /**
- * iw_mpa_change - replace a layer
- * @place: which
- * @layer: what it is to be
- * @why: filled with the reason, if it cannot be
- * @size: size of @why in bytes
+ * iw_mpa_llp_str - name the lower layer protocol of a device
+ * @dev: the device
  *
- * Needs iw_mpa_devices_lock and, unless it is the default layer, a reference on
- * the device.
- *
- * Return: 0, or -EINVAL if a device cannot do what would come of it; then nothing
- * has changed.
+ * Return: a static string
  */
-int iw_mpa_change(const struct iw_mpa_place *place,
-		  const struct iw_mpa_layer *layer, char *why, size_t size)
+const char *iw_mpa_llp_str(const struct iw_mpa_device *dev)
 {
-	struct iw_mpa_layer *held = layer_of(place);
-	struct iw_mpa_layer was = *held;
-	int rv;
-
-	lockdep_assert_held(&iw_mpa_devices_lock);
-	if (place->dev) {
-		rv = iw_mpa_layer_check(layer, &place->dev->caps, why, size);
-		if (rv)
-			return rv;
-	}
-	/* Nobody sees it before it has been checked */
-	spin_lock_bh(&layers_lock);
-	*held = *layer;
-	rv = check_above(place, why, size);
-	if (rv)
-		*held = was;
-	spin_unlock_bh(&layers_lock);
-	if (!rv)
-		iw_mpa_generation++;
-	return rv;
+	return dev->driver.llp == RDMA_MPA_LLP_SCTP ? "sctp" : "tcp";
 }
 
-/**
- * iw_mpa_register_device - make a device known
- * @ibdev: the device, not yet registered
- * @caps: what it can do; copied
- * @initial: the policy that holds for it where nothing is set, what a driver's
- *	parameters ask for; copied. NULL for %iw_mpa_default_policy.
- * @ops: the driver's; must outlive the device
- *
- * May sleep.
- *
- * Return: what the driver's sessions are opened on, or an ERR_PTR.
- */
-struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
-					     const struct iw_mpa_caps *caps,
-					     const struct iw_mpa_policy *initial,
-					     const struct iw_mpa_device_ops *ops)
+static int init_policy(struct iw_mpa_device *dev)
 {
-	struct iw_mpa_device *dev;
+	const struct iw_mpa_driver *driver = &dev->driver;
+	struct iw_mpa_layer layer = {};
+	unsigned int i;
+	char why[8];
+
+	for (i = 0; i < driver->num_initial; i++)
+		if (iw_mpa_layer_set(&layer, driver->initial[i].setting,
+				     driver->initial[i].value))
+			return -EINVAL;
+	dev->initial = iw_mpa_default_policy;
+	dev->initial.markers = driver->caps.rx_markers;
+	iw_mpa_layer_apply(&layer, ~0U, &dev->initial);
+	return iw_mpa_policy_explain(&dev->initial, &driver->caps, why,
+				     sizeof(why));
+}
+
+static void free_device(struct iw_mpa_device *dev)
+{
 	u32 i;
 
-	dev = kzalloc(struct_size(dev, port, ibdev->phys_port_cnt), GFP_KERNEL);
-	if (!dev)
-		return ERR_PTR(-ENOMEM);
+	for (i = 0; i < dev->ports; i++)
+		free_percpu(dev->port[i].counters);
+	kfree(dev);
+}
 
-	dev->ibdev = ibdev;
-	dev->caps = *caps;
-	dev->initial = initial ? *initial : iw_mpa_default_policy;
-	dev->ops = ops;
-	for (i = 0; i < ibdev->phys_port_cnt; i++) {
+static int init_ports(struct iw_mpa_device *dev, u32 count)
+{
+	u32 i;
+
+	for (i = 0; i < count; i++) {
 		struct iw_mpa_port *port = &dev->port[i];
 
 		port->dev = dev;
 		port->num = i + 1;
 		port->counters = alloc_percpu(struct iw_mpa_counters);
 		if (!port->counters)
-			goto error;
+			return -ENOMEM;
 		dev->ports++;
 	}
+	return 0;
+}
+
+/**
+ * iw_mpa_register_device - make a device known
+ * @ibdev: the device, not yet registered, with its ports
+ * @driver: its driver and capabilities; copied
+ *
+ * May sleep.
+ *
+ * Return: the device for iw_mpa, or an ERR_PTR: -ENOMEM, or -EINVAL if the
+ * device cannot do its initial settings
+ */
+struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
+					     const struct iw_mpa_driver *driver)
+{
+	struct iw_mpa_device *dev;
+	int rv;
+
+	dev = kzalloc(struct_size(dev, port, ibdev->phys_port_cnt), GFP_KERNEL);
+	if (!dev)
+		return ERR_PTR(-ENOMEM);
+
+	dev->ibdev = ibdev;
+	dev->driver = *driver;
+	rv = init_policy(dev) ?: init_ports(dev, ibdev->phys_port_cnt);
+	if (rv) {
+		free_device(dev);
+		return ERR_PTR(rv);
+	}
+	/* It need not be there any more */
+	dev->driver.initial = NULL;
 	mutex_lock(&iw_mpa_devices_lock);
 	list_add_tail(&dev->list, &iw_mpa_devices);
+	dev->not_taken = update_device(dev);
 	iw_mpa_generation++;
 	mutex_unlock(&iw_mpa_devices_lock);
 	return dev;
-
-error:
-	for (i = 0; i < dev->ports; i++)
-		free_percpu(dev->port[i].counters);
-	kfree(dev);
-	return ERR_PTR(-ENOMEM);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_register_device);
 
 /**
- * iw_mpa_unregister_device - forget a device, its policies and its counters
+ * iw_mpa_unregister_device - forget a device, its settings and its counters
  * @dev: the device, without sessions; may be NULL
  *
  * Once ib_core has no reference left, or if it never had one. May sleep.
  */
 void iw_mpa_unregister_device(struct iw_mpa_device *dev)
 {
-	u32 i;
-
 	if (!dev)
 		return;
 	mutex_lock(&iw_mpa_devices_lock);
 	list_del(&dev->list);
 	iw_mpa_generation++;
 	mutex_unlock(&iw_mpa_devices_lock);
-
-	for (i = 0; i < dev->ports; i++)
-		free_percpu(dev->port[i].counters);
-	kfree(dev);
+	free_device(dev);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_unregister_device);
 
-/**
- * iw_mpa_session_open - prepare a session under the policy of its port
- * @s: the session
- * @ops: the driver
- * @dev: the device
- * @port_num: the port, from 1
- * @options: what the ULP wants for this connection alone; may be NULL
- *
- * What is set later does not matter to it. Any context but interrupts.
- *
- * Return: 0, or -EINVAL if the device cannot do what is asked for.
- */
-int iw_mpa_session_open(struct iw_mpa_session *s, const struct iw_mpa_ops *ops,
-			struct iw_mpa_device *dev, u32 port_num,
-			const struct iw_mpa_layer *options)
+/* ---- sessions */
+
+static int fill_config(struct iw_mpa_config *config, struct iw_mpa_device *dev,
+		       u32 port_num, const struct iw_mpa_layer *options)
 {
-	struct iw_mpa_place place = { .dev = dev };
-	struct iw_mpa_view view;
+	struct iw_mpa_policy policy;
+	struct iw_mpa_port *port;
 	int rv;
 
 	if (!port_num || port_num > dev->ports)
 		return -EINVAL;
-	place.port = &dev->port[port_num - 1];
-	iw_mpa_view(&place, &view);
-	if (options)
-		iw_mpa_layer_apply(options, &view.effective);
+	port = &dev->port[port_num - 1];
+	spin_lock_bh(&effective_lock);
+	policy = port->effective;
+	spin_unlock_bh(&effective_lock);
+	log_not_taken(dev);
 
-	rv = iw_mpa_session_init(s, ops, &dev->caps, &view.effective);
-	s->port = place.port;
-	return rv;
+	rv = iw_mpa_config_init(config, dev->driver.ops, &dev->driver.caps,
+				&policy);
+	config->port = port;
+	return rv ?: iw_mpa_config_apply(config, options);
+}
+
+/**
+ * iw_mpa_config_get - settings for the connections of a listener
+ * @dev: the device
+ * @port_num: the port, from 1
+ * @options: options of the ULP for this listener; may be NULL
+ *
+ * Later changes of settings do not matter to it. May sleep.
+ *
+ * Return: the settings, to be freed with iw_mpa_config_put(), or an ERR_PTR:
+ * -ENOMEM, or -EINVAL if the device cannot do what is asked for
+ */
+struct iw_mpa_config *iw_mpa_config_get(struct iw_mpa_device *dev, u32 port_num,
+					const struct iw_mpa_layer *options)
+{
+	struct iw_mpa_config *config = kzalloc(sizeof(*config), GFP_KERNEL);
+	int rv;
+
+	if (!config)
+		return ERR_PTR(-ENOMEM);
+	rv = fill_config(config, dev, port_num, options);
+	if (!rv)
+		return config;
+	kfree(config);
+	return ERR_PTR(rv);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_get);
+
+/**
+ * iw_mpa_config_put - free the settings of a listener
+ * @config: the settings, or NULL
+ */
+void iw_mpa_config_put(struct iw_mpa_config *config)
+{
+	kfree(config);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_put);
+
+/**
+ * iw_mpa_config_fast_open - may a listener take Requests in SYNs? (RFC 7413)
+ * @config: its settings
+ *
+ * Return: true if so
+ */
+bool iw_mpa_config_fast_open(const struct iw_mpa_config *config)
+{
+	return config->policy.fastopen && config->caps.fastopen;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_fast_open);
+
+/**
+ * iw_mpa_session_open - prepare an initiator's session
+ * @s: the session
+ * @dev: the device
+ * @port_num: the port, from 1
+ * @options: options of the ULP for this connection; may be NULL
+ *
+ * Later changes of settings do not matter to it. May sleep.
+ *
+ * Return: 0, -ENOMEM, or -EINVAL if the device cannot do what is asked for; then
+ * there is nothing to close.
+ */
+int iw_mpa_session_open(struct iw_mpa_session *s, struct iw_mpa_device *dev,
+			u32 port_num, const struct iw_mpa_layer *options)
+{
+	struct iw_mpa_config config;
+	int rv;
+
+	memset(s, 0, sizeof(*s));
+	rv = fill_config(&config, dev, port_num, options);
+	return rv ?: iw_mpa_session_inherit(s, &config);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_session_open);

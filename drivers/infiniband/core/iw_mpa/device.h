@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The devices that iw_mpa knows: their policies and counters.
+ * The devices that iw_mpa knows: their settings and counters.
  */
 #ifndef _IW_MPA_DEVICE_H
 #define _IW_MPA_DEVICE_H
@@ -8,14 +8,12 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
-#include <linux/refcount.h>
 
 #include <rdma/iw_mpa.h>
 
-/*
- * What is counted for each port. The names are in device.c. HALF_OPEN goes up
- * and down, the others only up.
- */
+#include "policy.h"
+
+/* Counters of a port, all monotonic; device.c has their names */
 enum iw_mpa_counter {
 	IW_MPA_REQ_SENT_REV1,
 	IW_MPA_REQ_SENT_REV2,
@@ -58,56 +56,76 @@ enum iw_mpa_counter {
 	IW_MPA_BAD_BLOCK,
 	IW_MPA_BAD_TRAILING,
 	IW_MPA_FALLBACKS,
+	IW_MPA_STARTED_INITIATOR,
+	IW_MPA_STARTED_RESPONDER,
 	IW_MPA_ESTABLISHED_INITIATOR,
 	IW_MPA_ESTABLISHED_RESPONDER,
 	IW_MPA_FAILED_INITIATOR,
 	IW_MPA_FAILED_RESPONDER,
-	IW_MPA_HALF_OPEN,
 	IW_MPA_COUNTERS
 };
 
 struct iw_mpa_counters {
-	s64 n[IW_MPA_COUNTERS];
+	u64 n[IW_MPA_COUNTERS];
+};
+
+/**
+ * struct iw_mpa_view - result of all layers at one place
+ * @own: the place's own layer
+ * @effective: the settings in force there
+ * @origin: enum rdma_mpa_layer that each setting comes from
+ * @not_taken: settings of the default layer that the device does without, mask
+ *	of BIT(enum rdma_mpa_setting)
+ */
+struct iw_mpa_view {
+	struct iw_mpa_layer own;
+	struct iw_mpa_policy effective;
+	u8 origin[IW_MPA_SETTINGS];
+	u32 not_taken;
 };
 
 /**
  * struct iw_mpa_port - one port
  * @dev: its device
  * @num: its number, from 1
- * @layer: its policy; under iw_mpa_layers_lock
+ * @layer: its settings; under iw_mpa_devices_lock
+ * @effective: the settings in force; under effective_lock
  * @counters: this CPU's part of each
  */
 struct iw_mpa_port {
 	struct iw_mpa_device *dev;
 	u32 num;
 	struct iw_mpa_layer layer;
+	struct iw_mpa_policy effective;
 	struct iw_mpa_counters __percpu *counters;
 };
 
 /**
  * struct iw_mpa_device - one device
  * @list: on iw_mpa_devices; under iw_mpa_devices_lock
- * @ibdev: the device; alive while iw_mpa_device_get() says so
- * @caps: what it can do
- * @initial: what holds where nothing is set
- * @ops: its driver
- * @layer: its policy; under iw_mpa_layers_lock
+ * @ibdev: the device; alive while ib_device_try_get() says so
+ * @driver: its driver and capabilities
+ * @initial: settings that hold where nothing is set
+ * @layer: its settings; under iw_mpa_devices_lock
+ * @not_taken: settings of the default layer that its ports do without
+ * @told: those of them that the log has told of
  * @ports: number of ports
  * @port: the ports, number 1 first
  */
 struct iw_mpa_device {
 	struct list_head list;
 	struct ib_device *ibdev;
-	struct iw_mpa_caps caps;
+	struct iw_mpa_driver driver;
 	struct iw_mpa_policy initial;
-	const struct iw_mpa_device_ops *ops;
 	struct iw_mpa_layer layer;
+	u32 not_taken;
+	u32 told;
 	u32 ports;
 	struct iw_mpa_port port[];
 };
 
 /**
- * struct iw_mpa_place - where in the layers something is
+ * struct iw_mpa_place - a layer: the default one, a device's or a port's
  * @dev: the device, NULL for the default layer
  * @port: the port, NULL for a device's layer
  */
@@ -116,28 +134,16 @@ struct iw_mpa_place {
 	struct iw_mpa_port *port;
 };
 
-/**
- * struct iw_mpa_view - what one place says and what comes of it
- * @own: the place's own layer
- * @effective: what holds there
- * @origin: enum rdma_mpa_layer that each setting comes from
- */
-struct iw_mpa_view {
-	struct iw_mpa_layer own;
-	struct iw_mpa_policy effective;
-	u8 origin[__RDMA_MPA_POLICY_NUM];
-};
-
 extern struct mutex iw_mpa_devices_lock;
 extern struct list_head iw_mpa_devices;
 extern unsigned int iw_mpa_generation;
 
 struct iw_mpa_device *iw_mpa_find_device(u32 index);
-void iw_mpa_view(const struct iw_mpa_place *place, struct iw_mpa_view *view);
-int iw_mpa_change(const struct iw_mpa_place *place,
-		  const struct iw_mpa_layer *layer, char *why, size_t size);
-const char *iw_mpa_counter_name(enum iw_mpa_counter counter);
-u64 iw_mpa_counter_read(const struct iw_mpa_port *port,
-			enum iw_mpa_counter counter);
+const char *iw_mpa_llp_str(const struct iw_mpa_device *dev);
+void iw_mpa_view_place(const struct iw_mpa_place *place,
+		       struct iw_mpa_view *view);
+int iw_mpa_replace_layer(const struct iw_mpa_place *place,
+			 const struct iw_mpa_layer *layer, char *why,
+			 size_t size);
 
 #endif /* _IW_MPA_DEVICE_H */

@@ -12,7 +12,9 @@
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
-#include <rdma/iw_mpa.h>
+#include <kunit/visibility.h>
+
+#include "frame.h"
 
 /* RFC 5044 section 7.1.1 and RFC 6581 section 6 */
 enum frame_offset {
@@ -43,7 +45,7 @@ enum enh_flag {
 #define ENH_IRD_SHIFT	16
 #define ENH_DEPTH_MASK	0x3fff
 
-/* Not terminated: the key is 16 bytes and nothing else (FRM-01) */
+/* Not terminated: the key is 16 bytes and nothing else */
 static const u8 frame_key[][IW_MPA_KEY_LEN] = {
 	[IW_MPA_REQUEST] = "MPA ID Req Frame",
 	[IW_MPA_REPLY]	 = "MPA ID Rep Frame",
@@ -51,19 +53,19 @@ static const u8 frame_key[][IW_MPA_KEY_LEN] = {
 
 struct enh_bit {
 	u32 flag;
-	enum iw_mpa_rtr rtr;
+	enum rdma_mpa_rtr rtr;
 };
 
 static const struct enh_bit enh_bits[][3] = {
-	[IW_MPA_RFC6581] = {
-		{ ENH_B, IW_MPA_RTR_SEND },
-		{ ENH_C, IW_MPA_RTR_WRITE },
-		{ ENH_D, IW_MPA_RTR_READ },
+	[RDMA_MPA_DIALECT_RFC6581] = {
+		{ ENH_B, RDMA_MPA_RTR_SEND },
+		{ ENH_C, RDMA_MPA_RTR_WRITE },
+		{ ENH_D, RDMA_MPA_RTR_READ },
 	},
-	[IW_MPA_EARLY_DRAFT] = {
-		{ ENH_A, IW_MPA_RTR_SEND },
-		{ ENH_B, IW_MPA_RTR_WRITE },
-		{ ENH_C, IW_MPA_RTR_READ },
+	[RDMA_MPA_DIALECT_EARLY_DRAFT] = {
+		{ ENH_A, RDMA_MPA_RTR_SEND },
+		{ ENH_B, RDMA_MPA_RTR_WRITE },
+		{ ENH_C, RDMA_MPA_RTR_READ },
 	},
 };
 
@@ -76,13 +78,13 @@ static const struct enh_bit enh_bits[][3] = {
  *
  * Return: the word in host byte order.
  */
-u32 iw_mpa_enh_pack(const struct iw_mpa_enh *enh, enum iw_mpa_dialect dialect)
+u32 iw_mpa_enh_pack(const struct iw_mpa_enh *enh, enum rdma_mpa_dialect dialect)
 {
 	u32 word = (enh->ird & ENH_DEPTH_MASK) << ENH_IRD_SHIFT |
 		   (enh->ord & ENH_DEPTH_MASK);
 	unsigned int i;
 
-	if (dialect == IW_MPA_RFC6581 && enh->p2p)
+	if (dialect == RDMA_MPA_DIALECT_RFC6581 && enh->p2p)
 		word |= ENH_A;
 	for (i = 0; i < ARRAY_SIZE(enh_bits[dialect]); i++)
 		if (enh->rtr & enh_bits[dialect][i].rtr)
@@ -90,7 +92,7 @@ u32 iw_mpa_enh_pack(const struct iw_mpa_enh *enh, enum iw_mpa_dialect dialect)
 
 	return word;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_enh_pack);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_enh_pack);
 
 /**
  * iw_mpa_enh_unpack - read the enhanced word
@@ -100,7 +102,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_enh_pack);
  *
  * Any context.
  */
-void iw_mpa_enh_unpack(u32 word, enum iw_mpa_dialect dialect,
+void iw_mpa_enh_unpack(u32 word, enum rdma_mpa_dialect dialect,
 		       struct iw_mpa_enh *enh)
 {
 	unsigned int i;
@@ -112,11 +114,11 @@ void iw_mpa_enh_unpack(u32 word, enum iw_mpa_dialect dialect,
 		if (word & enh_bits[dialect][i].flag)
 			enh->rtr |= enh_bits[dialect][i].rtr;
 
-	enh->p2p = dialect == IW_MPA_RFC6581 ? word & ENH_A : enh->rtr;
+	enh->p2p = dialect == RDMA_MPA_DIALECT_RFC6581 ? word & ENH_A : enh->rtr;
 	if (!enh->p2p)
 		enh->rtr = 0;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_enh_unpack);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_enh_unpack);
 
 /* Checks that a whole header allows, before any of its data is looked at */
 static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
@@ -128,7 +130,7 @@ static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
 		return IW_MPA_FRAME_BAD_REV;
 	if (pd_length > IW_MPA_PDATA_MAX)
 		return IW_MPA_FRAME_PDATA_TOO_LONG;
-	/* A reject without its block is a plain reject (AMB-03) */
+	/* A reject without its block is a plain reject */
 	if (hdr[OFF_REV] == REV_ENHANCED && hdr[OFF_FLAGS] & FLAG_S &&
 	    pd_length < IW_MPA_ENH_LEN && !reject)
 		return IW_MPA_FRAME_BLOCK_MISSING;
@@ -136,7 +138,7 @@ static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
 	return IW_MPA_FRAME_COMPLETE;
 }
 
-static void decode(enum iw_mpa_kind kind, enum iw_mpa_dialect dialect,
+static void decode(enum iw_mpa_kind kind, enum rdma_mpa_dialect dialect,
 		   const u8 *buf, struct iw_mpa_frame *frame)
 {
 	u16 pd_length = get_unaligned_be16(buf + OFF_PD_LENGTH);
@@ -151,7 +153,7 @@ static void decode(enum iw_mpa_kind kind, enum iw_mpa_dialect dialect,
 	frame->pdata = buf + OFF_PDATA;
 	frame->pdata_len = pd_length;
 
-	/* Under Rev 0 and 1 the S position is a reserved bit (AMB-06) */
+	/* Under Rev 0 and 1 the S position is a reserved bit */
 	if (frame->rev != REV_ENHANCED || !(flags & FLAG_S))
 		return;
 	if (pd_length < IW_MPA_ENH_LEN) {
@@ -183,7 +185,7 @@ static void decode(enum iw_mpa_kind kind, enum iw_mpa_dialect dialect,
  * Return: see enum iw_mpa_parse.
  */
 enum iw_mpa_parse iw_mpa_frame_parse(enum iw_mpa_kind kind,
-				     enum iw_mpa_dialect dialect,
+				     enum rdma_mpa_dialect dialect,
 				     const void *buf, size_t len,
 				     struct iw_mpa_frame *frame, size_t *need)
 {
@@ -207,7 +209,7 @@ enum iw_mpa_parse iw_mpa_frame_parse(enum iw_mpa_kind kind,
 	decode(kind, dialect, hdr, frame);
 	return len > *need ? IW_MPA_FRAME_TRAILING : IW_MPA_FRAME_COMPLETE;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_frame_parse);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_frame_parse);
 
 static bool enh_valid(const struct iw_mpa_enh *enh)
 {
@@ -242,7 +244,7 @@ static bool frame_valid(const struct iw_mpa_frame *frame)
  * -EMSGSIZE if it is longer than @size.
  */
 int iw_mpa_frame_build(const struct iw_mpa_frame *frame,
-		       enum iw_mpa_dialect dialect, void *buf, size_t size)
+		       enum rdma_mpa_dialect dialect, void *buf, size_t size)
 {
 	u16 pd_length = frame->pdata_len;
 	u8 *p = buf;
@@ -271,7 +273,7 @@ int iw_mpa_frame_build(const struct iw_mpa_frame *frame,
 
 	return IW_MPA_HDR_LEN + pd_length;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_frame_build);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_frame_build);
 
 /**
  * iw_mpa_parse_str - name a parse result
@@ -293,4 +295,4 @@ const char *iw_mpa_parse_str(enum iw_mpa_parse result)
 
 	return result < IW_MPA_FRAME_RESULTS ? name[result] : "unknown";
 }
-EXPORT_SYMBOL_GPL(iw_mpa_parse_str);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_parse_str);

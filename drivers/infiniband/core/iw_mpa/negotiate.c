@@ -14,102 +14,9 @@
 #include <linux/minmax.h>
 #include <linux/string.h>
 
-#include <rdma/iw_mpa.h>
+#include <kunit/visibility.h>
 
-/*
- * Ask for peer-to-peer and take what comes, as cxgb4 does, so that either side
- * may speak first without anybody configuring it.
- */
-const struct iw_mpa_policy iw_mpa_default_policy = {
-	.rev		= 2,
-	.enhanced	= true,
-	.model		= IW_MPA_PEER_TO_PEER,
-	.rtr_offer	= IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
-	.rtr_accept	= IW_MPA_RTR_ALL,
-	/* A Write needs neither a read slot nor a receive buffer (RTR-15) */
-	.rtr_order	= { IW_MPA_RTR_WRITE, IW_MPA_RTR_READ,
-			    IW_MPA_RTR_SEND },
-	.max_ird	= IW_MPA_DEPTH_MAX,
-	.max_ord	= IW_MPA_DEPTH_MAX,
-	.crc		= IW_MPA_CRC_IF_ASKED,
-	.dialect	= IW_MPA_RFC6581,
-	/* Longer than TCP itself tries by default */
-	.connect_ms	= 150 * 1000,
-	.request_ms	= 5 * 1000,
-	.decide_ms	= 60 * 1000,
-	.rtr_ms		= 10 * 1000,
-	.reply_ms	= 10 * 1000,
-};
-EXPORT_SYMBOL_GPL(iw_mpa_default_policy);
-
-static bool deadline_valid(unsigned int ms)
-{
-	return ms && ms <= IW_MPA_DEADLINE_MAX;
-}
-
-/* Kinds that can be sent; a Read takes a slot of the ORD (IRD-09) */
-static u8 kinds_able(const struct iw_mpa_caps *caps)
-{
-	return caps->max_ord ? caps->rtr_send :
-			       caps->rtr_send & ~IW_MPA_RTR_READ;
-}
-
-static u8 kinds_offered(const struct iw_mpa_policy *policy,
-			const struct iw_mpa_caps *caps)
-{
-	return policy->rtr_offer & kinds_able(caps);
-}
-
-static u8 kinds_accepted(const struct iw_mpa_policy *policy,
-			 const struct iw_mpa_caps *caps)
-{
-	return policy->rtr_accept & caps->rtr_recv;
-}
-
-/**
- * iw_mpa_policy_check - can a device do what a policy says?
- * @policy: the policy
- * @caps: the device
- *
- * Any context.
- *
- * Return: 0, or -EINVAL if a value is out of its range, contradicts another or
- * is beyond the device.
- */
-int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
-			const struct iw_mpa_caps *caps)
-{
-	const u8 *order = policy->rtr_order;
-	bool ok = true;
-
-	ok &= policy->rev == 1 || policy->rev == 2;
-	ok &= !policy->enhanced || policy->rev == 2;
-	ok &= policy->model <= IW_MPA_PEER_TO_PEER_REQUIRED;
-	ok &= policy->crc <= IW_MPA_CRC_REQUIRED;
-	ok &= !policy->markers || caps->rx_markers;
-	ok &= !(caps->no_crc && policy->crc == IW_MPA_CRC_REQUIRED);
-	ok &= policy->dialect <= IW_MPA_EARLY_DRAFT;
-	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
-	/* Every kind once */
-	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
-	      is_power_of_2(order[2]) &&
-	      (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
-	ok &= deadline_valid(policy->connect_ms) &&
-	      deadline_valid(policy->request_ms) &&
-	      deadline_valid(policy->decide_ms) &&
-	      deadline_valid(policy->rtr_ms) &&
-	      deadline_valid(policy->reply_ms);
-	if (policy->enhanced) {
-		/* RFC 6581 section 9.2: support at least one option */
-		ok &= kinds_accepted(policy, caps) != 0;
-		ok &= policy->model == IW_MPA_CLIENT_SERVER ||
-		      kinds_offered(policy, caps);
-	} else {
-		ok &= policy->model != IW_MPA_PEER_TO_PEER_REQUIRED;
-	}
-	return ok ? 0 : -EINVAL;
-}
-EXPORT_SYMBOL_GPL(iw_mpa_policy_check);
+#include "negotiate.h"
 
 static u16 wire_depth(u32 depth, bool ulp_managed)
 {
@@ -162,15 +69,15 @@ int iw_mpa_make_request(const struct iw_mpa_local *local,
 	request->enhanced = true;
 	request->enh.ird = wire_depth(local->ird, policy->ird_ulp);
 	request->enh.ord = wire_depth(local->ord, policy->ord_ulp);
-	if (policy->model != IW_MPA_CLIENT_SERVER) {
+	if (policy->model != RDMA_MPA_MODEL_CLIENT_SERVER) {
 		request->enh.p2p = true;
-		request->enh.rtr = kinds_offered(policy, local->caps);
+		request->enh.rtr = iw_mpa_kinds_offered(policy, local->caps);
 	}
 	return 0;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_make_request);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_make_request);
 
-static void note_peer(const struct iw_mpa_msg *msg, struct iw_mpa_decision *d)
+static void note_peer_depths(const struct iw_mpa_msg *msg, struct iw_mpa_decision *d)
 {
 	if (!msg->enhanced)
 		return;
@@ -179,18 +86,18 @@ static void note_peer(const struct iw_mpa_msg *msg, struct iw_mpa_decision *d)
 	d->peer_ord = msg->enh.ord;
 }
 
-static void start(const struct iw_mpa_local *local, const struct iw_mpa_msg *msg,
+static void start_decision(const struct iw_mpa_local *local, const struct iw_mpa_msg *msg,
 		  struct iw_mpa_decision *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->ird = wire_depth(min_t(u32, local->ird, local->caps->max_ird), false);
 	d->ord = wire_depth(min_t(u32, local->ord, local->caps->max_ord), false);
 	d->read_slots = d->ord;
-	note_peer(msg, d);
+	note_peer_depths(msg, d);
 }
 
-static void fail(struct iw_mpa_decision *d, enum iw_mpa_verdict verdict,
-		 int status, enum iw_mpa_ecode ecode)
+static void fail_decision(struct iw_mpa_decision *d, enum iw_mpa_verdict verdict,
+		 int status, enum rdma_mpa_ecode ecode)
 {
 	d->verdict = verdict;
 	d->status = status;
@@ -230,12 +137,12 @@ static u8 preferred_kind(const struct iw_mpa_policy *policy, u8 kinds)
 static u8 pick_rtr(const struct iw_mpa_local *local,
 		   const struct iw_mpa_enh *got)
 {
-	/* What was not offered counts too if we can do it (RTR-09) */
-	u8 able = got->rtr & kinds_able(local->caps);
+	/* What was not offered counts too if we can do it */
+	u8 able = got->rtr & iw_mpa_kinds_able(local->caps);
 
-	/* A Read against an IRD of 0 would overrun the peer (AMB-16) */
+	/* A Read against an IRD of 0 would overrun the peer */
 	if (!got->ird)
-		able &= ~IW_MPA_RTR_READ;
+		able &= ~RDMA_MPA_RTR_READ;
 
 	return preferred_kind(local->policy, able);
 }
@@ -256,21 +163,21 @@ void iw_mpa_negotiate_initiator(const struct iw_mpa_local *local,
 {
 	struct iw_mpa_decision *d = decision;
 
-	start(local, reply, d);
+	start_decision(local, reply, d);
 	if (reply->reject) {
-		fail(d, IW_MPA_REJECTED, -ECONNREFUSED, IW_MPA_ECODE_NONE);
+		fail_decision(d, IW_MPA_REJECTED, -ECONNREFUSED, RDMA_MPA_ECODE_NONE);
 		return;
 	}
 	if (reply->enhanced != request->enhanced) {
-		fail(d, IW_MPA_DROP, -EPROTO, IW_MPA_ECODE_BAD_FRAME);
+		fail_decision(d, IW_MPA_DROP, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 		return;
 	}
 	if (!reply->enhanced)
 		return;
 
-	/* Depths are settled before the RTR (ERR-17) */
+	/* Depths are settled before the RTR */
 	if (!settle_initiator_depths(local, &request->enh, &reply->enh, d)) {
-		fail(d, IW_MPA_TERMINATE, -ENOMEM, IW_MPA_ECODE_IRD);
+		fail_decision(d, IW_MPA_TERMINATE, -ENOMEM, RDMA_MPA_ECODE_IRD);
 		return;
 	}
 	if (!reply->enh.p2p && !request->enh.p2p)
@@ -278,14 +185,14 @@ void iw_mpa_negotiate_initiator(const struct iw_mpa_local *local,
 	/* One of the models differs, or A is set: an RTR must be found */
 	d->rtr = reply->enh.p2p ? pick_rtr(local, &reply->enh) : 0;
 	if (!d->rtr) {
-		fail(d, IW_MPA_TERMINATE, -EPROTO, IW_MPA_ECODE_RTR);
+		fail_decision(d, IW_MPA_TERMINATE, -EPROTO, RDMA_MPA_ECODE_RTR);
 		return;
 	}
-	/* The provider's own slot; the ULP still has none (IRD-09) */
-	if (d->rtr == IW_MPA_RTR_READ && !d->read_slots)
+	/* The provider's own slot; the ULP still has none */
+	if (d->rtr == RDMA_MPA_RTR_READ && !d->read_slots)
 		d->read_slots = 1;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_negotiate_initiator);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_negotiate_initiator);
 
 /**
  * iw_mpa_make_reject - how a responder says no
@@ -313,16 +220,16 @@ void iw_mpa_make_reject(const struct iw_mpa_local *local,
 			 wire_depth(min(req->ird, local->caps->max_ord), false);
 	if (req->p2p) {
 		reply->enh.p2p = true;
-		reply->enh.rtr = kinds_accepted(local->policy, local->caps);
+		reply->enh.rtr = iw_mpa_kinds_accepted(local->policy, local->caps);
 	}
 }
-EXPORT_SYMBOL_GPL(iw_mpa_make_reject);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_make_reject);
 
-static void refuse(const struct iw_mpa_local *local,
+static void refuse_request(const struct iw_mpa_local *local,
 		   const struct iw_mpa_msg *request, struct iw_mpa_decision *d,
-		   int status, enum iw_mpa_ecode ecode)
+		   int status, enum rdma_mpa_ecode ecode)
 {
-	fail(d, IW_MPA_REJECTED, status, ecode);
+	fail_decision(d, IW_MPA_REJECTED, status, ecode);
 	d->rtr = 0;
 	iw_mpa_make_reject(local, request, &d->reply);
 }
@@ -336,11 +243,11 @@ static u8 answer_rtr(const struct iw_mpa_local *local,
 		     const struct iw_mpa_enh *req, bool ird_is_ours,
 		     u16 ird_if_not)
 {
-	u8 own = kinds_accepted(local->policy, local->caps);
+	u8 own = iw_mpa_kinds_accepted(local->policy, local->caps);
 
 	/* An IRD of 0 that must not be touched cannot take a Read */
 	if (!local->caps->max_ird || (!ird_is_ours && !ird_if_not))
-		own &= ~IW_MPA_RTR_READ;
+		own &= ~RDMA_MPA_RTR_READ;
 
 	own = req->rtr & own ?: own;
 	return local->caps->rtr_recv_one ?
@@ -356,8 +263,8 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
 	struct iw_mpa_enh *rep = &d->reply.enh;
 	u16 want = req->ord;
 
-	/* A Read as RTR takes an entry of its own (IRD-08) */
-	if (rep->rtr & IW_MPA_RTR_READ)
+	/* A Read as RTR takes an entry of its own */
+	if (rep->rtr & RDMA_MPA_RTR_READ)
 		want = max_t(u16, want, 1);
 	if (ird_is_ours)
 		d->ird = fit_ird(caps, min(max(d->ird, want), caps->max_ird));
@@ -379,7 +286,7 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
  * @request: what it was asked for
  * @decision: filled; its reply is to be sent in any case
  *
- * The answer is exactly what is to be installed (RSP-18). RFC 6581 sections
+ * The answer is exactly what is to be installed. RFC 6581 sections
  * 9.1, 9.2, 9.3 and 10. Any context.
  */
 void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
@@ -390,14 +297,14 @@ void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
 	struct iw_mpa_decision *d = decision;
 	bool ird_is_ours;
 
-	start(local, request, d);
+	start_decision(local, request, d);
 	if (!depths_within_caps(local)) {
-		refuse(local, request, d, -EINVAL, IW_MPA_ECODE_LOCAL);
+		refuse_request(local, request, d, -EINVAL, RDMA_MPA_ECODE_LOCAL);
 		return;
 	}
-	if (local->policy->model == IW_MPA_PEER_TO_PEER_REQUIRED &&
+	if (local->policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 	    !(request->enhanced && req->p2p)) {
-		refuse(local, request, d, -EPROTO, IW_MPA_ECODE_RTR);
+		refuse_request(local, request, d, -EPROTO, RDMA_MPA_ECODE_RTR);
 		return;
 	}
 	if (!request->enhanced)
@@ -408,17 +315,17 @@ void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,
 	if (req->p2p) {
 		d->rtr = answer_rtr(local, req, ird_is_ours, d->ird);
 		if (!d->rtr) {
-			refuse(local, request, d, -EPROTO, IW_MPA_ECODE_RTR);
+			refuse_request(local, request, d, -EPROTO, RDMA_MPA_ECODE_RTR);
 			return;
 		}
 		d->reply.enh.p2p = true;
 		d->reply.enh.rtr = d->rtr;
 	}
 	if (!settle_responder_depths(local, req, ird_is_ours, d)) {
-		refuse(local, request, d, -ENOMEM, IW_MPA_ECODE_IRD);
+		refuse_request(local, request, d, -ENOMEM, RDMA_MPA_ECODE_IRD);
 		d->reply.enh.ord = wire_depth(local->ord, false);
 		return;
 	}
 	d->read_slots = d->ord;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_negotiate_responder);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_negotiate_responder);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counts, traces and notifies: one function for each thing that can be seen of
- * a session.
+ * Counts, traces and notifies from the record that a session has left.
  *
- * Called from the session's entry points, under the driver's lock for the
- * session. Counters are per CPU. Sessions without a port (tests) are traced and
- * not counted.
+ * Called at the end of each function of a session, under the driver's lock for
+ * it. Counters are per CPU. Sessions without a port (tests) are traced and not
+ * counted.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -13,8 +12,7 @@
 #include <linux/percpu.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
-
-#include <rdma/iw_mpa.h>
+#include <kunit/visibility.h>
 
 #include "device.h"
 #include "netlink.h"
@@ -23,7 +21,31 @@
 #define CREATE_TRACE_POINTS
 #include "trace.h"
 
-/* Whom an initiator was told to connect to */
+/**
+ * iw_mpa_state_str - name a state
+ * @state: the state
+ *
+ * Return: a static string, never NULL.
+ */
+const char *iw_mpa_state_str(enum iw_mpa_state state)
+{
+	static const char * const name[IW_MPA_STATES] = {
+		[IW_MPA_IDLE]		= "IDLE",
+		[IW_MPA_CONNECTING]	= "CONNECTING",
+		[IW_MPA_REQ_SENT]	= "REQ_SENT",
+		[IW_MPA_REP_RCVD]	= "REP_RCVD",
+		[IW_MPA_REQ_WAIT]	= "REQ_WAIT",
+		[IW_MPA_REQ_RCVD]	= "REQ_RCVD",
+		[IW_MPA_REP_SENT]	= "REP_SENT",
+		[IW_MPA_RTR_WAIT]	= "RTR_WAIT",
+		[IW_MPA_RDMA]		= "RDMA",
+		[IW_MPA_CLOSED]		= "CLOSED",
+	};
+
+	return state < IW_MPA_STATES ? name[state] : "unknown";
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_state_str);
+
 static void name_peer(const struct iw_mpa_addr *peer,
 		      struct sockaddr_storage *ss)
 {
@@ -41,39 +63,46 @@ static void name_peer(const struct iw_mpa_addr *peer,
 	}
 }
 
-/* What is known of it; a socket that has failed does not know its peer */
-void iw_mpa_session_name(const struct iw_mpa_session *s,
-			 struct iw_mpa_name *name)
+static const struct iw_mpa_ops *session_ops(const struct iw_mpa_session *s)
 {
-	memset(name, 0, sizeof(*name));
-	if (s->ops->name)
-		s->ops->name(s, name);
-	if (!name->remote.ss_family && s->peer_addr.net)
-		name_peer(&s->peer_addr, &name->remote);
+	if (s->setup)
+		return s->setup->config.ops;
+	return s->port ? s->port->dev->driver.ops : NULL;
 }
 
-static void add(const struct iw_mpa_session *s, enum iw_mpa_counter counter,
-		int n)
+/**
+ * iw_mpa_name_session - addresses and queue pair of a session
+ * @s: the session
+ * @name: filled with all that is known
+ *
+ * Any context.
+ */
+void iw_mpa_name_session(const struct iw_mpa_session *s,
+			 struct iw_mpa_name *name)
 {
-	if (s->port)
-		this_cpu_add(s->port->counters->n[counter], n);
+	const struct iw_mpa_ops *ops = session_ops(s);
+
+	memset(name, 0, sizeof(*name));
+	if (ops && ops->name)
+		ops->name(s, name);
+	/* A socket that has failed does not know its peer */
+	if (!name->remote.ss_family && s->setup && s->setup->peer_addr.net)
+		name_peer(&s->setup->peer_addr, &name->remote);
 }
+
+/* ---- counters */
 
 static void count(const struct iw_mpa_session *s, enum iw_mpa_counter counter)
 {
-	add(s, counter, 1);
+	if (s->port)
+		this_cpu_inc(s->port->counters->n[counter]);
 }
 
-static bool is_half_open(enum iw_mpa_state state)
+/* The counters of the two roles are beside each other */
+static void count_role(const struct iw_mpa_session *s,
+		       enum iw_mpa_counter initiator)
 {
-	return state != IW_MPA_IDLE && state != IW_MPA_RDMA &&
-	       state != IW_MPA_CLOSED;
-}
-
-void iw_mpa_saw_state(const struct iw_mpa_session *s, enum iw_mpa_state was)
-{
-	add(s, IW_MPA_HALF_OPEN, is_half_open(s->state) - is_half_open(was));
-	trace_mpa_state(s, was);
+	count(s, initiator + s->responder);
 }
 
 /* @rev1 is the first of three counters: Rev 1, Rev 2, enhanced */
@@ -89,168 +118,191 @@ static void count_frame(const struct iw_mpa_session *s,
 		count(s, rev1 + 2);
 }
 
-void iw_mpa_saw_tx(const struct iw_mpa_session *s,
-		   const struct iw_mpa_frame *frame)
-{
-	count_frame(s, frame, frame->kind == IW_MPA_REPLY ?
-		    IW_MPA_REP_SENT_REV1 : IW_MPA_REQ_SENT_REV1);
-	if (frame->reject)
-		count(s, IW_MPA_REJECT_SENT);
-	trace_mpa_frame_sent(s, frame);
-}
-
-void iw_mpa_saw_rx(const struct iw_mpa_session *s)
-{
-	count_frame(s, &s->peer, s->responder ? IW_MPA_REQ_RCVD_REV1 :
-						IW_MPA_REP_RCVD_REV1);
-	if (s->peer.reject)
-		count(s, IW_MPA_REJECT_RCVD);
-	trace_mpa_frame_received(s, &s->peer);
-}
-
-void iw_mpa_saw_bad_rx(const struct iw_mpa_session *s, enum iw_mpa_parse result)
-{
-	switch (result) {
-	case IW_MPA_FRAME_TRAILING:
-		count(s, IW_MPA_BAD_TRAILING);
-		break;
-	case IW_MPA_FRAME_BAD_KEY:
-		count(s, IW_MPA_BAD_KEY);
-		break;
-	case IW_MPA_FRAME_BAD_REV:
-		count(s, IW_MPA_BAD_REV);
-		break;
-	case IW_MPA_FRAME_PDATA_TOO_LONG:
-		count(s, IW_MPA_BAD_PDATA_LEN);
-		break;
-	case IW_MPA_FRAME_BLOCK_MISSING:
-		count(s, IW_MPA_BAD_BLOCK);
-		break;
-	case IW_MPA_FRAME_COMPLETE:
-	case IW_MPA_FRAME_NEED_MORE:
-	case IW_MPA_FRAME_RESULTS:
-		return;
-	}
-	trace_mpa_frame_bad(s, result);
-}
-
-void iw_mpa_saw_decision(const struct iw_mpa_session *s)
-{
-	trace_mpa_decision(s, &s->outcome);
-}
-
-/* An initiator sends its RTR, a responder receives the peer's */
-void iw_mpa_saw_rtr(const struct iw_mpa_session *s, u8 rtr)
+static void count_rtr(const struct iw_mpa_session *s, u8 rtr)
 {
 	switch (rtr) {
-	case IW_MPA_RTR_SEND:
+	case RDMA_MPA_RTR_SEND:
 		count(s, s->responder ? IW_MPA_RTR_RCVD_SEND :
 					IW_MPA_RTR_SENT_SEND);
 		break;
-	case IW_MPA_RTR_WRITE:
+	case RDMA_MPA_RTR_WRITE:
 		count(s, s->responder ? IW_MPA_RTR_RCVD_WRITE :
 					IW_MPA_RTR_SENT_WRITE);
 		break;
-	case IW_MPA_RTR_READ:
+	case RDMA_MPA_RTR_READ:
 		count(s, s->responder ? IW_MPA_RTR_RCVD_READ :
 					IW_MPA_RTR_SENT_READ);
 		break;
 	default:
 		count(s, IW_MPA_RTR_RCVD_OTHER);
 	}
-	trace_mpa_rtr(s, rtr);
 }
 
 static enum iw_mpa_counter term_counter(enum iw_mpa_counter local, u8 ecode)
 {
 	switch (ecode) {
-	case IW_MPA_ECODE_IRD:
+	case RDMA_MPA_ECODE_IRD:
 		return local + 1;
-	case IW_MPA_ECODE_RTR:
+	case RDMA_MPA_ECODE_RTR:
 		return local + 2;
 	default:
 		return local;
 	}
 }
 
+static void count_bad(const struct iw_mpa_session *s, enum iw_mpa_parse bad)
+{
+	static const u8 counter[IW_MPA_FRAME_RESULTS] = {
+		[IW_MPA_FRAME_TRAILING]		= IW_MPA_BAD_TRAILING,
+		[IW_MPA_FRAME_BAD_KEY]		= IW_MPA_BAD_KEY,
+		[IW_MPA_FRAME_BAD_REV]		= IW_MPA_BAD_REV,
+		[IW_MPA_FRAME_PDATA_TOO_LONG]	= IW_MPA_BAD_PDATA_LEN,
+		[IW_MPA_FRAME_BLOCK_MISSING]	= IW_MPA_BAD_BLOCK,
+	};
+
+	count(s, counter[bad]);
+}
+
+static void count_timeout(const struct iw_mpa_session *s, u8 state)
+{
+	static const u8 counter[IW_MPA_STATES] = {
+		[IW_MPA_CONNECTING]	= IW_MPA_TIMEOUT_CONNECT,
+		[IW_MPA_REQ_WAIT]	= IW_MPA_TIMEOUT_REQUEST,
+		[IW_MPA_REQ_RCVD]	= IW_MPA_TIMEOUT_DECIDE,
+		[IW_MPA_RTR_WAIT]	= IW_MPA_TIMEOUT_RTR,
+		[IW_MPA_REQ_SENT]	= IW_MPA_TIMEOUT_REPLY,
+	};
+
+	if (counter[state])
+		count(s, counter[state]);
+}
+
+/* ---- the record */
+
+static void observe_received(const struct iw_mpa_session *s,
+			     const struct iw_mpa_setup *u)
+{
+	const struct iw_mpa_record *r = &u->record;
+
+	if (r->received) {
+		count_frame(s, &u->peer, s->responder ? IW_MPA_REQ_RCVD_REV1 :
+							IW_MPA_REP_RCVD_REV1);
+		if (u->peer.reject)
+			count(s, IW_MPA_REJECT_RCVD);
+		trace_mpa_frame_received(s, &u->peer);
+	}
+	if (r->decided)
+		trace_mpa_decision(s, &u->decision);
+	if (r->bad) {
+		count_bad(s, r->bad);
+		trace_mpa_frame_bad(s, r->bad);
+	}
+}
+
 #define TERM_LAYER_LLP 2
 
-void iw_mpa_saw_term(const struct iw_mpa_session *s, enum iw_mpa_ecode ecode)
+static void observe_sent(const struct iw_mpa_session *s,
+			 const struct iw_mpa_record *r)
 {
-	count(s, term_counter(IW_MPA_TERM_SENT_LOCAL, ecode));
-	trace_mpa_term(s, false, TERM_LAYER_LLP, 0, ecode);
+	if (r->sent) {
+		count_frame(s, &r->frame, r->frame.kind == IW_MPA_REPLY ?
+			    IW_MPA_REP_SENT_REV1 : IW_MPA_REQ_SENT_REV1);
+		if (r->frame.reject)
+			count(s, IW_MPA_REJECT_SENT);
+		trace_mpa_frame_sent(s, &r->frame);
+	}
+	if (r->rtr_moved) {
+		count_rtr(s, r->rtr);
+		trace_mpa_rtr(s, r->rtr);
+	}
+	if (r->terminated) {
+		count(s, term_counter(IW_MPA_TERM_SENT_LOCAL, r->ecode));
+		trace_mpa_term(s, false, TERM_LAYER_LLP, 0, r->ecode);
+	}
+}
+
+static void observe_states(const struct iw_mpa_session *s,
+			   const struct iw_mpa_record *r)
+{
+	unsigned int i;
+
+	if (r->timed_out && r->num_left) {
+		count_timeout(s, r->left[0]);
+		trace_mpa_timeout(s, r->left[0]);
+	}
+	if (r->fell_back) {
+		count(s, IW_MPA_FALLBACKS);
+		trace_mpa_fallback(s, r->left[0]);
+	}
+	if (r->fast_opened) {
+		count(s, s->responder ? IW_MPA_REQ_RCVD_SYN :
+					IW_MPA_REQ_SENT_SYN);
+		trace_mpa_fastopen(s, s->state);
+	}
+	for (i = 0; i < r->num_left; i++) {
+		u8 state = i + 1 < r->num_left ? r->left[i + 1] : s->state;
+
+		if (r->left[i] == IW_MPA_IDLE && state != IW_MPA_CLOSED)
+			count_role(s, IW_MPA_STARTED_INITIATOR);
+		trace_mpa_state(s, r->left[i], state);
+	}
+}
+
+static void observe_end(const struct iw_mpa_session *s,
+			const struct iw_mpa_record *r)
+{
+	u8 was = r->num_left ? r->left[r->num_left - 1] : s->state;
+
+	if (!r->ended)
+		return;
+	count_role(s, r->status ? IW_MPA_FAILED_INITIATOR :
+				  IW_MPA_ESTABLISHED_INITIATOR);
+	trace_mpa_end(s, was, r->status, r->ecode);
+	iw_mpa_notify_conn(s, r->status ? was : s->state, r->status, r->ecode);
 }
 
 /**
- * iw_mpa_term_received - the peer sent a TERM
+ * iw_mpa_observe - count, trace and notify from the record, and clear it
+ * @s: the session, with a setup
+ */
+void iw_mpa_observe(struct iw_mpa_session *s)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	observe_received(s, u);
+	observe_sent(s, &u->record);
+	observe_states(s, &u->record);
+	observe_end(s, &u->record);
+	memset(&u->record, 0, sizeof(u->record));
+}
+
+/**
+ * iw_mpa_observe_disconnect - an established connection has ended
+ * @s: the session
+ */
+void iw_mpa_observe_disconnect(const struct iw_mpa_session *s)
+{
+	trace_mpa_state(s, IW_MPA_RDMA, IW_MPA_CLOSED);
+}
+
+/**
+ * iw_mpa_term_received - the peer has sent a TERM
  * @s: the session, in RDMA mode or waiting for the RTR
  * @layer: its layer
  * @etype: its error type
  * @ecode: its error code
  *
- * For the driver to tell, who receives it. Any context.
+ * A driver that sees it calls this. Any context.
  */
 void iw_mpa_term_received(const struct iw_mpa_session *s, u8 layer, u8 etype,
 			  u8 ecode)
 {
-	/* Some devices fill in another type (ERR-16) */
-	if (layer == TERM_LAYER_LLP && ecode >= IW_MPA_ECODE_LOCAL &&
-	    ecode <= IW_MPA_ECODE_RTR)
+	/* Some devices fill in another type */
+	if (layer == TERM_LAYER_LLP && ecode >= RDMA_MPA_ECODE_LOCAL &&
+	    ecode <= RDMA_MPA_ECODE_RTR)
 		count(s, term_counter(IW_MPA_TERM_RCVD_LOCAL, ecode));
 	else
 		count(s, IW_MPA_TERM_RCVD_OTHER);
 	trace_mpa_term(s, true, layer, etype, ecode);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_term_received);
-
-void iw_mpa_saw_timeout(const struct iw_mpa_session *s)
-{
-	switch (s->state) {
-	case IW_MPA_CONNECTING:
-		count(s, IW_MPA_TIMEOUT_CONNECT);
-		break;
-	case IW_MPA_REQ_WAIT:
-		count(s, IW_MPA_TIMEOUT_REQUEST);
-		break;
-	case IW_MPA_REQ_RCVD:
-		count(s, IW_MPA_TIMEOUT_DECIDE);
-		break;
-	case IW_MPA_RTR_WAIT:
-		count(s, IW_MPA_TIMEOUT_RTR);
-		break;
-	case IW_MPA_REQ_SENT:
-		count(s, IW_MPA_TIMEOUT_REPLY);
-		break;
-	default:
-		return;
-	}
-	trace_mpa_timeout(s);
-}
-
-void iw_mpa_saw_fallback(const struct iw_mpa_session *s)
-{
-	count(s, IW_MPA_FALLBACKS);
-	trace_mpa_fallback(s);
-}
-
-void iw_mpa_saw_fast_open(const struct iw_mpa_session *s)
-{
-	count(s, s->responder ? IW_MPA_REQ_RCVD_SYN : IW_MPA_REQ_SENT_SYN);
-	trace_mpa_fastopen(s);
-}
-
-/* What the session came from @was to: established, or failed with a status */
-void iw_mpa_saw_end(const struct iw_mpa_session *s, enum iw_mpa_state was,
-		    int status, enum iw_mpa_ecode ecode)
-{
-	if (!is_half_open(was))
-		return;
-	if (status)
-		count(s, s->responder ? IW_MPA_FAILED_RESPONDER :
-					IW_MPA_FAILED_INITIATOR);
-	else
-		count(s, s->responder ? IW_MPA_ESTABLISHED_RESPONDER :
-					IW_MPA_ESTABLISHED_INITIATOR);
-	trace_mpa_end(s, was, status, ecode);
-	iw_mpa_notify_conn(s, was, status, ecode);
-}

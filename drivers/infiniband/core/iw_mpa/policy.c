@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layers of policy: what is set for all devices, for one device, for one of its
- * ports, for one connection. Each layer holds only what is set in it; what holds
- * in the end is computed.
+ * Settings: one table says what each of them is. Layers hold some settings
+ * each; laid over each other they make a policy.
  *
- * Pure; any context. Compiles in user space behind a few shim headers.
+ * Pure: no allocation, no locks, no kernel services; any context. Compiles in
+ * user space behind a few shim headers.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -12,94 +12,95 @@
 #include <linux/kernel.h>
 #include <linux/log2.h>
 #include <linux/minmax.h>
+#include <linux/stddef.h>
 #include <linux/string.h>
+#include <kunit/visibility.h>
 
-#include <rdma/iw_mpa.h>
+#include "frame.h"
+#include "policy.h"
 
-static bool has(const struct iw_mpa_layer *layer, enum rdma_mpa_policy setting)
+/* ---- values that are more than one field */
+
+static u32 get_revision(const struct iw_mpa_policy *policy)
 {
-	return layer->set & BIT(setting);
+	if (!policy->enhanced)
+		return RDMA_MPA_REVISION_RFC5044;
+	return policy->fallback ? RDMA_MPA_REVISION_FALLBACK :
+				  RDMA_MPA_REVISION_RFC6581;
 }
 
-/**
- * iw_mpa_layer_apply - lay a layer over what holds below it
- * @layer: the layer
- * @policy: what holds without it; changed
- *
- * A setting replaces the one below, a ceiling can only get lower.
- */
-void iw_mpa_layer_apply(const struct iw_mpa_layer *layer,
-			struct iw_mpa_policy *policy)
+static int set_revision(struct iw_mpa_policy *policy, u32 value)
 {
-	const struct iw_mpa_policy *v = &layer->value;
+	policy->rev = value == RDMA_MPA_REVISION_RFC5044 ? 1 : 2;
+	policy->enhanced = value != RDMA_MPA_REVISION_RFC5044;
+	policy->fallback = value == RDMA_MPA_REVISION_FALLBACK;
+	return 0;
+}
 
-	if (has(layer, RDMA_MPA_POLICY_REVISION)) {
-		policy->rev = v->rev;
-		policy->enhanced = v->enhanced;
-		policy->fallback = v->fallback;
+/* Three kinds of four bits each, the preferred one lowest */
+#define ORDER_BITS	4
+#define ORDER_MASK	(BIT(ORDER_BITS) - 1)
+
+static u32 get_rtr_order(const struct iw_mpa_policy *policy)
+{
+	return policy->rtr_order[0] | policy->rtr_order[1] << ORDER_BITS |
+	       policy->rtr_order[2] << (2 * ORDER_BITS);
+}
+
+/* Each kind once; kinds that are left out follow in the usual order */
+static int set_rtr_order(struct iw_mpa_policy *policy, u32 value)
+{
+	static const u8 usual[] = {
+		RDMA_MPA_RTR_WRITE, RDMA_MPA_RTR_READ, RDMA_MPA_RTR_SEND
+	};
+	u8 order[ARRAY_SIZE(usual)];
+	unsigned int i, n;
+	u8 seen = 0;
+
+	if (!value)
+		return -EINVAL;
+	for (n = 0; value; n++, value >>= ORDER_BITS) {
+		u8 kind = value & ORDER_MASK;
+
+		if (n == ARRAY_SIZE(order) || !is_power_of_2(kind) ||
+		    kind & ~IW_MPA_RTR_ALL || kind & seen)
+			return -EINVAL;
+		seen |= kind;
+		order[n] = kind;
 	}
-	if (has(layer, RDMA_MPA_POLICY_MODEL))
-		policy->model = v->model;
-	if (has(layer, RDMA_MPA_POLICY_RTR_OFFER))
-		policy->rtr_offer = v->rtr_offer;
-	if (has(layer, RDMA_MPA_POLICY_RTR_ACCEPT))
-		policy->rtr_accept = v->rtr_accept;
-	if (has(layer, RDMA_MPA_POLICY_RTR_ORDER))
-		memcpy(policy->rtr_order, v->rtr_order,
-		       sizeof(policy->rtr_order));
-	if (has(layer, RDMA_MPA_POLICY_IRD)) {
-		policy->ird_ulp = v->ird_ulp;
-		policy->max_ird = min(policy->max_ird, v->max_ird);
-	}
-	if (has(layer, RDMA_MPA_POLICY_ORD)) {
-		policy->ord_ulp = v->ord_ulp;
-		policy->max_ord = min(policy->max_ord, v->max_ord);
-	}
-	if (has(layer, RDMA_MPA_POLICY_CRC))
-		policy->crc = v->crc;
-	if (has(layer, RDMA_MPA_POLICY_CONNECT_MS))
-		policy->connect_ms = v->connect_ms;
-	if (has(layer, RDMA_MPA_POLICY_REQUEST_MS))
-		policy->request_ms = v->request_ms;
-	if (has(layer, RDMA_MPA_POLICY_REPLY_MS))
-		policy->reply_ms = v->reply_ms;
-	if (has(layer, RDMA_MPA_POLICY_RTR_MS))
-		policy->rtr_ms = v->rtr_ms;
-	if (has(layer, RDMA_MPA_POLICY_DECIDE_MS))
-		policy->decide_ms = v->decide_ms;
-	if (has(layer, RDMA_MPA_POLICY_DIALECT))
-		policy->dialect = v->dialect;
-	if (has(layer, RDMA_MPA_POLICY_SHORT_IRD))
-		policy->ord_strict = v->ord_strict;
-	if (has(layer, RDMA_MPA_POLICY_FASTOPEN))
-		policy->fastopen = v->fastopen;
-}
-EXPORT_SYMBOL_GPL(iw_mpa_layer_apply);
-
-static u16 limit_depth(u16 depth, u16 ceiling, bool pow2)
-{
-	if (ceiling == IW_MPA_DEPTH_MAX)
-		return depth;
-	/* What a device rounds up must not pass the ceiling */
-	if (pow2 && ceiling)
-		ceiling = rounddown_pow_of_two(ceiling);
-	return min(depth, ceiling);
+	for (i = 0; i < ARRAY_SIZE(usual); i++)
+		if (!(usual[i] & seen))
+			order[n++] = usual[i];
+	memcpy(policy->rtr_order, order, sizeof(order));
+	return 0;
 }
 
-/**
- * iw_mpa_policy_limit - what a device can do under a policy's ceilings
- * @policy: the policy
- * @caps: the device; its depths are lowered
- */
-void iw_mpa_policy_limit(const struct iw_mpa_policy *policy,
-			 struct iw_mpa_caps *caps)
+/* A limit, IW_MPA_DEPTH_MAX if there is none, or IW_MPA_DEPTH_ULP */
+static u32 get_ird(const struct iw_mpa_policy *policy)
 {
-	caps->max_ird = limit_depth(caps->max_ird, policy->max_ird,
-				    caps->pow2_depths);
-	caps->max_ord = limit_depth(caps->max_ord, policy->max_ord,
-				    caps->pow2_depths);
+	return policy->ird_ulp ? IW_MPA_DEPTH_ULP : policy->max_ird;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_policy_limit);
+
+static int set_ird(struct iw_mpa_policy *policy, u32 value)
+{
+	policy->ird_ulp = value == IW_MPA_DEPTH_ULP;
+	policy->max_ird = min(value, (u32)IW_MPA_DEPTH_MAX);
+	return 0;
+}
+
+static u32 get_ord(const struct iw_mpa_policy *policy)
+{
+	return policy->ord_ulp ? IW_MPA_DEPTH_ULP : policy->max_ord;
+}
+
+static int set_ord(struct iw_mpa_policy *policy, u32 value)
+{
+	policy->ord_ulp = value == IW_MPA_DEPTH_ULP;
+	policy->max_ord = min(value, (u32)IW_MPA_DEPTH_MAX);
+	return 0;
+}
+
+/* ---- abilities of the device */
 
 static const char *kinds_str(u8 kinds)
 {
@@ -112,55 +113,543 @@ static const char *kinds_str(u8 kinds)
 	return name[kinds & IW_MPA_RTR_ALL];
 }
 
-/**
- * iw_mpa_layer_check - can a device do what one of its own layers says?
- * @layer: a device's, a port's or a connection's layer
- * @caps: the device
- * @why: filled with what the device can do instead, if it cannot
- * @size: size of @why in bytes
- *
- * Only what can be said of each setting alone; iw_mpa_policy_explain() looks at
- * them together.
- *
- * Return: 0 or -EINVAL.
- */
-int iw_mpa_layer_check(const struct iw_mpa_layer *layer,
-		       const struct iw_mpa_caps *caps, char *why, size_t size)
+static bool can_offer(const struct iw_mpa_caps *caps, u32 value, char *why,
+		      size_t size)
 {
-	const struct iw_mpa_policy *v = &layer->value;
+	if (!(value & ~caps->rtr_send))
+		return true;
+	scnprintf(why, size, "RTR kinds the device can send: %s",
+		  kinds_str(caps->rtr_send));
+	return false;
+}
 
-	if (has(layer, RDMA_MPA_POLICY_RTR_OFFER) &&
-	    v->rtr_offer & ~caps->rtr_send) {
-		scnprintf(why, size, "RTR kinds the device can send: %s",
-			  kinds_str(caps->rtr_send));
-		return -EINVAL;
-	}
-	if (has(layer, RDMA_MPA_POLICY_RTR_ACCEPT) &&
-	    v->rtr_accept & ~caps->rtr_recv) {
-		scnprintf(why, size, "RTR kinds the device recognises: %s",
-			  kinds_str(caps->rtr_recv));
-		return -EINVAL;
-	}
-	if (has(layer, RDMA_MPA_POLICY_IRD) && v->max_ird > caps->max_ird &&
-	    v->max_ird != IW_MPA_DEPTH_MAX) {
-		scnprintf(why, size, "the device's largest IRD is %u",
-			  caps->max_ird);
-		return -EINVAL;
-	}
-	if (has(layer, RDMA_MPA_POLICY_ORD) && v->max_ord > caps->max_ord &&
-	    v->max_ord != IW_MPA_DEPTH_MAX) {
-		scnprintf(why, size, "the device's largest ORD is %u",
-			  caps->max_ord);
-		return -EINVAL;
-	}
-	if (has(layer, RDMA_MPA_POLICY_FASTOPEN) && v->fastopen &&
-	    !caps->fastopen) {
-		scnprintf(why, size, "the device has no TCP Fast Open");
-		return -EINVAL;
-	}
+static bool can_recognise(const struct iw_mpa_caps *caps, u32 value, char *why,
+			  size_t size)
+{
+	if (!(value & ~caps->rtr_recv))
+		return true;
+	scnprintf(why, size, "RTR kinds the device recognises: %s",
+		  kinds_str(caps->rtr_recv));
+	return false;
+}
+
+static bool can_do_ird(const struct iw_mpa_caps *caps, u32 value, char *why,
+		       size_t size)
+{
+	if (value <= caps->max_ird || value >= IW_MPA_DEPTH_MAX)
+		return true;
+	scnprintf(why, size, "the device's largest IRD is %u", caps->max_ird);
+	return false;
+}
+
+static bool can_do_ord(const struct iw_mpa_caps *caps, u32 value, char *why,
+		       size_t size)
+{
+	if (value <= caps->max_ord || value >= IW_MPA_DEPTH_MAX)
+		return true;
+	scnprintf(why, size, "the device's largest ORD is %u", caps->max_ord);
+	return false;
+}
+
+static bool can_do_crc(const struct iw_mpa_caps *caps, u32 value, char *why,
+		       size_t size)
+{
+	if (!caps->no_crc || value != RDMA_MPA_CRC_REQUIRED)
+		return true;
+	scnprintf(why, size, "the device has no CRC32c");
+	return false;
+}
+
+static bool can_fast_open(const struct iw_mpa_caps *caps, u32 value, char *why,
+			  size_t size)
+{
+	if (caps->fastopen || value == RDMA_MPA_FASTOPEN_OFF)
+		return true;
+	scnprintf(why, size, "the device has no TCP Fast Open");
+	return false;
+}
+
+static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
+			size_t size)
+{
+	if (!caps->no_connect_ms)
+		return true;
+	scnprintf(why, size,
+		  "the device cannot be told how long TCP may take to connect");
+	return false;
+}
+
+/* ---- the table */
+
+/**
+ * struct iw_mpa_setting - one setting
+ * @name: for messages
+ * @option: enum rdma_mpa_option by which a ULP sets it, 0 if none does
+ * @offset: offset of its field in struct iw_mpa_policy
+ * @size: size of that field in bytes; 0 if @get and @set are needed
+ * @min: smallest value
+ * @max: largest value
+ * @get: read it
+ * @set: change it; returns 0, or -EINVAL if there is no such value
+ * @able: whether the device can do it, with the reason if not; all can if NULL
+ */
+struct iw_mpa_setting {
+	const char *name;
+	u8 option;
+	u8 offset;
+	u8 size;
+	u32 min;
+	u32 max;
+	u32 (*get)(const struct iw_mpa_policy *policy);
+	int (*set)(struct iw_mpa_policy *policy, u32 value);
+	bool (*able)(const struct iw_mpa_caps *caps, u32 value, char *why,
+		     size_t size);
+};
+
+#define FIELD(member)						\
+	.offset = offsetof(struct iw_mpa_policy, member),	\
+	.size = sizeof_field(struct iw_mpa_policy, member)
+#define DEADLINE(member) FIELD(member), .min = 1, .max = RDMA_MPA_DEADLINE_MAX
+
+static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
+	[RDMA_MPA_SETTING_REVISION] = {
+		.name = "revision", .option = RDMA_MPA_OPTION_REVISION,
+		.min = RDMA_MPA_REVISION_RFC5044,
+		.max = RDMA_MPA_REVISION_FALLBACK,
+		.get = get_revision, .set = set_revision,
+	},
+	[RDMA_MPA_SETTING_MODEL] = {
+		.name = "model", .option = RDMA_MPA_OPTION_MODEL,
+		FIELD(model), .max = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED,
+	},
+	[RDMA_MPA_SETTING_RTR_OFFER] = {
+		.name = "RTR kinds to offer",
+		FIELD(rtr_offer), .min = 1, .max = IW_MPA_RTR_ALL,
+		.able = can_offer,
+	},
+	[RDMA_MPA_SETTING_RTR_ACCEPT] = {
+		.name = "RTR kinds to accept",
+		FIELD(rtr_accept), .min = 1, .max = IW_MPA_RTR_ALL,
+		.able = can_recognise,
+	},
+	[RDMA_MPA_SETTING_RTR_ORDER] = {
+		.name = "order of RTR kinds", .max = U32_MAX,
+		.get = get_rtr_order, .set = set_rtr_order,
+	},
+	[RDMA_MPA_SETTING_IRD] = {
+		.name = "IRD", .option = RDMA_MPA_OPTION_IRD,
+		.max = IW_MPA_DEPTH_ULP, .get = get_ird, .set = set_ird,
+		.able = can_do_ird,
+	},
+	[RDMA_MPA_SETTING_ORD] = {
+		.name = "ORD", .option = RDMA_MPA_OPTION_ORD,
+		.max = IW_MPA_DEPTH_ULP, .get = get_ord, .set = set_ord,
+		.able = can_do_ord,
+	},
+	[RDMA_MPA_SETTING_CRC] = {
+		.name = "CRC",
+		FIELD(crc), .max = RDMA_MPA_CRC_REQUIRED, .able = can_do_crc,
+	},
+	[RDMA_MPA_SETTING_DIALECT] = {
+		.name = "dialect",
+		FIELD(dialect), .max = RDMA_MPA_DIALECT_EARLY_DRAFT,
+	},
+	[RDMA_MPA_SETTING_SHORT_IRD] = {
+		.name = "answer to a short IRD",
+		.option = RDMA_MPA_OPTION_SHORT_IRD,
+		FIELD(ord_strict), .max = RDMA_MPA_SHORT_IRD_REJECT,
+	},
+	[RDMA_MPA_SETTING_FASTOPEN] = {
+		.name = "TCP Fast Open",
+		FIELD(fastopen), .max = RDMA_MPA_FASTOPEN_ON,
+		.able = can_fast_open,
+	},
+	[RDMA_MPA_SETTING_CONNECT_MS] = {
+		.name = "deadline of TCP", .option = RDMA_MPA_OPTION_CONNECT_MS,
+		DEADLINE(connect_ms), .able = can_give_up,
+	},
+	[RDMA_MPA_SETTING_REQUEST_MS] = {
+		.name = "deadline of the Request",
+		.option = RDMA_MPA_OPTION_REQUEST_MS, DEADLINE(request_ms),
+	},
+	[RDMA_MPA_SETTING_REPLY_MS] = {
+		.name = "deadline of the Reply",
+		.option = RDMA_MPA_OPTION_REPLY_MS, DEADLINE(reply_ms),
+	},
+	[RDMA_MPA_SETTING_RTR_MS] = {
+		.name = "deadline of the RTR",
+		.option = RDMA_MPA_OPTION_RTR_MS, DEADLINE(rtr_ms),
+	},
+	[RDMA_MPA_SETTING_DECIDE_MS] = {
+		.name = "deadline of the ULP",
+		.option = RDMA_MPA_OPTION_DECIDE_MS, DEADLINE(decide_ms),
+	},
+};
+
+/**
+ * iw_mpa_setting_str - name a setting
+ * @setting: the setting
+ *
+ * Return: a static string
+ */
+const char *iw_mpa_setting_str(enum rdma_mpa_setting setting)
+{
+	return settings[setting].name;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_str);
+
+/**
+ * iw_mpa_setting_get - read a setting
+ * @policy: the policy
+ * @setting: the setting
+ *
+ * Return: its value, as iw_mpa_layer_set() takes it
+ */
+u32 iw_mpa_setting_get(const struct iw_mpa_policy *policy,
+		       enum rdma_mpa_setting setting)
+{
+	const struct iw_mpa_setting *s = &settings[setting];
+	const void *field = (const u8 *)policy + s->offset;
+
+	if (s->get)
+		return s->get(policy);
+	return s->size == sizeof(u32) ? *(const u32 *)field :
+					*(const u8 *)field;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_get);
+
+/* The value is within its range */
+static int put_setting(struct iw_mpa_policy *policy,
+		       enum rdma_mpa_setting setting, u32 value)
+{
+	const struct iw_mpa_setting *s = &settings[setting];
+	void *field = (u8 *)policy + s->offset;
+
+	if (s->set)
+		return s->set(policy, value);
+	if (s->size == sizeof(u32))
+		*(u32 *)field = value;
+	else
+		*(u8 *)field = value;
 	return 0;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_layer_check);
+
+/**
+ * iw_mpa_layer_set - set a setting
+ * @layer: the layer
+ * @setting: which setting
+ * @value: as in its attribute. A depth is a limit, %IW_MPA_DEPTH_MAX for none
+ *	but the device's, or %IW_MPA_DEPTH_ULP; an order of RTR kinds is up to
+ *	three of them, the preferred one in the lowest four bits.
+ *
+ * Return: 0, or -EINVAL if there is no such setting or value; then nothing has
+ * changed.
+ */
+int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_setting setting,
+		     u32 value)
+{
+	int rv;
+
+	if (!setting || setting >= IW_MPA_SETTINGS ||
+	    value < settings[setting].min || value > settings[setting].max)
+		return -EINVAL;
+	rv = put_setting(&layer->value, setting, value);
+	if (!rv)
+		layer->set |= BIT(setting);
+	return rv;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_set);
+
+/**
+ * iw_mpa_layer_apply - lay a layer over what holds below it
+ * @layer: the layer
+ * @which: those of its settings, mask of BIT(enum rdma_mpa_setting)
+ * @policy: what holds without it; changed
+ *
+ * A setting replaces the one below, a limit can only get lower.
+ */
+void iw_mpa_layer_apply(const struct iw_mpa_layer *layer, u32 which,
+			struct iw_mpa_policy *policy)
+{
+	u16 max_ird = policy->max_ird, max_ord = policy->max_ord;
+	enum rdma_mpa_setting setting;
+
+	iw_mpa_for_each_setting(setting)
+		if (layer->set & which & BIT(setting))
+			put_setting(policy, setting,
+				    iw_mpa_setting_get(&layer->value, setting));
+	policy->max_ird = min(policy->max_ird, max_ird);
+	policy->max_ord = min(policy->max_ord, max_ord);
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_apply);
+
+/**
+ * iw_mpa_setting_exists - does a device have this setting?
+ * @setting: the setting
+ * @caps: the device
+ *
+ * Return: false if there is no value of it that the device can do
+ */
+bool iw_mpa_setting_exists(enum rdma_mpa_setting setting,
+			   const struct iw_mpa_caps *caps)
+{
+	return setting != RDMA_MPA_SETTING_CONNECT_MS || !caps->no_connect_ms;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_exists);
+
+/**
+ * iw_mpa_layer_unable - which settings of a layer can a device not do?
+ * @layer: the layer
+ * @caps: the device
+ * @why: filled with the reason of the first of them
+ * @size: size of @why in bytes
+ *
+ * Looks at each setting alone; iw_mpa_policy_explain() looks at all together.
+ *
+ * Return: mask of BIT(enum rdma_mpa_setting)
+ */
+u32 iw_mpa_layer_unable(const struct iw_mpa_layer *layer,
+			const struct iw_mpa_caps *caps, char *why, size_t size)
+{
+	enum rdma_mpa_setting setting;
+	u32 unable = 0;
+
+	iw_mpa_for_each_setting(setting) {
+		const struct iw_mpa_setting *s = &settings[setting];
+
+		if (!iw_mpa_layer_has(layer, setting) || !s->able)
+			continue;
+		if (!s->able(caps, iw_mpa_setting_get(&layer->value, setting),
+			     why, unable ? 0 : size))
+			unable |= BIT(setting);
+	}
+	return unable;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_unable);
+
+/* ---- options of ULPs */
+
+/* These kinds and no others, as initiator and as responder, in this order */
+static int set_rtr_option(struct iw_mpa_layer *layer, const u8 *kinds,
+			  size_t count)
+{
+	u32 order = 0;
+	u8 mask = 0;
+	size_t i;
+	int rv;
+
+	if (!count || count > ARRAY_SIZE(layer->value.rtr_order))
+		return -EINVAL;
+	for (i = 0; i < count; i++) {
+		if (!kinds[i] || kinds[i] & ~IW_MPA_RTR_ALL)
+			return -EINVAL;
+		order |= (u32)kinds[i] << (i * ORDER_BITS);
+		mask |= kinds[i];
+	}
+	rv = iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_ORDER, order);
+	if (rv)
+		return rv;
+	iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_OFFER, mask);
+	iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_ACCEPT, mask);
+	return 0;
+}
+
+static int set_mode_option(struct iw_mpa_layer *layer,
+			   enum rdma_mpa_setting setting, u32 mode)
+{
+	switch (mode) {
+	case RDMA_MPA_DEPTH_MODE_DEVICE:
+		return iw_mpa_layer_set(layer, setting, IW_MPA_DEPTH_MAX);
+	case RDMA_MPA_DEPTH_MODE_ULP:
+		return iw_mpa_layer_set(layer, setting, IW_MPA_DEPTH_ULP);
+	default:
+		/* A limit is an option of its own */
+		return -EINVAL;
+	}
+}
+
+static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
+{
+	enum rdma_mpa_setting setting;
+
+	if (optname == RDMA_MPA_OPTION_IRD_MODE)
+		return set_mode_option(layer, RDMA_MPA_SETTING_IRD, value);
+	if (optname == RDMA_MPA_OPTION_ORD_MODE)
+		return set_mode_option(layer, RDMA_MPA_SETTING_ORD, value);
+	/* 0x3fff is a mode, not a number */
+	if ((optname == RDMA_MPA_OPTION_IRD ||
+	     optname == RDMA_MPA_OPTION_ORD) && value > IW_MPA_DEPTH_MAX)
+		return -EINVAL;
+	iw_mpa_for_each_setting(setting)
+		if (optname > 0 && settings[setting].option == optname)
+			return iw_mpa_layer_set(layer, setting, value);
+	return -EINVAL;
+}
+
+/**
+ * iw_mpa_layer_set_option - an option of rdma_set_option()
+ * @layer: a connection's layer
+ * @optname: enum rdma_mpa_option
+ * @optval: its value
+ * @optlen: length of @optval in bytes
+ *
+ * Return: 0, or -EINVAL if there is no such option, value or length; then
+ * nothing has changed.
+ */
+int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
+			    const void *optval, size_t optlen)
+{
+	u32 value;
+
+	if (optname == RDMA_MPA_OPTION_RTR)
+		return set_rtr_option(layer, optval, optlen);
+	if (optlen != sizeof(value))
+		return -EINVAL;
+	memcpy(&value, optval, sizeof(value));
+	return set_number_option(layer, optname, value);
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_set_option);
+
+/* ---- policies */
+
+/*
+ * Ask for peer-to-peer and accept either model, as cxgb4 does, so that either
+ * side may speak first without configuration.
+ */
+const struct iw_mpa_policy iw_mpa_default_policy = {
+	.rev		= 2,
+	.enhanced	= true,
+	.model		= RDMA_MPA_MODEL_PEER_TO_PEER,
+	.rtr_offer	= RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+	.rtr_accept	= IW_MPA_RTR_ALL,
+	/* A Write needs neither a read slot nor a receive buffer */
+	.rtr_order	= { RDMA_MPA_RTR_WRITE, RDMA_MPA_RTR_READ,
+			    RDMA_MPA_RTR_SEND },
+	.max_ird	= IW_MPA_DEPTH_MAX,
+	.max_ord	= IW_MPA_DEPTH_MAX,
+	.crc		= RDMA_MPA_CRC_IF_ASKED,
+	.dialect	= RDMA_MPA_DIALECT_RFC6581,
+	/* Longer than TCP itself tries by default */
+	.connect_ms	= 150 * 1000,
+	.request_ms	= 5 * 1000,
+	.reply_ms	= 10 * 1000,
+	.rtr_ms		= 10 * 1000,
+	.decide_ms	= 60 * 1000,
+};
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_default_policy);
+
+static bool deadline_valid(unsigned int ms)
+{
+	return ms && ms <= RDMA_MPA_DEADLINE_MAX;
+}
+
+/**
+ * iw_mpa_kinds_able - kinds of RTR that an initiator can send
+ * @caps: the device, under the policy's ceilings
+ *
+ * A Read takes a slot of the ORD.
+ *
+ * Return: mask of enum rdma_mpa_rtr
+ */
+u8 iw_mpa_kinds_able(const struct iw_mpa_caps *caps)
+{
+	return caps->max_ord ? caps->rtr_send :
+			       caps->rtr_send & ~RDMA_MPA_RTR_READ;
+}
+
+/**
+ * iw_mpa_kinds_offered - kinds of RTR that an initiator can offer
+ * @policy: the policy
+ * @caps: the device, under the policy's ceilings
+ *
+ * Return: mask of enum rdma_mpa_rtr
+ */
+u8 iw_mpa_kinds_offered(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps)
+{
+	return policy->rtr_offer & iw_mpa_kinds_able(caps);
+}
+
+/**
+ * iw_mpa_kinds_accepted - kinds of RTR that a responder can accept
+ * @policy: the policy
+ * @caps: the device
+ *
+ * Return: mask of enum rdma_mpa_rtr
+ */
+u8 iw_mpa_kinds_accepted(const struct iw_mpa_policy *policy,
+			 const struct iw_mpa_caps *caps)
+{
+	return policy->rtr_accept & caps->rtr_recv;
+}
+
+/**
+ * iw_mpa_policy_check - can a device do what a policy says?
+ * @policy: the policy
+ * @caps: the device
+ *
+ * Return: 0, or -EINVAL if a value is out of its range, contradicts another or
+ * is beyond the device.
+ */
+int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps)
+{
+	const u8 *order = policy->rtr_order;
+	bool ok = true;
+
+	ok &= policy->rev == 1 || policy->rev == 2;
+	ok &= !policy->enhanced || policy->rev == 2;
+	ok &= policy->model <= RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
+	ok &= policy->crc <= RDMA_MPA_CRC_REQUIRED;
+	ok &= !policy->markers || caps->rx_markers;
+	ok &= !(caps->no_crc && policy->crc == RDMA_MPA_CRC_REQUIRED);
+	ok &= policy->dialect <= RDMA_MPA_DIALECT_EARLY_DRAFT;
+	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
+	/* Every kind once */
+	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
+	      is_power_of_2(order[2]) &&
+	      (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
+	ok &= deadline_valid(policy->connect_ms) &&
+	      deadline_valid(policy->request_ms) &&
+	      deadline_valid(policy->decide_ms) &&
+	      deadline_valid(policy->rtr_ms) &&
+	      deadline_valid(policy->reply_ms);
+	if (policy->enhanced) {
+		/* RFC 6581 section 9.2: support at least one option */
+		ok &= iw_mpa_kinds_accepted(policy, caps) != 0;
+		ok &= policy->model == RDMA_MPA_MODEL_CLIENT_SERVER ||
+		      iw_mpa_kinds_offered(policy, caps);
+	} else {
+		ok &= policy->model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
+	}
+	return ok ? 0 : -EINVAL;
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_check);
+
+static u16 limit_depth(u16 depth, u16 ceiling, bool pow2)
+{
+	if (ceiling == IW_MPA_DEPTH_MAX)
+		return depth;
+	/* A device that rounds up must not pass the ceiling */
+	if (pow2 && ceiling)
+		ceiling = rounddown_pow_of_two(ceiling);
+	return min(depth, ceiling);
+}
+
+/**
+ * iw_mpa_policy_limit - capabilities of a device under a policy's ceilings
+ * @policy: the policy
+ * @caps: the device; its depths are lowered
+ */
+void iw_mpa_policy_limit(const struct iw_mpa_policy *policy,
+			 struct iw_mpa_caps *caps)
+{
+	caps->max_ird = limit_depth(caps->max_ird, policy->max_ird,
+				    caps->pow2_depths);
+	caps->max_ord = limit_depth(caps->max_ord, policy->max_ord,
+				    caps->pow2_depths);
+}
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_limit);
 
 /**
  * iw_mpa_policy_explain - why can a device not do what a policy says?
@@ -183,9 +672,9 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 	if (!rv)
 		return 0;
 
-	if (policy->crc == IW_MPA_CRC_REQUIRED && caps->no_crc)
+	if (policy->crc == RDMA_MPA_CRC_REQUIRED && caps->no_crc)
 		scnprintf(why, size, "the device has no CRC32c");
-	else if (policy->model == IW_MPA_PEER_TO_PEER_REQUIRED &&
+	else if (policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 		 !policy->enhanced)
 		scnprintf(why, size,
 			  "revision 1 has no peer-to-peer model to require");
@@ -196,10 +685,10 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 		scnprintf(why, size, "RTR kinds the device can send: %s",
 			  kinds_str(caps->rtr_send));
 	else if (policy->enhanced && !limited.max_ord &&
-		 !(policy->rtr_offer & ~IW_MPA_RTR_READ))
+		 !(policy->rtr_offer & ~RDMA_MPA_RTR_READ))
 		scnprintf(why, size, "an RTR by read needs an ORD of 1 or more");
 	else
 		scnprintf(why, size, "the settings contradict each other");
 	return rv;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_policy_explain);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_explain);

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers that closed on a Rev 2 Request and answered one of Rev 1: the next
- * connection to them need not be refused first (AMB-23).
+ * Peers that closed on a Rev 2 Request and answered one of Rev 1. The next
+ * connection to them begins with Rev 1.
  *
- * Bounded and forgetful: one entry for each hash value, the later one wins, and
- * each is believed for ten minutes. An entry that is lost costs one refused
- * attempt.
+ * There is one entry for each hash value; the later one wins. Each is believed
+ * for ten minutes. An entry that is lost costs one refused attempt.
  *
  * Locking: rev1_lock, taken for a few instructions in any context.
  */
@@ -82,27 +81,28 @@ void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
  * @net: the network namespace
  * @addr: the peer's address and port, IPv4 or IPv6
  *
- * For the policy's fallback: so that a peer that knows Rev 1 only is remembered
- * for a while. Without it each connection finds out anew. Any context.
+ * For the policy's fallback: a peer that knows Rev 1 only is remembered for a
+ * while. Without it each connection finds out anew. Any context.
  */
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 		     const struct sockaddr *addr)
 {
 	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)addr;
 	const struct sockaddr_in *v4 = (const struct sockaddr_in *)addr;
+	struct iw_mpa_addr *peer = &s->setup->peer_addr;
 
 	switch (addr->sa_family) {
 	case AF_INET:
-		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &s->peer_addr.ip);
-		s->peer_addr.port = v4->sin_port;
+		ipv6_addr_set_v4mapped(v4->sin_addr.s_addr, &peer->ip);
+		peer->port = v4->sin_port;
 		break;
 	case AF_INET6:
-		s->peer_addr.ip = v6->sin6_addr;
-		s->peer_addr.port = v6->sin6_port;
+		peer->ip = v6->sin6_addr;
+		peer->port = v6->sin6_port;
 		break;
 	default:
 		return;
 	}
-	s->peer_addr.net = net->net_cookie;
+	peer->net = net->net_cookie;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_set_peer);

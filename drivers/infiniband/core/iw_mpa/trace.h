@@ -14,8 +14,6 @@
 #include <linux/tracepoint.h>
 
 #include <rdma/ib_verbs.h>
-#include <rdma/iw_mpa.h>
-
 #include "device.h"
 #include "observe.h"
 
@@ -34,7 +32,7 @@ static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 
 static inline void mpa_trace_llp(const struct iw_mpa_session *s, char *llp)
 {
-	strscpy(llp, s->port ? s->port->dev->ops->llp : "none",
+	strscpy(llp, s->port ? iw_mpa_llp_str(s->port->dev) : "none",
 		MPA_TRACE_LLP_MAX);
 }
 
@@ -44,7 +42,7 @@ static inline u32 mpa_trace_name(const struct iw_mpa_session *s, u8 *local,
 {
 	struct iw_mpa_name name;
 
-	iw_mpa_session_name(s, &name);
+	iw_mpa_name_session(s, &name);
 	memcpy(local, &name.local, sizeof(struct sockaddr_in6));
 	memcpy(remote, &name.remote, sizeof(struct sockaddr_in6));
 	return name.qpn;
@@ -187,15 +185,16 @@ TRACE_EVENT(mpa_frame_bad,
 	TP_fast_assign(
 		MPA_WHO_ASSIGN;
 		__entry->result = result;
-		__entry->rx_len = s->rx_len;
+		__entry->rx_len = s->setup->rx_len;
 	),
 	TP_printk(MPA_WHO_FMT "error=%s rx_len=%u", MPA_WHO_ARGS,
 		  mpa_show_parse(__entry->result), __entry->rx_len)
 );
 
 TRACE_EVENT(mpa_state,
-	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state was),
-	TP_ARGS(s, was),
+	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state was,
+		 enum iw_mpa_state state),
+	TP_ARGS(s, was, state),
 	TP_STRUCT__entry(
 		MPA_WHO_FIELDS
 		__field(u8, was)
@@ -204,7 +203,7 @@ TRACE_EVENT(mpa_state,
 	TP_fast_assign(
 		MPA_WHO_ASSIGN;
 		__entry->was = was;
-		__entry->state = s->state;
+		__entry->state = state;
 	),
 	TP_printk(MPA_WHO_FMT "from=%s to=%s", MPA_WHO_ARGS,
 		  mpa_show_state(__entry->was), mpa_show_state(__entry->state))
@@ -294,33 +293,33 @@ TRACE_EVENT(mpa_term,
 );
 
 DECLARE_EVENT_CLASS(mpa_state_class,
-	TP_PROTO(const struct iw_mpa_session *s),
-	TP_ARGS(s),
+	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state state),
+	TP_ARGS(s, state),
 	TP_STRUCT__entry(
 		MPA_WHO_FIELDS
 		__field(u8, state)
 	),
 	TP_fast_assign(
 		MPA_WHO_ASSIGN;
-		__entry->state = s->state;
+		__entry->state = state;
 	),
 	TP_printk(MPA_WHO_FMT "state=%s", MPA_WHO_ARGS,
 		  mpa_show_state(__entry->state))
 );
 
 DEFINE_EVENT(mpa_state_class, mpa_timeout,
-	TP_PROTO(const struct iw_mpa_session *s),
-	TP_ARGS(s)
+	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state state),
+	TP_ARGS(s, state)
 );
 
 DEFINE_EVENT(mpa_state_class, mpa_fallback,
-	TP_PROTO(const struct iw_mpa_session *s),
-	TP_ARGS(s)
+	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state state),
+	TP_ARGS(s, state)
 );
 
 DEFINE_EVENT(mpa_state_class, mpa_fastopen,
-	TP_PROTO(const struct iw_mpa_session *s),
-	TP_ARGS(s)
+	TP_PROTO(const struct iw_mpa_session *s, enum iw_mpa_state state),
+	TP_ARGS(s, state)
 );
 
 TRACE_EVENT(mpa_end,

@@ -14,7 +14,6 @@
 #include <linux/minmax.h>
 #include <linux/moduleparam.h>
 #include <linux/skbuff.h>
-#include <linux/xarray.h>
 #include <net/netlink.h>
 
 #include <rdma/iw_cm.h>
@@ -23,25 +22,28 @@
 
 #include "iw_cxgb4.h"
 
-/* The parameters are the policy that a device has until something is set */
+/*
+ * Settings that a device has until something is set by netlink. They are read
+ * when it is registered, so that a later write could not have an effect.
+ */
 static int peer2peer = 1;
-module_param(peer2peer, int, 0644);
+module_param(peer2peer, int, 0444);
 MODULE_PARM_DESC(peer2peer, "Support peer2peer ULPs (default=1)");
 
 static int p2p_type = FW_RI_INIT_P2PTYPE_READ_REQ;
-module_param(p2p_type, int, 0644);
+module_param(p2p_type, int, 0444);
 MODULE_PARM_DESC(p2p_type, "RDMAP opcode to use for the RTR message: 1=RDMA_READ 0=RDMA_WRITE (default 1)");
 
 static int mpa_rev = 2;
-module_param(mpa_rev, int, 0644);
+module_param(mpa_rev, int, 0444);
 MODULE_PARM_DESC(mpa_rev, "MPA revision, 1 is RFC5044, 2 is RFC6581 (default=2)");
 
 static int markers_enabled;
-module_param(markers_enabled, int, 0644);
+module_param(markers_enabled, int, 0444);
 MODULE_PARM_DESC(markers_enabled, "Enable MPA MARKERS (default(0)=disabled)");
 
 static int crc_enabled = 1;
-module_param(crc_enabled, int, 0644);
+module_param(crc_enabled, int, 0444);
 MODULE_PARM_DESC(crc_enabled, "Enable MPA CRC (default(1)=enabled)");
 
 static struct c4iw_ep *session_ep(struct iw_mpa_session *s)
@@ -121,24 +123,13 @@ static int c4iw_mpa_send(struct iw_mpa_session *s, const void *frame,
 static u8 fw_p2p_type(u8 rtr)
 {
 	switch (rtr) {
-	case IW_MPA_RTR_WRITE:
+	case RDMA_MPA_RTR_WRITE:
 		return FW_RI_INIT_P2PTYPE_RDMA_WRITE;
-	case IW_MPA_RTR_READ:
+	case RDMA_MPA_RTR_READ:
 		return FW_RI_INIT_P2PTYPE_READ_REQ;
 	default:
 		return FW_RI_INIT_P2PTYPE_DISABLED;
 	}
-}
-
-/*
- * This driver used to send an RTR to Rev 1 responders, which have not agreed
- * to any. The firmware of a responder that is for peer-to-peer is told to
- * expect it, then.
- */
-static bool rtr_unasked(const struct iw_mpa_session *s)
-{
-	return s->responder && s->peer.rev == 1 &&
-	       s->policy.model != IW_MPA_CLIENT_SERVER;
 }
 
 /* Binds QP and TID by FW_RI_INIT */
@@ -165,7 +156,7 @@ static int move_to_rts(struct c4iw_ep *ep, const struct iw_mpa_rdma *rdma,
 	int rv;
 
 	/* A Read as RTR needs an entry */
-	if (rtr == IW_MPA_RTR_READ && rdma->responder)
+	if (rtr == RDMA_MPA_RTR_READ && rdma->responder)
 		attrs.max_ird = max_t(u32, attrs.max_ird, 1);
 
 	rv = c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp, mask, &attrs, 1);
@@ -177,14 +168,17 @@ static int move_to_rts(struct c4iw_ep *ep, const struct iw_mpa_rdma *rdma,
 static int c4iw_mpa_enter_rdma(struct iw_mpa_session *s,
 			       const struct iw_mpa_rdma *rdma)
 {
-	u8 rtr = rtr_unasked(s) ? s->policy.rtr_order[0] : rdma->rtr;
-
-	return move_to_rts(session_ep(s), rdma, rtr);
+	/*
+	 * This driver used to send an RTR to Rev 1 responders, too. The
+	 * firmware has to be told to expect it.
+	 */
+	return move_to_rts(session_ep(s), rdma,
+			   rdma->rtr_unasked ?: rdma->rtr);
 }
 
 static int c4iw_mpa_terminate(struct iw_mpa_session *s,
 			      const struct iw_mpa_rdma *rdma,
-			      enum iw_mpa_ecode ecode)
+			      enum rdma_mpa_ecode ecode)
 {
 	struct c4iw_ep *ep = session_ep(s);
 	struct c4iw_qp_attributes attrs = {
@@ -207,9 +201,6 @@ static int c4iw_mpa_terminate(struct iw_mpa_session *s,
 
 static void c4iw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 {
-	/* The adapter gives up connecting by itself, and cannot be told to */
-	if (s->state == IW_MPA_CONNECTING)
-		ms = 0;
 	c4iw_set_mpa_deadline(session_ep(s), ms);
 }
 
@@ -283,98 +274,27 @@ static struct c4iw_ep *mpa_qp_ep(struct c4iw_qp *qhp)
 	return ep;
 }
 
-static struct c4iw_ep *mpa_find_ep(struct xarray *eps,
-				   const struct iw_cm_id *id)
-{
-	struct c4iw_ep *ep;
-	unsigned long index;
-
-	xa_lock_irq(eps);
-	xa_for_each(eps, index, ep)
-		if (READ_ONCE(ep->com.cm_id) == id &&
-		    kref_get_unless_zero(&ep->com.kref))
-			break;
-	xa_unlock_irq(eps);
-	return ep;
-}
-
-/*
- * The endpoint of an rdma_cm_id, with a reference, or NULL. Its iw_cm_id may be
- * gone by now: it is compared and not looked into.
- */
-static struct c4iw_ep *mpa_id_ep(struct rdma_cm_id *id)
-{
-	struct c4iw_dev *dev = to_c4iw_dev(id->device);
-	const struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
-
-	if (!iw_id)
-		return NULL;
-	return mpa_find_ep(&dev->hwtids, iw_id) ?:
-	       mpa_find_ep(&dev->atids, iw_id);
-}
-
-static int c4iw_mpa_fill_conn(struct sk_buff *msg,
-			      struct rdma_restrack_entry *res)
-{
-	struct c4iw_ep *ep;
-	int rv = -EBUSY;
-
-	if (res->type == RDMA_RESTRACK_QP)
-		ep = mpa_qp_ep(to_c4iw_qp(container_of(res, struct ib_qp,
-						       res)));
-	else
-		ep = mpa_id_ep(rdma_res_to_id(res));
-	if (!ep)
-		return -ENOTCONN;
-	if (mutex_trylock(&ep->com.mutex)) {
-		rv = iw_mpa_fill_conn(msg, &ep->mpa);
-		mutex_unlock(&ep->com.mutex);
-	}
-	c4iw_put_ep(&ep->com);
-	return rv;
-}
-
-static const struct iw_mpa_device_ops c4iw_mpa_device_ops = {
-	.llp		= "tcp",
-	.fill_conn	= c4iw_mpa_fill_conn,
-};
-
 static unsigned int timeout_ms(void)
 {
-	return clamp(c4iw_ep_timeout_secs, 1, IW_MPA_DEADLINE_MAX / 1000) *
+	return clamp(c4iw_ep_timeout_secs, 1, RDMA_MPA_DEADLINE_MAX / 1000) *
 	       1000;
 }
 
-static void initial_policy(struct iw_mpa_policy *policy)
+static void warn_of_parameters(void)
 {
-	bool write = p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE;
-	u8 rtr = write ? IW_MPA_RTR_WRITE : IW_MPA_RTR_READ;
-
 	if (mpa_rev != 1 && mpa_rev != 2)
 		pr_warn("mpa_rev %d is not known, using %d\n", mpa_rev,
 			mpa_rev < 1 ? 1 : 2);
-	if (!write && p2p_type != FW_RI_INIT_P2PTYPE_READ_REQ)
+	if (p2p_type != FW_RI_INIT_P2PTYPE_RDMA_WRITE &&
+	    p2p_type != FW_RI_INIT_P2PTYPE_READ_REQ)
 		pr_warn("p2p_type %d is not known, using %d\n", p2p_type,
 			FW_RI_INIT_P2PTYPE_READ_REQ);
+}
 
-	*policy = iw_mpa_default_policy;
-	policy->rev = mpa_rev < 2 ? 1 : 2;
-	policy->enhanced = policy->rev == 2;
-	policy->model = peer2peer ? IW_MPA_PEER_TO_PEER :
-				    IW_MPA_CLIENT_SERVER;
-	policy->rtr_offer = rtr;
-	policy->rtr_accept = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ;
-	policy->rtr_order[0] = rtr;
-	policy->rtr_order[1] = policy->rtr_accept & ~rtr;
-	policy->rtr_order[2] = IW_MPA_RTR_SEND;
-	policy->crc = crc_enabled ? IW_MPA_CRC_REQUIRED : IW_MPA_CRC_IF_ASKED;
-	policy->markers = markers_enabled;
-	/* As the driver always did */
-	policy->fallback = true;
-	policy->request_ms = timeout_ms();
-	policy->decide_ms = timeout_ms();
-	policy->rtr_ms = timeout_ms();
-	policy->reply_ms = timeout_ms();
+static enum rdma_mpa_rtr initial_rtr(void)
+{
+	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE ? RDMA_MPA_RTR_WRITE :
+							   RDMA_MPA_RTR_READ;
 }
 
 /**
@@ -387,25 +307,47 @@ static void initial_policy(struct iw_mpa_policy *policy)
  */
 int c4iw_mpa_register(struct c4iw_dev *dev)
 {
-	struct iw_mpa_caps caps = {
-		.rtr_send = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
-		.rtr_recv = IW_MPA_RTR_WRITE | IW_MPA_RTR_READ,
-		.rtr_recv_one = true,
-		.rtr_offload = true,
-		.tx_markers = true,
-		.rx_markers = true,
+	const struct iw_mpa_choice initial[] = {
+		/* As this driver always did, it falls back to Rev 1 */
+		{ RDMA_MPA_SETTING_REVISION, mpa_rev < 2 ?
+		  RDMA_MPA_REVISION_RFC5044 : RDMA_MPA_REVISION_FALLBACK },
+		{ RDMA_MPA_SETTING_MODEL, peer2peer ?
+		  RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER },
+		{ RDMA_MPA_SETTING_RTR_OFFER, initial_rtr() },
+		{ RDMA_MPA_SETTING_RTR_ACCEPT,
+		  RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ },
+		{ RDMA_MPA_SETTING_RTR_ORDER, initial_rtr() },
+		{ RDMA_MPA_SETTING_CRC, crc_enabled ?
+		  RDMA_MPA_CRC_REQUIRED : RDMA_MPA_CRC_IF_ASKED },
+		{ RDMA_MPA_SETTING_REQUEST_MS, timeout_ms() },
+		{ RDMA_MPA_SETTING_DECIDE_MS, timeout_ms() },
+		{ RDMA_MPA_SETTING_RTR_MS, timeout_ms() },
+		{ RDMA_MPA_SETTING_REPLY_MS, timeout_ms() },
 	};
-	struct iw_mpa_policy initial;
+	struct iw_mpa_driver driver = {
+		.ops = &c4iw_mpa_ops,
+		.llp = RDMA_MPA_LLP_TCP,
+		.caps = {
+			.rtr_send = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+			.rtr_recv = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+			.rtr_recv_one = true,
+			.rtr_offload = true,
+			.tx_markers = true,
+			.rx_markers = markers_enabled,
+			.no_connect_ms = true,
+		},
+		.initial = initial,
+		.num_initial = ARRAY_SIZE(initial),
+	};
 	struct iw_mpa_device *mpa;
 
 	dev->max_read_depth = min3(dev->rdev.lldi.max_ordird_qp,
 				   c4iw_max_read_depth,
 				   (u32)IW_MPA_DEPTH_MAX);
-	caps.max_ird = dev->max_read_depth;
-	caps.max_ord = dev->max_read_depth;
-	initial_policy(&initial);
-	mpa = iw_mpa_register_device(&dev->ibdev, &caps, &initial,
-				     &c4iw_mpa_device_ops);
+	driver.caps.max_ird = dev->max_read_depth;
+	driver.caps.max_ord = dev->max_read_depth;
+	warn_of_parameters();
+	mpa = iw_mpa_register_device(&dev->ibdev, &driver);
 	if (IS_ERR(mpa))
 		return PTR_ERR(mpa);
 	dev->mpa = mpa;
@@ -431,25 +373,39 @@ static unsigned int mpa_port(const struct c4iw_ep *ep)
 /**
  * c4iw_mpa_listen - the ULP listens
  * @ep: the endpoint
- * @id: with what the ULP asks for
+ * @id: the listener, with the options of its ULP
  *
- * A snapshot of each port's policy, for the connections to come through it.
+ * Takes the settings of each port, for the connections to come through it.
+ * c4iw_mpa_unlisten() frees them.
  *
- * Return: 0, or -EINVAL if that is beyond the device
+ * Return: 0, -ENOMEM, or -EINVAL if the options are beyond the device
  */
 int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id)
 {
+	struct iw_mpa_config *config;
 	unsigned int i;
-	int rv;
 
+	set_bit(MPA_LISTENER, &ep->com.flags);
 	for (i = 0; i < ep->com.dev->rdev.lldi.nports; i++) {
-		rv = iw_mpa_session_open(&ep->mpa[i], &c4iw_mpa_ops,
-					 ep->com.dev->mpa, i + 1,
-					 iw_cm_mpa_options(id));
-		if (rv)
-			return rv;
+		config = iw_mpa_config_get(ep->com.dev->mpa, i + 1,
+					   iw_cm_options(id));
+		if (IS_ERR(config))
+			return PTR_ERR(config);
+		ep->mpa[i] = config;
 	}
 	return 0;
+}
+
+/**
+ * c4iw_mpa_unlisten - free the settings of a listener
+ * @ep: the endpoint, which is about to be freed
+ */
+void c4iw_mpa_unlisten(struct c4iw_listen_ep *ep)
+{
+	unsigned int i;
+
+	for (i = 0; i < ARRAY_SIZE(ep->mpa); i++)
+		iw_mpa_config_put(ep->mpa[i]);
 }
 
 /**
@@ -457,14 +413,13 @@ int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id)
  * @ep: the endpoint, with its route
  * @listener: its listener
  *
- * Return: 0, or -ENODEV if the port is none of the device
+ * Return: 0, -ENOMEM, or -ENODEV if the port is none of the device
  */
 int c4iw_mpa_inherit(struct c4iw_ep *ep, const struct c4iw_listen_ep *listener)
 {
 	if (mpa_port(ep) >= listener->com.dev->rdev.lldi.nports)
 		return -ENODEV;
-	iw_mpa_session_inherit(&ep->mpa, &listener->mpa[mpa_port(ep)]);
-	return 0;
+	return iw_mpa_session_inherit(&ep->mpa, listener->mpa[mpa_port(ep)]);
 }
 
 static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
@@ -480,7 +435,7 @@ static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
 /**
  * c4iw_mpa_connect - the ULP connects
  * @ep: the endpoint, with its addresses and route
- * @id: with what the ULP asks for
+ * @id: the connection, with the options of its ULP
  * @param: from the ULP; copied
  *
  * Return: 0, or -EINVAL if it is beyond device or protocol
@@ -491,8 +446,8 @@ int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
 	struct iw_mpa_ulp ulp = ulp_of(param);
 	int rv;
 
-	rv = iw_mpa_session_open(&ep->mpa, &c4iw_mpa_ops, ep->com.dev->mpa,
-				 mpa_port(ep) + 1, iw_cm_mpa_options(id));
+	rv = iw_mpa_session_open(&ep->mpa, ep->com.dev->mpa, mpa_port(ep) + 1,
+				 iw_cm_options(id));
 	if (rv)
 		return rv;
 	iw_mpa_set_peer(&ep->mpa, &init_net,
@@ -509,14 +464,14 @@ int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
  */
 void c4iw_mpa_cancel(struct c4iw_ep *ep, int err)
 {
-	if (ep->mpa.state == IW_MPA_CONNECTING)
+	if (iw_mpa_is_connecting(&ep->mpa))
 		iw_mpa_abort(&ep->mpa, err);
 }
 
 /**
  * c4iw_mpa_accept - the ULP accepts
  * @ep: the endpoint, with cm_id and QP
- * @id: with what the ULP asks for
+ * @id: the connection, with the options of its ULP
  * @param: from the ULP
  *
  * Return: as from iw_mpa_accept()
@@ -525,12 +480,8 @@ int c4iw_mpa_accept(struct c4iw_ep *ep, struct iw_cm_id *id,
 		    const struct iw_cm_conn_param *param)
 {
 	struct iw_mpa_ulp ulp = ulp_of(param);
-	int rv = iw_mpa_session_options(&ep->mpa, iw_cm_mpa_options(id));
 
-	if (!rv)
-		return iw_mpa_accept(&ep->mpa, &ulp);
-	iw_mpa_reject(&ep->mpa, NULL, 0);
-	return rv;
+	return iw_mpa_accept(&ep->mpa, iw_cm_options(id), &ulp);
 }
 
 /**
@@ -591,7 +542,7 @@ int c4iw_mpa_fill_res_qp(struct sk_buff *msg, struct c4iw_qp *qhp)
 
 	/* It may be busy connecting for long: then there is nothing to tell */
 	if (mutex_trylock(&ep->com.mutex)) {
-		rv = iw_mpa_fill_res(msg, &ep->mpa, "tcp");
+		rv = iw_mpa_fill_res(msg, qhp->rhp->mpa, &ep->mpa);
 		mutex_unlock(&ep->com.mutex);
 	}
 	c4iw_put_ep(&ep->com);

@@ -30,6 +30,7 @@ enum c4iw_mpa_close {
 int c4iw_mpa_register(struct c4iw_dev *dev);
 void c4iw_mpa_unregister(struct c4iw_dev *dev);
 int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id);
+void c4iw_mpa_unlisten(struct c4iw_listen_ep *ep);
 int c4iw_mpa_inherit(struct c4iw_ep *ep, const struct c4iw_listen_ep *listener);
 int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
 		     const struct iw_cm_conn_param *param);

@@ -2,17 +2,12 @@
 /*
  * siw's side of iw_mpa: what a session asks of the driver.
  *
- * Everything here but siw_mpa_open_gate() runs in process context with the
+ * Everything here but siw_mpa_term_received() runs in process context with the
  * endpoint in use, which serialises the session.
  */
-#include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <net/netlink.h>
 
 #include <rdma/iw_cm.h>
-#include <rdma/rdma_cm.h>
-#include <rdma/rdma_netlink.h>
-#include <rdma/restrack.h>
 
 #include "siw.h"
 #include "siw_cm.h"
@@ -77,7 +72,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 
 static int siw_mpa_terminate(struct iw_mpa_session *s,
 			     const struct iw_mpa_rdma *rdma,
-			     enum iw_mpa_ecode ecode)
+			     enum rdma_mpa_ecode ecode)
 {
 	struct siw_qp *qp = to_siw_cep(s)->qp;
 	int rv = -EINVAL;
@@ -214,18 +209,35 @@ static const struct iw_mpa_ops siw_mpa_ops = {
 };
 
 /**
- * siw_mpa_init - prepare an endpoint's session
+ * siw_mpa_open - prepare an initiator's session
  * @cep: the endpoint
- * @id: the connection or listener, with what its ULP asks for
- *
- * A listener's stands for those of the connections to come.
+ * @id: the connection, with the options of its ULP
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_init(struct siw_cep *cep, struct iw_cm_id *id)
+int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id)
 {
-	return iw_mpa_session_open(&cep->mpa, &siw_mpa_ops, cep->sdev->mpa, 1,
-				   iw_cm_mpa_options(id));
+	return iw_mpa_session_open(&cep->mpa, cep->sdev->mpa, SIW_PORT,
+				   iw_cm_options(id));
+}
+
+/**
+ * siw_mpa_listen - take the settings for the connections of a listener
+ * @cep: the endpoint
+ * @id: the listener, with the options of its ULP
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
+{
+	struct iw_mpa_config *config;
+
+	config = iw_mpa_config_get(cep->sdev->mpa, SIW_PORT,
+				   iw_cm_options(id));
+	if (IS_ERR(config))
+		return PTR_ERR(config);
+	cep->mpa_config = config;
+	return 0;
 }
 
 /* Whatever comes while it is our turn to speak ends the session */
@@ -277,273 +289,35 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 }
 
 /**
- * siw_mpa_absorb_send - is the Send that has just begun the RTR?
- * @qp: the QP, fenced
- *
- * It takes no receive of the ULP and makes no completion, but it counts
- * (RTR-17, AMB-14). Called with its header complete and no FPDU before it.
- *
- * Return: true if it was and has been dealt with.
- */
-bool siw_mpa_absorb_send(struct siw_qp *qp)
-{
-	struct siw_rx_stream *srx = &qp->rx_stream;
-	const struct iwarp_send *send = &srx->hdr.send;
-	u32 *msn = &srx->ddp_msn[RDMAP_UNTAGGED_QN_SEND];
-
-	if (!(qp->rtr_expected & IW_MPA_RTR_SEND) ||
-	    srx->rdmap_op != RDMAP_SEND || srx->fpdu_part_rem ||
-	    !(srx->hdr.ctrl.ddp_rdmap_ctrl & DDP_FLAG_LAST) ||
-	    be32_to_cpu(send->ddp_qn) != RDMAP_UNTAGGED_QN_SEND ||
-	    be32_to_cpu(send->ddp_msn) != *msn || send->ddp_mo)
-		return false;
-
-	(*msn)++;
-	return true;
-}
-
-/**
- * siw_mpa_rx_null_fpdu - is the first FPDU one without a ULPDU?
- * @qp: the QP, fenced, at the start of its first FPDU
- * @rv: if true is returned: 0, -EAGAIN for more bytes or a negative errno
- *
- * The other reading of option B (AMB-01): two bytes of length, both 0, two of
- * padding, four of CRC.
- *
- * Return: true if it is or may be, with what is there taken; false if the
- * FPDU has a header, what was taken of it is in its place.
- */
-bool siw_mpa_rx_null_fpdu(struct siw_qp *qp, int *rv)
-{
-	enum { NULL_FPDU_LEN = 8 };
-	struct siw_rx_stream *srx = &qp->rx_stream;
-	u8 *fpdu = (u8 *)&srx->hdr;
-	int want, bytes;
-
-	if (!(qp->rtr_expected & IW_MPA_RTR_SEND))
-		return false;
-	/* Known already to have a header, of which more has come */
-	if (srx->fpdu_part_rcvd >= MPA_HDR_SIZE && srx->hdr.ctrl.mpa_len)
-		return false;
-
-	do {
-		want = srx->fpdu_part_rcvd < MPA_HDR_SIZE ? MPA_HDR_SIZE :
-							    NULL_FPDU_LEN;
-		bytes = min(want - srx->fpdu_part_rcvd, srx->skb_new);
-		skb_copy_bits(srx->skb, srx->skb_offset,
-			      fpdu + srx->fpdu_part_rcvd, bytes);
-		srx->fpdu_part_rcvd += bytes;
-		srx->skb_new -= bytes;
-		srx->skb_offset += bytes;
-		srx->skb_copied += bytes;
-
-		*rv = -EAGAIN;
-		if (srx->fpdu_part_rcvd < want)
-			return true;
-		if (srx->hdr.ctrl.mpa_len)
-			return false;
-	} while (want < NULL_FPDU_LEN);
-
-	srx->fpdu_part_rcvd = 0;
-	*rv = -EINVAL;
-	if (siw_rx_crc_ok(srx, fpdu, NULL_FPDU_LEN - MPA_CRC_SIZE)) {
-		*rv = 0;
-		siw_mpa_open_gate(qp, IW_MPA_RTR_SEND);
-	}
-	return true;
-}
-
-/**
- * siw_mpa_rtr_received - what kind of RTR is the FPDU just received?
- * @qp: the QP
- *
- * Return: one of enum iw_mpa_rtr, 0 if it is none
- */
-u8 siw_mpa_rtr_received(const struct siw_qp *qp)
-{
-	const struct siw_rx_stream *srx = &qp->rx_stream;
-	u16 ulpdu_len = be16_to_cpu(srx->hdr.ctrl.mpa_len);
-
-	switch (srx->rdmap_op) {
-	case RDMAP_RDMA_WRITE:
-		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.rwrite) ?
-		       IW_MPA_RTR_WRITE : 0;
-	case RDMAP_RDMA_READ_REQ:
-		return srx->hdr.rreq.read_size ? 0 : IW_MPA_RTR_READ;
-	case RDMAP_SEND:
-		return ulpdu_len + MPA_HDR_SIZE == sizeof(srx->hdr.send) ?
-		       IW_MPA_RTR_SEND : 0;
-	default:
-		return 0;
-	}
-}
-
-/**
- * siw_mpa_open_gate - a responder's first whole and valid FPDU is in
- * @qp: the QP, fenced until now
- * @rtr: which kind of RTR it is, 0 if it is none
- *
- * RFC 5044 section 7.1.2: from now on it may send. What was posted early is
- * waiting as the QP's active work. Any context; takes the SQ lock.
- */
-void siw_mpa_open_gate(struct siw_qp *qp, u8 rtr)
-{
-	unsigned long flags;
-	bool waiting;
-
-	spin_lock_irqsave(&qp->sq_lock, flags);
-	qp->tx_fenced = false;
-	qp->first_fpdu = rtr;
-	waiting = tx_wqe(qp)->wr_status != SIW_WR_IDLE;
-	spin_unlock_irqrestore(&qp->sq_lock, flags);
-
-	if (waiting)
-		siw_sq_start(qp);
-	if (qp->cep)
-		siw_cm_queue_work(qp->cep, SIW_CM_WORK_FIRST_FPDU);
-}
-
-/* The endpoint of a QP, with a reference, or NULL */
-static struct siw_cep *siw_mpa_qp_cep(struct siw_qp *qp)
-{
-	struct siw_cep *cep;
-
-	down_read(&qp->state_lock);
-	cep = qp->cep;
-	if (cep)
-		siw_cep_get(cep);
-	up_read(&qp->state_lock);
-	return cep;
-}
-
-/*
- * The endpoint of an rdma_cm_id, with a reference, or NULL. Its iw_cm_id may be
- * gone by now: it is compared and not looked into.
- */
-static struct siw_cep *siw_mpa_id_cep(struct rdma_cm_id *id)
-{
-	struct siw_device *sdev = to_siw_dev(id->device);
-	struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
-	struct siw_cep *cep, *found = NULL;
-	unsigned long flags;
-
-	if (!iw_id)
-		return NULL;
-	spin_lock_irqsave(&sdev->lock, flags);
-	list_for_each_entry(cep, &sdev->cep_list, devq) {
-		if (READ_ONCE(cep->cm_id) == iw_id &&
-		    kref_get_unless_zero(&cep->ref)) {
-			found = cep;
-			break;
-		}
-	}
-	spin_unlock_irqrestore(&sdev->lock, flags);
-	return found;
-}
-
-static int siw_mpa_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
-{
-	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
-	int rv;
-
-	if (!nest)
-		return -EMSGSIZE;
-	rv = iw_mpa_fill_res(msg, &cep->mpa, cep->llp->name);
-	if (rv)
-		nla_nest_cancel(msg, nest);
-	else
-		nla_nest_end(msg, nest);
-	return rv;
-}
-
-/* Takes over the reference */
-static int siw_mpa_fill_res(struct sk_buff *msg, struct siw_cep *cep)
-{
-	int rv = 0;
-
-	if (!cep)
-		return 0;
-	/* It may be busy connecting for long: then there is nothing to tell */
-	if (siw_cep_try_inuse(cep)) {
-		rv = siw_mpa_nest_res(msg, cep);
-		siw_cep_set_free(cep);
-	}
-	siw_cep_put(cep);
-	return rv;
-}
-
-/**
- * siw_mpa_fill_res_qp - tell resource tracking what a QP negotiated
- * @msg: the message
- * @base_qp: the QP
- *
- * Return: 0 or a negative errno
- */
-int siw_mpa_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
-{
-	return siw_mpa_fill_res(msg, siw_mpa_qp_cep(to_siw_qp(base_qp)));
-}
-
-/**
- * siw_mpa_fill_res_cm_id - tell resource tracking what a connection negotiated
- * @msg: the message
- * @id: the connection
- *
- * Return: 0 or a negative errno
- */
-int siw_mpa_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
-{
-	return siw_mpa_fill_res(msg, siw_mpa_id_cep(id));
-}
-
-static int siw_mpa_fill_conn(struct sk_buff *msg,
-			     struct rdma_restrack_entry *res)
-{
-	struct siw_cep *cep;
-	int rv = -EBUSY;
-
-	if (res->type == RDMA_RESTRACK_QP)
-		cep = siw_mpa_qp_cep(to_siw_qp(container_of(res, struct ib_qp,
-							    res)));
-	else
-		cep = siw_mpa_id_cep(rdma_res_to_id(res));
-	if (!cep)
-		return -ENOTCONN;
-	if (siw_cep_try_inuse(cep)) {
-		rv = iw_mpa_fill_conn(msg, &cep->mpa);
-		siw_cep_set_free(cep);
-	}
-	siw_cep_put(cep);
-	return rv;
-}
-
-static const struct iw_mpa_device_ops siw_mpa_device_ops = {
-	.llp		= "tcp",
-	.fill_conn	= siw_mpa_fill_conn,
-};
-
-/**
  * siw_mpa_register - make a device known to iw_mpa
  * @sdev: the device, not yet registered
- * @crc: whether there is what CRCs are computed with
+ * @crc: whether there is a CRC32c
+ * @model: the connection model to ask for where nothing is set
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_register(struct siw_device *sdev, bool crc)
+int siw_mpa_register(struct siw_device *sdev, bool crc,
+		     enum rdma_mpa_model model)
 {
-	const struct iw_mpa_caps caps = {
-		.max_ird = sdev->attrs.max_ird,
-		.max_ord = sdev->attrs.max_ord,
-		.rtr_send = IW_MPA_RTR_ALL,
-		.rtr_recv = IW_MPA_RTR_ALL,
-		.pow2_depths = true,
-		.no_crc = !crc,
-		.fastopen = true,
+	const struct iw_mpa_choice initial = { RDMA_MPA_SETTING_MODEL, model };
+	const struct iw_mpa_driver driver = {
+		.ops = &siw_mpa_ops,
+		.llp = RDMA_MPA_LLP_TCP,
+		.caps = {
+			.max_ird = sdev->attrs.max_ird,
+			.max_ord = sdev->attrs.max_ord,
+			.rtr_send = IW_MPA_RTR_ALL,
+			.rtr_recv = IW_MPA_RTR_ALL,
+			.pow2_depths = true,
+			.no_crc = !crc,
+			.fastopen = true,
+		},
+		.initial = &initial,
+		.num_initial = 1,
 	};
 	struct iw_mpa_device *dev;
 
-	dev = iw_mpa_register_device(&sdev->base_dev, &caps, NULL,
-				     &siw_mpa_device_ops);
+	dev = iw_mpa_register_device(&sdev->base_dev, &driver);
 	if (IS_ERR(dev))
 		return PTR_ERR(dev);
 	sdev->mpa = dev;
@@ -558,33 +332,6 @@ void siw_mpa_unregister(struct siw_device *sdev)
 {
 	iw_mpa_unregister_device(sdev->mpa);
 	sdev->mpa = NULL;
-}
-
-/**
- * siw_mpa_alloc_stats - room for a port's counters
- * @base_dev: the device
- * @port: the port
- *
- * Return: the statistics or NULL
- */
-struct rdma_hw_stats *siw_mpa_alloc_stats(struct ib_device *base_dev, u32 port)
-{
-	return iw_mpa_alloc_port_stats();
-}
-
-/**
- * siw_mpa_get_stats - a port's counters
- * @base_dev: the device
- * @stats: filled
- * @port: the port
- * @index: which one is asked for; all are filled
- *
- * Return: number of counters or a negative errno
- */
-int siw_mpa_get_stats(struct ib_device *base_dev, struct rdma_hw_stats *stats,
-		      u32 port, int index)
-{
-	return iw_mpa_get_port_stats(to_siw_dev(base_dev)->mpa, port, stats);
 }
 
 /**

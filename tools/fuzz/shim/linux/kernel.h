@@ -2,10 +2,14 @@
 #ifndef SHIM_LINUX_KERNEL_H
 #define SHIM_LINUX_KERNEL_H
 
+#include <stdint.h>
 #include <stdio.h>
+
+#define U32_MAX UINT32_MAX
 
 /* Only what is written is asked for, never how much there was */
 #define scnprintf(...) ((void)snprintf(__VA_ARGS__))
+#define U32_MAX UINT32_MAX
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
 
 #endif

@@ -18,8 +18,11 @@
 #include <linux/file.h>
 #include <linux/hex.h>
 #include <linux/net.h>
+#include <net/genetlink.h>
 #include <net/netlink.h>
 #include <rdma/rdma_netlink.h>
+
+#include "../../../core/iw_mpa/policy.h"
 
 /* Their header, which cm.c includes, cannot be included twice */
 int cxgb4_clip_get(const struct net_device *dev, const u32 *lip, u8 v6)
@@ -97,7 +100,7 @@ static int ulp_event(struct iw_cm_id *id, struct iw_cm_event *event)
 	return ulp->rv;
 }
 
-const struct iw_mpa_layer *iw_cm_mpa_options(struct iw_cm_id *id)
+const void *iw_cm_options(struct iw_cm_id *id)
 {
 	return &to_ulp(id)->options;
 }
@@ -138,20 +141,6 @@ struct fixture {
 };
 
 static struct fixture *fix;
-
-/* The rdma_cm_id of an iw_cm_id is not of interest, but to ask for that */
-static struct rdma_cm_id some_id;
-
-struct iw_cm_id *rdma_iw_cm_id(struct rdma_cm_id *id)
-{
-	return &fix->ulp.id;
-}
-
-struct rdma_cm_id *rdma_res_to_id(struct rdma_restrack_entry *res)
-{
-	some_id.device = &edge->dev->ibdev;
-	return &some_id;
-}
 
 static const struct {
 	int mpa_rev, peer2peer, p2p_type, markers, crc, timeout;
@@ -814,19 +803,19 @@ struct term_case {
 
 static const struct term_case term_cases[] = {
 	{ "RTR-12 V47: the model differs", REP "5002000400080008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "RTR-07 V34: Send, which this firmware does not do",
-	  REP "50020004c0080008", -EPROTO, IW_MPA_ECODE_RTR },
+	  REP "50020004c0080008", -EPROTO, RDMA_MPA_ECODE_RTR },
 	{ "RTR-24: Read against an IRD of 0", REP "5002000480004008", -EPROTO,
-	  IW_MPA_ECODE_RTR },
+	  RDMA_MPA_ECODE_RTR },
 	{ "IRD-15 C2: ORD 33, the limit is 32, the adapter can do 128",
-	  REP "5002000480084021", -ENOMEM, IW_MPA_ECODE_IRD },
+	  REP "5002000480084021", -ENOMEM, RDMA_MPA_ECODE_IRD },
 	{ "IRD-15 C2: ORD 128", REP "5002000480084080", -ENOMEM,
-	  IW_MPA_ECODE_IRD },
+	  RDMA_MPA_ECODE_IRD },
 	{ "ERR-17: both, depths first", REP "5002000480080021", -ENOMEM,
-	  IW_MPA_ECODE_IRD },
+	  RDMA_MPA_ECODE_IRD },
 };
 
 static void term_desc(const struct term_case *c, char *desc)
@@ -1127,7 +1116,7 @@ static void reply_is_held_against_the_adapter(struct kunit *test)
 	peer_sends(test, INITIATOR_TID, reply);
 	expect_reply_event(test, -ENOMEM);
 	KUNIT_EXPECT_EQ(test, 1, edge->terms);
-	KUNIT_EXPECT_EQ(test, IW_MPA_ECODE_IRD, (int)edge->term[1]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_ECODE_IRD, (int)edge->term[1]);
 	ulp_destroys_qp();
 }
 
@@ -1204,6 +1193,78 @@ static void refused_connection_is_told_once(struct kunit *test)
 	expect_reply_event(test, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, 0, edge->frames);
 	expect_no_other_event(test);
+}
+
+/* Nobody has the peer's address; the handler runs in a soft interrupt */
+static void unreachable_peer_is_told_once(struct kunit *test)
+{
+	edge->neigh_silent = true;
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_half_open(test, 1));
+	edge_fail_arp(test, 0);
+	flush_workqueue(workq);
+	expect_reply_event(test, -EHOSTUNREACH);
+	KUNIT_EXPECT_NULL(test, edge->atids[0].data);
+	KUNIT_EXPECT_EQ(test, 0, edge->l2t_refs);
+	KUNIT_EXPECT_EQ(test, 0, edge->frames);
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_failed_initiator"));
+	expect_no_other_event(test);
+}
+
+/* Whoever holds the endpoint's mutex has the session to himself */
+static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
+{
+	struct c4iw_ep *ep;
+
+	edge->neigh_silent = true;
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	ep = fix->ulp.id.provider_data;
+	c4iw_get_ep(&ep->com);
+	mutex_lock(&ep->com.mutex);
+	edge_fail_arp(test, 0);
+	/* It has been taken up, and has had the time to do harm */
+	while (!skb_queue_empty_lockless(&rxq))
+		msleep(20);
+	msleep(20);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	KUNIT_EXPECT_TRUE(test, iw_mpa_is_connecting(&ep->mpa));
+	KUNIT_EXPECT_EQ(test, CONNECTING, ep->com.state);
+	mutex_unlock(&ep->com.mutex);
+	flush_workqueue(workq);
+	expect_reply_event(test, -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, DEAD, ep->com.state);
+	KUNIT_EXPECT_EQ(test, 1u, kref_read(&ep->com.kref));
+	c4iw_put_ep(&ep->com);
+	expect_no_other_event(test);
+}
+
+/* The second attempt may fail so, too */
+static void unreachable_peer_of_a_retry_is_told_once(struct kunit *test)
+{
+	initiator(test, 8, 8, 0);
+	edge->neigh_silent = true;
+	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_EQ(test, 2, edge->cpl[CPL_ACT_OPEN_REQ]);
+	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
+	edge_fail_arp(test, INITIATOR_TID);
+	flush_workqueue(workq);
+	expect_reply_event(test, -EHOSTUNREACH);
+	KUNIT_EXPECT_EQ(test, 0, edge->l2t_refs);
+	expect_no_other_event(test);
+}
+
+/* TCP is the adapter's: there is nothing that a deadline could end */
+static void connecting_has_no_deadline(struct kunit *test)
+{
+	struct c4iw_ep *ep;
+
+	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
+	ep = fix->ulp.id.provider_data;
+	KUNIT_EXPECT_TRUE(test, iw_mpa_is_connecting(&ep->mpa));
+	KUNIT_EXPECT_FALSE(test, timer_pending(&ep->timer));
+	cpl_act_establish(0, INITIATOR_TID);
+	KUNIT_EXPECT_TRUE(test, timer_pending(&ep->timer));
 }
 
 /* IOP-07: once only */
@@ -1826,111 +1887,142 @@ static void passive_open_survives_a_shared_skb(struct kunit *test)
 
 /* --------------------------------------------------------------- policies */
 
-/*
- * What `rdma mpa` asks for, through a socket as it has one. Returns the status
- * of the answer.
- */
-static int ask_iw_mpa(struct kunit *test, struct sk_buff *msg)
+/* Of a message of generic netlink, and of what becomes of it */
+struct answer {
+	struct nlmsghdr nlh;
+	union {
+		struct nlmsgerr err;
+		u8 more[1024];
+	};
+};
+
+/* Through a socket as a program has one */
+static void ask(struct kunit *test, struct sk_buff *msg, struct answer *answer)
 {
 	struct kvec out = { .iov_base = msg->data, .iov_len = msg->len };
-	struct {
-		struct nlmsghdr nlh;
-		struct nlmsgerr err;
-		u8 more[512];
-	} answer = {};
-	struct kvec in = { .iov_base = &answer, .iov_len = sizeof(answer) };
+	struct kvec in = { .iov_base = answer, .iov_len = sizeof(*answer) };
 	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT };
 	struct socket *sock;
 	struct file *file;
 	int rv;
 
+	memset(answer, 0, sizeof(*answer));
 	KUNIT_ASSERT_EQ(test, 0, sock_create_kern(&init_net, AF_NETLINK,
-						  SOCK_RAW, NETLINK_RDMA,
+						  SOCK_RAW, NETLINK_GENERIC,
 						  &sock));
 	/* Whose permissions count */
 	file = sock_alloc_file(sock, 0, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	rv = kernel_sendmsg(sock, &hdr, &out, 1, msg->len);
 	KUNIT_EXPECT_EQ(test, (int)msg->len, rv);
-	rv = kernel_recvmsg(sock, &hdr, &in, 1, sizeof(answer), MSG_DONTWAIT);
-	KUNIT_EXPECT_GE(test, rv, (int)sizeof(answer.nlh) + 4);
-	KUNIT_EXPECT_EQ(test, NLMSG_ERROR, (int)answer.nlh.nlmsg_type);
+	rv = kernel_recvmsg(sock, &hdr, &in, 1, sizeof(*answer), MSG_DONTWAIT);
+	KUNIT_EXPECT_GE(test, rv, (int)sizeof(answer->nlh) + 4);
 	fput(file);
 	kfree_skb(msg);
-	return answer.err.error;
 }
 
-static struct sk_buff *request_for(struct kunit *test, int cmd, u32 port)
+static struct sk_buff *message(struct kunit *test, u16 family, u8 cmd,
+			       u16 flags)
 {
 	struct sk_buff *msg = nlmsg_new(NLMSG_DEFAULT_SIZE, GFP_KERNEL);
+	struct genlmsghdr *genl;
+	struct nlmsghdr *nlh;
 
 	KUNIT_ASSERT_NOT_NULL(test, msg);
-	nlmsg_put(msg, 0, 1, RDMA_NL_GET_TYPE(RDMA_NL_MPA, cmd), 0,
-		  NLM_F_REQUEST | NLM_F_ACK);
-	nla_put_u32(msg, RDMA_MPA_ATTR_DEV_INDEX, EDGE_INDEX);
-	if (port)
-		nla_put_u32(msg, RDMA_MPA_ATTR_PORT, port);
+	nlh = nlmsg_put(msg, 0, 1, family, GENL_HDRLEN, NLM_F_REQUEST | flags);
+	genl = nlmsg_data(nlh);
+	*genl = (struct genlmsghdr) {
+		.cmd = cmd,
+		.version = RDMA_MPA_FAMILY_VERSION,
+	};
 	return msg;
 }
 
-enum { U8_SETTING = 1, U16_SETTING = 2, U32_SETTING = 4 };
+static u16 family_id(struct kunit *test)
+{
+	struct sk_buff *msg = message(test, GENL_ID_CTRL, CTRL_CMD_GETFAMILY,
+				      0);
+	struct answer answer;
+	struct nlattr *id;
+
+	nla_put_string(msg, CTRL_ATTR_FAMILY_NAME, RDMA_MPA_FAMILY_NAME);
+	nlmsg_end(msg, nlmsg_hdr(msg));
+	ask(test, msg, &answer);
+	KUNIT_ASSERT_EQ(test, GENL_ID_CTRL, (int)answer.nlh.nlmsg_type);
+	id = nlmsg_find_attr(&answer.nlh, GENL_HDRLEN, CTRL_ATTR_FAMILY_ID);
+	KUNIT_ASSERT_NOT_NULL(test, id);
+	return nla_get_u16(id);
+}
+
+/* What `rdma mpa` asks for; returns the status of the answer */
+static int ask_iw_mpa(struct kunit *test, struct sk_buff *msg)
+{
+	struct answer answer;
+
+	nlmsg_end(msg, nlmsg_hdr(msg));
+	ask(test, msg, &answer);
+	KUNIT_EXPECT_EQ(test, NLMSG_ERROR, (int)answer.nlh.nlmsg_type);
+	return answer.err.error;
+}
+
+static struct sk_buff *request_for(struct kunit *test, u8 cmd, u32 port)
+{
+	struct sk_buff *msg = message(test, family_id(test), cmd, NLM_F_ACK);
+
+	nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, EDGE_INDEX);
+	if (port)
+		nla_put_u32(msg, RDMA_MPA_A_PORT, port);
+	return msg;
+}
 
 /* `rdma mpa set dev` (@port 0) or `rdma mpa set link` */
-static int mpa_set(struct kunit *test, u32 port, int setting, int size,
-		   u32 value)
+static int mpa_set(struct kunit *test, u32 port, int attr, u32 value)
 {
 	struct sk_buff *msg = request_for(test, RDMA_MPA_CMD_POLICY_SET, port);
-	struct nlattr *nest = nla_nest_start(msg, RDMA_MPA_ATTR_POLICY);
-	u8 byte = value;
-	u16 word = value;
+	struct nlattr *nest = nla_nest_start(msg, RDMA_MPA_A_POLICY);
 
-	nla_put(msg, setting, size, size == U8_SETTING ? (void *)&byte :
-		size == U16_SETTING ? (void *)&word : (void *)&value);
+	nla_put_u32(msg, attr, value);
 	nla_nest_end(msg, nest);
-	nlmsg_end(msg, nlmsg_hdr(msg));
 	return ask_iw_mpa(test, msg);
 }
 
 static int mpa_reset(struct kunit *test, u32 port)
 {
-	struct sk_buff *msg = request_for(test, RDMA_MPA_CMD_POLICY_RESET,
-					  port);
-
-	nlmsg_end(msg, nlmsg_hdr(msg));
-	return ask_iw_mpa(test, msg);
+	return ask_iw_mpa(test, request_for(test, RDMA_MPA_CMD_POLICY_RESET,
+					    port));
 }
 
 struct policy_case {
 	const char *desc;
 	u32 port;		/* 0: the device */
 	unsigned int route;	/* index of the port that it goes through */
-	int setting, size;
+	int attr;
 	u32 value;
 	const char *frame;
 };
 
 /* Else it is V09 with IRD and ORD of 8: peer2peer=1, p2p_type=1 */
 static const struct policy_case policy_cases[] = {
-	{ "set dev rtr write", 0, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2,
+	{ "set dev rtr write", 0, 0, RDMA_MPA_A_POLICY_RTR_OFFER, 2,
 	  REQ "5002000480088008" },
-	{ "set link /1 rtr write", 1, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING,
-	  2, REQ "5002000480088008" },
+	{ "set link /1 rtr write", 1, 0, RDMA_MPA_A_POLICY_RTR_OFFER, 2,
+	  REQ "5002000480088008" },
 	{ "set link /1 rtr read,write, which no parameter can say", 1, 0,
-	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 6, REQ "500200048008c008" },
+	  RDMA_MPA_A_POLICY_RTR_OFFER, 6, REQ "500200048008c008" },
 	{ "set link /2 rtr write, and the route is by /1", 2, 0,
-	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2, REQ "5002000480084008" },
+	  RDMA_MPA_A_POLICY_RTR_OFFER, 2, REQ "5002000480084008" },
 	{ "set link /2 rtr write, and the route is by /2", 2, 1,
-	  RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING, 2, REQ "5002000480088008" },
-	{ "set link /1 model client-server", 1, 0, RDMA_MPA_POLICY_MODEL,
-	  U8_SETTING, RDMA_MPA_MODEL_CLIENT_SERVER, REQ "5002000400080008" },
-	{ "set dev revision 1", 0, 0, RDMA_MPA_POLICY_REVISION, U8_SETTING,
-	  RDMA_MPA_REVISION_1, REQ "40010000" },
-	{ "set dev crc if-asked", 0, 0, RDMA_MPA_POLICY_CRC, U8_SETTING,
+	  RDMA_MPA_A_POLICY_RTR_OFFER, 2, REQ "5002000480088008" },
+	{ "set link /1 model client-server", 1, 0, RDMA_MPA_A_POLICY_MODEL,
+	  RDMA_MPA_MODEL_CLIENT_SERVER, REQ "5002000400080008" },
+	{ "set dev revision 1", 0, 0, RDMA_MPA_A_POLICY_REVISION,
+	  RDMA_MPA_REVISION_RFC5044, REQ "40010000" },
+	{ "set dev crc if-asked", 0, 0, RDMA_MPA_A_POLICY_CRC,
 	  RDMA_MPA_CRC_IF_ASKED, REQ "1002000480084008" },
-	{ "set dev ird 4", 0, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 4,
+	{ "set dev ird 4", 0, 0, RDMA_MPA_A_POLICY_IRD, 4,
 	  REQ "5002000480044008" },
-	{ "set dev ord ulp", 0, 0, RDMA_MPA_POLICY_ORD, U16_SETTING,
-	  RDMA_MPA_DEPTH_ULP, REQ "5002000480087fff" },
+	{ "set dev ord ulp", 0, 0, RDMA_MPA_A_POLICY_ORD_MODE,
+	  RDMA_MPA_DEPTH_MODE_ULP, REQ "5002000480087fff" },
 };
 
 static void policy_desc(const struct policy_case *c, char *desc)
@@ -1955,8 +2047,7 @@ static void setting_is_in_the_next_request(struct kunit *test)
 	edge->port = c->route;
 	initiator(test, 8, 8, 0);
 	expect_frame(test, 1, REQ "5002000480084008", 0);
-	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, c->port, c->setting, c->size,
-					 c->value));
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, c->port, c->attr, c->value));
 	next_initiator(test);
 	expect_frame(test, 2, c->frame, 0);
 	/* And back to what the parameters say */
@@ -1974,8 +2065,8 @@ static void setting_is_in_the_next_request(struct kunit *test)
 
 static void deadline_can_be_set(struct kunit *test)
 {
-	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_REPLY_MS,
-					 U32_SETTING, 5000));
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_REPLY_MS,
+					 5000));
 	initiator(test, 8, 8, 0);
 	KUNIT_EXPECT_LE(test, ep_of(INITIATOR_TID)->timer.expires,
 			jiffies + 5 * HZ + 1);
@@ -1988,18 +2079,23 @@ static void deadline_can_be_set(struct kunit *test)
 static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			mpa_set(test, 0, RDMA_MPA_POLICY_RTR_OFFER, U8_SETTING,
-				IW_MPA_RTR_SEND));
+			mpa_set(test, 0, RDMA_MPA_A_POLICY_RTR_OFFER,
+				RDMA_MPA_RTR_SEND));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT, U8_SETTING,
+			mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_ACCEPT,
 				IW_MPA_RTR_ALL));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			mpa_set(test, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 33));
+			mpa_set(test, 0, RDMA_MPA_A_POLICY_IRD, 33));
 	KUNIT_EXPECT_EQ(test, 0,
-			mpa_set(test, 0, RDMA_MPA_POLICY_IRD, U16_SETTING, 32));
+			mpa_set(test, 0, RDMA_MPA_A_POLICY_IRD, 32));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			mpa_set(test, EDGE_PORTS + 1, RDMA_MPA_POLICY_CRC,
-				U8_SETTING, 0));
+			mpa_set(test, 0, RDMA_MPA_A_POLICY_CONNECT_MS, 1000));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 1, RDMA_MPA_A_POLICY_FASTOPEN,
+				RDMA_MPA_FASTOPEN_ON));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, EDGE_PORTS + 1, RDMA_MPA_A_POLICY_CRC,
+				RDMA_MPA_CRC_OFF));
 	initiator(test, 8, 8, 0);
 	expect_frame(test, 1, REQ "5002000480084008", 0);
 }
@@ -2024,8 +2120,8 @@ static void parameters_are_read_once(struct kunit *test)
 static void listener_keeps_its_policy(struct kunit *test)
 {
 	responder(test);
-	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_ACCEPT,
-					 U8_SETTING, IW_MPA_RTR_WRITE));
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_ACCEPT,
+					 RDMA_MPA_RTR_WRITE));
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
 	expect_frame(test, 1, REP "5002000480084008", 0);
@@ -2057,33 +2153,33 @@ static void listener_keeps_its_policy(struct kunit *test)
 
 static void option_of_connect_beats_the_port(struct kunit *test)
 {
-	static const u8 write[] = { IW_MPA_RTR_WRITE };
-	static const u8 send[] = { IW_MPA_RTR_SEND };
+	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
+	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->ulp.options;
 
-	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_POLICY_RTR_OFFER,
-					 U8_SETTING, IW_MPA_RTR_READ));
-	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_OFFER,
+					 RDMA_MPA_RTR_READ));
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, send, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 0));
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
-	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, write, 1);
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, write, 1);
 	initiator(test, 8, 8, 0);
 	expect_frame(test, 1, REQ "5002000480088008", 0);
 }
 
 static void options_of_listen_and_accept_hold(struct kunit *test)
 {
-	static const u8 write[] = { IW_MPA_RTR_WRITE };
-	static const u8 read[] = { IW_MPA_RTR_READ };
-	static const u8 send[] = { IW_MPA_RTR_SEND };
+	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
+	static const u8 read[] = { RDMA_MPA_RTR_READ };
+	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->listener.options;
 
-	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, send, 1);
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, send, 1);
 	KUNIT_EXPECT_EQ(test, -EINVAL, c4iw_create_listen(&fix->listener.id, 4));
 	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
 	KUNIT_EXPECT_NULL(test, edge->stid_data);
 
-	iw_mpa_layer_set_option(options, RDMA_OPTION_MPA_RTR, write, 1);
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, write, 1);
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
@@ -2091,7 +2187,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	cpl_fw4_ack(CHILD_TID);
 	end_connections();
 
-	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_OPTION_MPA_RTR, read, 1);
+	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_MPA_OPTION_RTR, read, 1);
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	child(test, CHILD_TID);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
@@ -2101,7 +2197,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	end_connections();
 
 	/* What it cannot do is rejected, as it would be without the option */
-	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_OPTION_MPA_RTR, send, 1);
+	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_MPA_OPTION_RTR, send, 1);
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	child(test, CHILD_TID);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
@@ -2111,33 +2207,64 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
 }
 
-/* By the number of the QP and by cm_id, for RDMA_MPA_CMD_CONN_GET */
-static void connection_can_be_asked_for(struct kunit *test)
+/* One of each port, from the beginning to the end */
+static void listener_gives_its_settings_back(struct kunit *test)
 {
-	struct rdma_restrack_entry id = { .type = RDMA_RESTRACK_CM_ID };
+	KUNIT_EXPECT_EQ(test, 0, edge->configs);
+	listener(test);
+	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
+	child(test, CHILD_TID);
+	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
+	/* A connection on its way still knows it */
+	stop_listening(test);
+	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
+	cpl_abort(CHILD_TID, CPL_ERR_CONN_RESET);
+	KUNIT_EXPECT_EQ(test, 0, edge->configs);
+}
+
+/* The settings of the first port have been taken by then */
+static void listener_that_fails_gives_its_settings_back(struct kunit *test)
+{
+	struct iw_mpa_layer *options = &fix->listener.options;
+	const u32 required = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
+
+	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 2, RDMA_MPA_A_POLICY_REVISION,
+					 RDMA_MPA_REVISION_RFC5044));
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_MODEL, &required,
+				sizeof(required));
+	KUNIT_EXPECT_EQ(test, -EINVAL, c4iw_create_listen(&fix->listener.id, 4));
+	KUNIT_EXPECT_EQ(test, 0, edge->configs);
+	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
+	KUNIT_EXPECT_NULL(test, edge->stid_data);
+	/* A connection through the other port could be had */
+	memset(options, 0, sizeof(*options));
+	listener(test);
+}
+
+/* While TCP connects there is no tid, and the QP does not know the endpoint */
+static void connection_can_be_watched(struct kunit *test)
+{
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
+	struct c4iw_ep *ep;
 	unsigned int len;
 
-	fix->qp->ibqp.res.type = RDMA_RESTRACK_QP;
-	KUNIT_EXPECT_EQ(test, -ENOTCONN, c4iw_mpa_fill_conn(msg, &id));
-	KUNIT_EXPECT_EQ(test, -ENOTCONN,
-			c4iw_mpa_fill_conn(msg, &fix->qp->ibqp.res));
-	KUNIT_EXPECT_EQ(test, 0u, msg->len);
-
-	/* While TCP connects there is no tid */
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
-	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &id));
+	ep = fix->ulp.id.provider_data;
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_fill_res(msg, edge->dev->mpa, &ep->mpa));
 	KUNIT_EXPECT_TRUE(test, contains(msg, "CONNECTING"));
-	KUNIT_EXPECT_TRUE(test, contains(msg, "c4iw_test"));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "initiator"));
 	KUNIT_EXPECT_TRUE(test, contains(msg, "tcp"));
+	KUNIT_EXPECT_FALSE(test, contains(msg, "model"));
 	skb_trim(msg, 0);
 
 	cpl_act_establish(0, INITIATOR_TID);
 	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
-	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &id));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_fill_res(msg, edge->dev->mpa, &ep->mpa));
 	KUNIT_EXPECT_TRUE(test, contains(msg, "RDMA"));
+	KUNIT_EXPECT_TRUE(test, contains(msg, "peer-to-peer"));
 	len = msg->len;
-	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_conn(msg, &fix->qp->ibqp.res));
+	/* The same by the QP */
+	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_res_qp(msg, fix->qp));
 	KUNIT_EXPECT_EQ(test, 2 * len, msg->len);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(msg->data, msg->data + len, len));
 	kfree_skb(msg);
@@ -2146,9 +2273,11 @@ static void connection_can_be_asked_for(struct kunit *test)
 static void connection_is_counted(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
-	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 1ULL,
+			edge_counter(test, 1, "mpa_started_initiator"));
+	KUNIT_EXPECT_EQ(test, 1ULL, edge_half_open(test, 1));
 	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
-	KUNIT_EXPECT_EQ(test, 0ULL, edge_counter(test, 1, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 0ULL, edge_half_open(test, 1));
 	KUNIT_EXPECT_EQ(test, 1ULL,
 			edge_counter(test, 1, "mpa_req_sent_enhanced"));
 	KUNIT_EXPECT_EQ(test, 1ULL, edge_counter(test, 1, "mpa_rep_rcvd_rev2"));
@@ -2173,7 +2302,7 @@ static void connect_that_cannot_leave_is_told_once(struct kunit *test)
 	edge->skbs_left = EDGE_NO_LIMIT;
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
-	KUNIT_EXPECT_EQ(test, 0ULL, edge_counter(test, 1, "mpa_half_open"));
+	KUNIT_EXPECT_EQ(test, 0ULL, edge_half_open(test, 1));
 	KUNIT_EXPECT_EQ(test, 1ULL,
 			edge_counter(test, 1, "mpa_failed_initiator"));
 }
@@ -2204,6 +2333,10 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(fin_on_the_request_is_tried_again),
 	KUNIT_CASE(old_peer_is_remembered),
 	KUNIT_CASE(refused_connection_is_told_once),
+	KUNIT_CASE(unreachable_peer_is_told_once),
+	KUNIT_CASE(unreachable_peer_waits_for_the_endpoint),
+	KUNIT_CASE(unreachable_peer_of_a_retry_is_told_once),
+	KUNIT_CASE(connecting_has_no_deadline),
 	KUNIT_CASE(second_reset_is_told),
 	KUNIT_CASE(reset_behind_a_part_of_a_reply_is_told),
 	KUNIT_CASE(reset_of_a_plain_request_is_told),
@@ -2242,7 +2375,9 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(listener_keeps_its_policy),
 	KUNIT_CASE(option_of_connect_beats_the_port),
 	KUNIT_CASE(options_of_listen_and_accept_hold),
-	KUNIT_CASE(connection_can_be_asked_for),
+	KUNIT_CASE(listener_gives_its_settings_back),
+	KUNIT_CASE(listener_that_fails_gives_its_settings_back),
+	KUNIT_CASE(connection_can_be_watched),
 	KUNIT_CASE(connection_is_counted),
 	KUNIT_CASE(connect_that_cannot_leave_is_told_once),
 	{}
@@ -2259,3 +2394,4 @@ kunit_test_suite(c4iw_mpa_suite);
 
 MODULE_DESCRIPTION("KUnit tests of cxgb4's connection setup");
 MODULE_LICENSE("Dual BSD/GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

@@ -47,6 +47,9 @@ enum edge_sizes {
  * @l2t_refs: references to it that the driver holds
  * @dst: its only route
  * @neigh: its only neighbour
+ * @neigh_silent: nobody answers ARP: a request to connect waits for it
+ * @waiting: the request that waits
+ * @configs: settings of listeners that the driver holds
  * @skbs_left: skbs that can still be allocated, %EDGE_NO_LIMIT = all
  * @no_l2t: there is no L2T entry to be had
  * @no_atid: there is no atid to be had
@@ -80,6 +83,9 @@ struct edge {
 	int l2t_refs;
 	struct dst_entry dst;
 	struct neighbour neigh;
+	bool neigh_silent;
+	struct sk_buff *waiting;
+	int configs;
 
 	int skbs_left;
 	bool no_l2t;
@@ -219,8 +225,30 @@ int cxgb4_l2t_send(struct net_device *dev, struct sk_buff *skb,
 	    FW_WR_OP_G(be32_to_cpu(req->wr_hi)) == FW_OFLD_TX_DATA_WR)
 		return edge->l2t_rv;
 	edge_note(skb);
-	kfree_skb(skb);
+	if (edge->neigh_silent)
+		edge->waiting = skb;
+	else
+		kfree_skb(skb);
 	return 0;
+}
+
+/*
+ * In a soft interrupt, as handle_failed_resolution() does it. The driver gives a
+ * tid back, @tid, which the connection does not have.
+ */
+static void edge_fail_arp(struct kunit *test, u32 tid)
+{
+	struct sk_buff *skb = edge->waiting;
+	struct l2t_skb_cb *cb = L2T_SKB_CB(skb);
+
+	KUNIT_ASSERT_NOT_NULL(test, skb);
+	KUNIT_ASSERT_NOT_NULL(test, cb->arp_err_handler);
+	edge->neigh_silent = false;
+	edge->waiting = NULL;
+	edge->tid_tab[tid] = edge;
+	local_bh_disable();
+	cb->arp_err_handler(cb->handle, skb);
+	local_bh_enable();
 }
 
 int cxgb4_ofld_send(struct net_device *dev, struct sk_buff *skb)
@@ -628,6 +656,36 @@ static u64 edge_counter(struct kunit *test, u32 port, const char *name)
 	return value;
 }
 
+/* Connections that have begun and not ended */
+static u64 edge_half_open(struct kunit *test, u32 port)
+{
+	return edge_counter(test, port, "mpa_started_initiator") +
+	       edge_counter(test, port, "mpa_started_responder") -
+	       edge_counter(test, port, "mpa_established_initiator") -
+	       edge_counter(test, port, "mpa_established_responder") -
+	       edge_counter(test, port, "mpa_failed_initiator") -
+	       edge_counter(test, port, "mpa_failed_responder");
+}
+
+static struct iw_mpa_config *
+edge_config_get(struct iw_mpa_device *dev, u32 port_num,
+		const struct iw_mpa_layer *options)
+{
+	struct iw_mpa_config *config;
+
+	config = iw_mpa_config_get(dev, port_num, options);
+	if (!IS_ERR(config))
+		edge->configs++;
+	return config;
+}
+
+static void edge_config_put(struct iw_mpa_config *config)
+{
+	if (config)
+		edge->configs--;
+	iw_mpa_config_put(config);
+}
+
 /* Everything that was taken has been given back */
 static void edge_down(struct kunit *test)
 {
@@ -635,8 +693,9 @@ static void edge_down(struct kunit *test)
 	int i;
 
 	for (i = 1; i <= EDGE_PORTS; i++)
-		KUNIT_EXPECT_EQ(test, 0ULL,
-				edge_counter(test, i, "mpa_half_open"));
+		KUNIT_EXPECT_EQ(test, 0ULL, edge_half_open(test, i));
+	KUNIT_EXPECT_EQ(test, 0, edge->configs);
+	KUNIT_EXPECT_NULL(test, edge->waiting);
 	c4iw_mpa_unregister(dev);
 	KUNIT_EXPECT_EQ(test, 1u, refcount_read(&dev->ibdev.refcount));
 	KUNIT_EXPECT_TRUE(test, xa_empty(&dev->hwtids));
@@ -658,5 +717,8 @@ static void edge_down(struct kunit *test)
 
 /* From here on the driver's sources */
 #define alloc_skb(size, gfp) edge_alloc_skb(size, gfp)
+#define iw_mpa_config_get(dev, port, options) \
+	edge_config_get(dev, port, options)
+#define iw_mpa_config_put(config) edge_config_put(config)
 
 #endif

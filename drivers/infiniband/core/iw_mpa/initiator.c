@@ -1,0 +1,297 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The initiator's side of a session (RFC 5044 section 7.1.2, RFC 6581 section
+ * 9.3): it connects, sends the Request, acts on the Reply. A peer that closes on
+ * a Request of Rev 2 can be tried once more with Rev 1.
+ */
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/minmax.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+
+#include "rev1_peers.h"
+#include "session.h"
+
+/* ---- fallback to Rev 1 */
+
+/* Not if no connection is better than one without RFC 6581 */
+static bool may_fall_back(const struct iw_mpa_setup *u)
+{
+	const struct iw_mpa_policy *policy = &u->config.policy;
+
+	return policy->fallback && policy->rev > 1 &&
+	       policy->model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
+}
+
+static void fall_back(struct iw_mpa_setup *u)
+{
+	u->config.policy.rev = 1;
+	u->config.policy.enhanced = false;
+	/* Another connection; nothing has been sent on it */
+	u->early_len = 0;
+	u->fast_opened = false;
+}
+
+/* A peer that does not know Rev 2 closes before any byte of a Reply */
+static bool closed_on_request(const struct iw_mpa_session *s, int err)
+{
+	return s->state == IW_MPA_REQ_SENT && !s->setup->rx_len &&
+	       (!err || err == -ECONNRESET || err == -EPIPE);
+}
+
+/**
+ * iw_mpa_try_fall_back - try once more with Rev 1?
+ * @s: the session, whose connection is lost
+ * @err: negative errno, 0 for FIN
+ *
+ * Return: true if so; the session waits for TCP again
+ */
+bool iw_mpa_try_fall_back(struct iw_mpa_session *s, int err)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	if (!u || !may_fall_back(u) || !closed_on_request(s, err))
+		return false;
+	fall_back(u);
+	u->fell_back = true;
+	u->record.fell_back = true;
+	iw_mpa_enter_state(s, IW_MPA_CONNECTING);
+	return true;
+}
+
+/* ---- the Request */
+
+static struct iw_mpa_frame request_frame(const struct iw_mpa_setup *u)
+{
+	return (struct iw_mpa_frame) {
+		.kind = IW_MPA_REQUEST,
+		.rev = u->config.policy.rev,
+		.crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
+	};
+}
+
+/* -EINVAL if private data is too long or a depth beyond the device */
+static int check_ulp(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
+{
+	struct iw_mpa_local local;
+	struct iw_mpa_msg request;
+	int rv;
+
+	u->ulp_ird = ulp->ird;
+	u->ulp_ord = ulp->ord;
+	local = iw_mpa_local_side(u);
+	rv = iw_mpa_make_request(&local, &request);
+	if (!rv && !iw_mpa_pdata_fits(ulp->pdata_len, request.enhanced))
+		rv = -EINVAL;
+	return rv;
+}
+
+static int keep_pdata(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
+{
+	if (!ulp->pdata_len)
+		return 0;
+	u->pdata = kmemdup(ulp->pdata, ulp->pdata_len, GFP_KERNEL);
+	if (!u->pdata)
+		return -ENOMEM;
+	u->pdata_len = ulp->pdata_len;
+	return 0;
+}
+
+/**
+ * iw_mpa_connect - TCP is about to connect
+ * @s: a fresh session
+ * @ulp: parameters of the ULP; copied
+ *
+ * iw_mpa_connected() follows, or iw_mpa_peer_gone() if TCP cannot connect. May
+ * sleep.
+ *
+ * Return: 0, then one %IW_MPA_EVENT_REPLY will come. -EINVAL if the private data
+ * is longer than 508 bytes (enhanced) or 512, or a depth is beyond the device,
+ * or -ENOMEM; then there will be no event, and the driver closes.
+ */
+int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
+{
+	struct iw_mpa_setup *u = s->setup;
+	int rv;
+
+	if (!u || s->state != IW_MPA_IDLE)
+		return -EINVAL;
+
+	if (may_fall_back(u) && iw_mpa_peer_is_rev1(&u->peer_addr))
+		fall_back(u);
+	rv = check_ulp(u, ulp) ?: keep_pdata(u, ulp);
+	iw_mpa_enter_state(s, rv ? IW_MPA_CLOSED : IW_MPA_CONNECTING);
+	iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
+	return rv;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_connect);
+
+/**
+ * iw_mpa_early_request - the Request, for TCP to connect with (RFC 7413)
+ * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
+ * @buf: where to put it
+ * @size: size of @buf in bytes, at least %IW_MPA_FRAME_MAX
+ *
+ * Changes nothing: the driver passes it to TCP and says with
+ * iw_mpa_early_sent() how much TCP has taken. A peer that did not like the
+ * first attempt gets none with the SYN of the second.
+ *
+ * Return: its length in bytes, 0 if it is not to be in the SYN
+ */
+size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
+			    size_t size)
+{
+	const struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_frame frame;
+	struct iw_mpa_local local;
+	struct iw_mpa_msg request;
+	int rv;
+
+	if (s->state != IW_MPA_CONNECTING || u->fell_back ||
+	    !u->config.policy.fastopen || !u->config.caps.fastopen)
+		return 0;
+
+	frame = request_frame(u);
+	local = iw_mpa_local_side(u);
+	rv = iw_mpa_make_request(&local, &request);
+	if (!rv)
+		rv = iw_mpa_build_frame(u, &frame, &request, u->pdata,
+					u->pdata_len, buf, size);
+	return max(rv, 0);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_early_request);
+
+/**
+ * iw_mpa_early_sent - TCP has taken bytes of the Request before it is up
+ * @s: the session, after iw_mpa_early_request()
+ * @len: how many bytes, 0 for none
+ *
+ * TCP delivers them, with the SYN or behind it. iw_mpa_connected() sends the
+ * others.
+ */
+void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
+{
+	if (s->setup)
+		s->setup->early_len = len;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_early_sent);
+
+/**
+ * iw_mpa_early_pending - has TCP taken bytes of the Request before it is up?
+ * @s: the session
+ *
+ * Return: true if so
+ */
+bool iw_mpa_early_pending(const struct iw_mpa_session *s)
+{
+	return s->setup && s->setup->early_len;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_early_pending);
+
+/**
+ * iw_mpa_connected - TCP is up: send the Request
+ * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
+ *
+ * Or the rest of it, after iw_mpa_early_sent(). Then it may come late: the
+ * peer may have answered, or gone, by now.
+ *
+ * Return: next step of the driver.
+ */
+enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s)
+{
+	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_frame frame;
+	struct iw_mpa_local local;
+	struct iw_mpa_msg request;
+	int rv;
+
+	if (s->state != IW_MPA_CONNECTING)
+		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
+						   IW_MPA_NEXT_WAIT;
+
+	frame = request_frame(u);
+	local = iw_mpa_local_side(u);
+	rv = iw_mpa_make_request(&local, &request);
+	if (!rv)
+		rv = iw_mpa_send_frame(s, &frame, &request, u->pdata,
+				       u->pdata_len);
+	if (rv)
+		return iw_mpa_leave(s, iw_mpa_end(s, rv,
+						  RDMA_MPA_ECODE_LOCAL));
+	iw_mpa_enter_state(s, IW_MPA_REQ_SENT);
+	return iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_connected);
+
+/* ---- the Reply */
+
+static enum iw_mpa_next terminate(struct iw_mpa_session *s,
+				  const struct iw_mpa_rdma *rdma, int status,
+				  enum rdma_mpa_ecode ecode)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	if (!u->config.ops->terminate(s, rdma, ecode))
+		u->record.terminated = true;
+	return iw_mpa_end(s, status, ecode);
+}
+
+static enum iw_mpa_next enter_rdma_mode(struct iw_mpa_session *s)
+{
+	struct iw_mpa_rdma rdma = iw_mpa_rdma_mode(s);
+	struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_decision *d = &u->decision;
+	int rv;
+
+	if (d->verdict == IW_MPA_TERMINATE)
+		return terminate(s, &rdma, d->status, d->ecode);
+
+	rv = u->config.ops->enter_rdma(s, &rdma);
+	if (rv)
+		return terminate(s, &rdma, rv, RDMA_MPA_ECODE_LOCAL);
+
+	if (d->rtr) {
+		u->record.rtr_moved = true;
+		u->record.rtr = d->rtr;
+	}
+	iw_mpa_establish(s, IW_MPA_EVENT_REPLY);
+	return IW_MPA_NEXT_DONE;
+}
+
+/**
+ * iw_mpa_act_on_reply - a complete Reply has come
+ * @s: the session
+ * @trailing: there are bytes behind it
+ *
+ * Return: next step of the driver
+ */
+enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
+{
+	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_local local = iw_mpa_local_side(u);
+	struct iw_mpa_msg reply = iw_mpa_peer_msg(u);
+	struct iw_mpa_decision *d = &u->decision;
+
+	iw_mpa_enter_state(s, IW_MPA_REP_RCVD);
+	/* Rev 0 is another protocol */
+	if (!u->peer.rev)
+		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
+
+	/* It answers Rev 1, after it did not answer Rev 2 */
+	if (u->fell_back)
+		iw_mpa_peer_set_rev1(&u->peer_addr);
+
+	iw_mpa_negotiate_initiator(&local, &u->sent, &reply, d);
+	u->record.decided = true;
+	if (d->verdict == IW_MPA_REJECTED)
+		return iw_mpa_end(s, d->status, d->ecode);
+	/* Nothing may follow an accept before our first FPDU */
+	if (trailing)
+		u->record.bad = IW_MPA_FRAME_TRAILING;
+	if (trailing || !iw_mpa_llp_acceptable(u))
+		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
+	if (d->verdict == IW_MPA_DROP)
+		return iw_mpa_end(s, d->status, d->ecode);
+	return enter_rdma_mode(s);
+}

@@ -1,0 +1,119 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * Settings, and the layers in which they are made: for all devices, a device, a
+ * port, a connection.
+ */
+#ifndef _IW_MPA_POLICY_H
+#define _IW_MPA_POLICY_H
+
+#include <linux/types.h>
+#include <rdma/iw_mpa.h>
+
+/**
+ * struct iw_mpa_policy - all settings, for one connection
+ * @rev: revision of the Request, 1 or 2
+ * @enhanced: use enhanced connection data; needs @rev 2. Without it a responder
+ *	answers an enhanced Request with a close, as a peer does that knows
+ *	RFC 5044 alone.
+ * @model: enum rdma_mpa_model
+ * @rtr_offer: kinds of RTR to offer as initiator, mask of enum rdma_mpa_rtr
+ * @rtr_accept: kinds of RTR to accept as responder, mask of enum rdma_mpa_rtr
+ * @rtr_order: every kind once, the preferred one first
+ * @max_ird: ceiling of IRD, %IW_MPA_DEPTH_MAX for that of the device
+ * @max_ord: ceiling of ORD, %IW_MPA_DEPTH_MAX for that of the device
+ * @ird_ulp: the ULP manages IRD, leave it alone (0x3fff on the wire)
+ * @ord_ulp: the ULP manages ORD, leave it alone (0x3fff on the wire)
+ * @ord_strict: as responder reject a peer whose IRD is below our ORD
+ *	(RFC 6581 section 9.1: MAY) instead of lowering our ORD
+ * @crc: enum rdma_mpa_crc
+ * @markers: ask for markers in what we receive
+ * @dialect: enum rdma_mpa_dialect
+ * @fallback: initiator: answer a close or reset before the first byte of a
+ *	Reply by one more attempt with Rev 1, unless @model forbids
+ * @fastopen: initiator: send the Request with TCP's SYN if it can be; listener:
+ *	take it there
+ * @connect_ms: initiator: how long TCP may take to connect
+ * @request_ms: responder: how long a peer may take to send its Request
+ * @reply_ms: initiator: how long a peer may take to send its Reply
+ * @rtr_ms: responder: how long a peer may take to send its RTR
+ * @decide_ms: responder: how long the ULP may take to accept or reject
+ *
+ * Deadlines are in milliseconds, 1..%RDMA_MPA_DEADLINE_MAX.
+ */
+struct iw_mpa_policy {
+	u8 rev;
+	bool enhanced;
+	u8 model;
+	u8 rtr_offer;
+	u8 rtr_accept;
+	u8 rtr_order[3];
+	u16 max_ird;
+	u16 max_ord;
+	bool ird_ulp;
+	bool ord_ulp;
+	bool ord_strict;
+	u8 crc;
+	bool markers;
+	u8 dialect;
+	bool fallback;
+	bool fastopen;
+	u32 connect_ms;
+	u32 request_ms;
+	u32 reply_ms;
+	u32 rtr_ms;
+	u32 decide_ms;
+};
+
+extern const struct iw_mpa_policy iw_mpa_default_policy;
+
+u8 iw_mpa_kinds_able(const struct iw_mpa_caps *caps);
+u8 iw_mpa_kinds_offered(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps);
+u8 iw_mpa_kinds_accepted(const struct iw_mpa_policy *policy,
+			 const struct iw_mpa_caps *caps);
+int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
+			const struct iw_mpa_caps *caps);
+
+/* Number of settings, for arrays that enum rdma_mpa_setting indexes */
+#define IW_MPA_SETTINGS		(RDMA_MPA_SETTING_DECIDE_MS + 1)
+
+#define iw_mpa_for_each_setting(setting) \
+	for ((setting) = 1; (setting) < IW_MPA_SETTINGS; (setting)++)
+
+/**
+ * struct iw_mpa_layer - settings of one layer
+ * @set: which settings the layer has, mask of BIT(enum rdma_mpa_setting)
+ * @value: their values; the others have no meaning
+ */
+struct iw_mpa_layer {
+	u32 set;
+	struct iw_mpa_policy value;
+};
+
+static inline bool iw_mpa_layer_has(const struct iw_mpa_layer *layer,
+				    enum rdma_mpa_setting setting)
+{
+	return layer->set & (1U << setting);
+}
+
+const char *iw_mpa_setting_str(enum rdma_mpa_setting setting);
+u32 iw_mpa_setting_get(const struct iw_mpa_policy *policy,
+		       enum rdma_mpa_setting setting);
+int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_setting setting,
+		     u32 value);
+int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
+			    const void *optval, size_t optlen);
+void iw_mpa_layer_apply(const struct iw_mpa_layer *layer, u32 settings,
+			struct iw_mpa_policy *policy);
+bool iw_mpa_setting_exists(enum rdma_mpa_setting setting,
+			   const struct iw_mpa_caps *caps);
+u32 iw_mpa_layer_unable(const struct iw_mpa_layer *layer,
+			const struct iw_mpa_caps *caps, char *why,
+			size_t size);
+int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
+			  const struct iw_mpa_caps *caps, char *why,
+			  size_t size);
+void iw_mpa_policy_limit(const struct iw_mpa_policy *policy,
+			 struct iw_mpa_caps *caps);
+
+#endif /* _IW_MPA_POLICY_H */

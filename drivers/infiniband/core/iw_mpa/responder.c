@@ -1,0 +1,270 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The responder's side of a session (RFC 5044 section 7.1.2, RFC 6581 section
+ * 9.3): it waits for the Request, asks its ULP, replies, waits for the RTR.
+ */
+#include <linux/errno.h>
+#include <linux/export.h>
+#include <linux/minmax.h>
+
+#include "session.h"
+
+/**
+ * iw_mpa_respond - TCP is up: wait for the Request
+ * @s: a fresh session
+ */
+void iw_mpa_respond(struct iw_mpa_session *s)
+{
+	s->responder = true;
+	iw_mpa_enter_state(s, IW_MPA_REQ_WAIT);
+	iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_respond);
+
+/* ---- the Reply */
+
+static int send_reply(struct iw_mpa_session *s, const struct iw_mpa_msg *msg,
+		      const void *pdata, size_t pdata_len)
+{
+	const struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_frame frame = {
+		.kind = IW_MPA_REPLY,
+		/* As in the Request (RFC 6581 section 6) */
+		.rev = u->peer.rev,
+		.crc = u->peer.crc ||
+		       u->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
+	};
+
+	return iw_mpa_send_frame(s, &frame, msg, pdata, pdata_len);
+}
+
+static int send_reject(struct iw_mpa_session *s, const void *pdata,
+		       size_t pdata_len)
+{
+	struct iw_mpa_local local = iw_mpa_local_side(s->setup);
+	struct iw_mpa_msg request = iw_mpa_peer_msg(s->setup);
+	struct iw_mpa_msg reply;
+
+	iw_mpa_make_reject(&local, &request, &reply);
+	return send_reply(s, &reply, pdata, pdata_len);
+}
+
+/* ---- the Request */
+
+/* Enhanced data is malformed to a responder that has only RFC 5044 */
+static bool request_understood(const struct iw_mpa_setup *u)
+{
+	/* Rev 0 is another protocol */
+	return u->peer.rev &&
+	       !(u->peer.enhanced && !u->config.policy.enhanced);
+}
+
+/*
+ * The ULP is told the peer's wishes, within the device's limits. A peer that
+ * says nothing of depths may have all that the device has.
+ */
+static void propose_depths(struct iw_mpa_setup *u)
+{
+	struct iw_mpa_local local = iw_mpa_local_side(u);
+	struct iw_mpa_msg request = iw_mpa_peer_msg(u);
+	const struct iw_mpa_caps *caps = &u->config.caps;
+	struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_msg proposal;
+
+	d->peer_known = request.enhanced;
+	d->peer_ird = request.enh.ird;
+	d->peer_ord = request.enh.ord;
+	d->ird = caps->max_ird;
+	d->ord = caps->max_ord;
+	if (!request.enhanced)
+		return;
+	iw_mpa_make_reject(&local, &request, &proposal);
+	d->ird = min(proposal.enh.ird, caps->max_ird);
+	d->ord = min(proposal.enh.ord, caps->max_ord);
+}
+
+/**
+ * iw_mpa_act_on_request - a complete Request has come
+ * @s: the session
+ *
+ * Return: next step of the driver
+ */
+enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	if (!request_understood(u))
+		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
+	if (!iw_mpa_llp_acceptable(u)) {
+		send_reject(s, NULL, 0);
+		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
+	}
+
+	propose_depths(u);
+	iw_mpa_enter_state(s, IW_MPA_REQ_RCVD);
+	if (iw_mpa_tell_ulp(s, IW_MPA_EVENT_REQUEST, 0, RDMA_MPA_ECODE_NONE)) {
+		send_reject(s, NULL, 0);
+		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
+	}
+	iw_mpa_free_rx(u);
+	return IW_MPA_NEXT_WAIT;
+}
+
+/* ---- the ULP's answer */
+
+/* With an errno for the ULP and a reject for the peer */
+static int fail_accept(struct iw_mpa_session *s, int err)
+{
+	send_reject(s, NULL, 0);
+	iw_mpa_end(s, err, RDMA_MPA_ECODE_LOCAL);
+	return err;
+}
+
+static int enter_rdma_mode(struct iw_mpa_session *s)
+{
+	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_rdma rdma;
+
+	/* Known before it is sent: our own wish counts, too */
+	u->sent_crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
+	rdma = iw_mpa_rdma_mode(s);
+	return u->config.ops->enter_rdma(s, &rdma);
+}
+
+static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
+{
+	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_msg request = iw_mpa_peer_msg(u);
+	struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_local local;
+	int rv;
+
+	if (!iw_mpa_pdata_fits(ulp->pdata_len, request.enhanced))
+		return fail_accept(s, -EINVAL);
+
+	u->ulp_ird = ulp->ird;
+	u->ulp_ord = ulp->ord;
+	local = iw_mpa_local_side(u);
+	iw_mpa_negotiate_responder(&local, &request, d);
+	u->record.decided = true;
+	if (d->verdict != IW_MPA_GO) {
+		send_reply(s, &d->reply, NULL, 0);
+		iw_mpa_end(s, d->status, d->ecode);
+		return d->status;
+	}
+	rv = enter_rdma_mode(s);
+	if (rv)
+		return fail_accept(s, rv);
+
+	iw_mpa_enter_state(s, IW_MPA_REP_SENT);
+	rv = send_reply(s, &d->reply, ulp->pdata, ulp->pdata_len);
+	if (rv) {
+		iw_mpa_end(s, rv, RDMA_MPA_ECODE_LOCAL);
+		return rv;
+	}
+	if (d->rtr && !u->config.caps.rtr_offload) {
+		iw_mpa_set_outcome(s);
+		iw_mpa_enter_state(s, IW_MPA_RTR_WAIT);
+	} else {
+		iw_mpa_establish(s, IW_MPA_EVENT_ESTABLISHED);
+	}
+	return 0;
+}
+
+/* An option of the ULP can make the Request one that is not understood */
+static int apply_options(struct iw_mpa_session *s,
+			 const struct iw_mpa_layer *options)
+{
+	struct iw_mpa_setup *u = s->setup;
+	int rv = iw_mpa_config_apply(&u->config, options);
+
+	if (rv)
+		return fail_accept(s, rv);
+	if (request_understood(u))
+		return 0;
+	iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
+	return -EPROTO;
+}
+
+/**
+ * iw_mpa_accept - the ULP accepts
+ * @s: the session
+ * @options: options of the ULP for this connection; may be NULL
+ * @ulp: parameters of the ULP
+ *
+ * The QP is in RDMA mode, fenced, before the Reply leaves, for a fast peer's
+ * first FPDU must find it ready (RFC 5044 section 7.1.2).
+ *
+ * Return: 0, then one %IW_MPA_EVENT_ESTABLISHED comes or has come already.
+ * Else there will be no event and the driver closes; the peer has been sent a
+ * reject if the Request was still unanswered. -ECONNRESET the connection is
+ * gone, -EINVAL private data too long, depths or options beyond the device,
+ * -EPROTO or -ENOMEM no common ground, or the result of an op.
+ */
+int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_layer *options,
+		  const struct iw_mpa_ulp *ulp)
+{
+	int rv;
+
+	if (s->state != IW_MPA_REQ_RCVD)
+		return -ECONNRESET;
+	rv = apply_options(s, options) ?: accept_request(s, ulp);
+	iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
+	return rv;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_accept);
+
+/**
+ * iw_mpa_reject - the ULP rejects
+ * @s: the session
+ * @pdata: its private data
+ * @pdata_len: length of @pdata in bytes
+ *
+ * Whatever is returned, the session is over and the driver closes.
+ *
+ * Return: 0, -ECONNRESET if the connection is gone, -EINVAL if the private
+ * data is too long (the peer gets a reject without it), or the result of the
+ * send op.
+ */
+int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata, size_t pdata_len)
+{
+	int rv;
+
+	if (s->state != IW_MPA_REQ_RCVD)
+		return -ECONNRESET;
+	if (iw_mpa_pdata_fits(pdata_len, s->setup->peer.enhanced)) {
+		rv = send_reject(s, pdata, pdata_len);
+		iw_mpa_end(s, -ECONNREFUSED, RDMA_MPA_ECODE_NONE);
+	} else {
+		rv = fail_accept(s, -EINVAL);
+	}
+	iw_mpa_leave(s, IW_MPA_NEXT_CLOSE);
+	return rv;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_reject);
+
+/**
+ * iw_mpa_first_fpdu - the peer's first whole and valid FPDU is in
+ * @s: the session
+ * @rtr: its kind, one of enum rdma_mpa_rtr, 0 if it is no RTR
+ *
+ * Any FPDU is as good as an RTR: it, too, shows that the peer is in RDMA mode.
+ * Does nothing in other states, for a client-server connection is established
+ * by its Reply.
+ *
+ * Return: next step of the driver.
+ */
+enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	if (s->state != IW_MPA_RTR_WAIT)
+		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
+						   IW_MPA_NEXT_DONE;
+	u->rtr_seen = rtr;
+	u->record.rtr_moved = true;
+	u->record.rtr = rtr;
+	iw_mpa_establish(s, IW_MPA_EVENT_ESTABLISHED);
+	return iw_mpa_leave(s, IW_MPA_NEXT_DONE);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_first_fpdu);

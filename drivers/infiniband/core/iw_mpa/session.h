@@ -1,0 +1,200 @@
+/* SPDX-License-Identifier: GPL-2.0 */
+/*
+ * The inside of a session, for the files that make up its state machine:
+ * session.c has the states, their deadlines and the one end; initiator.c and
+ * responder.c have the two sides.
+ */
+#ifndef _IW_MPA_SESSION_H
+#define _IW_MPA_SESSION_H
+
+#include <linux/in6.h>
+#include <linux/types.h>
+#include <rdma/iw_mpa.h>
+
+#include "frame.h"
+#include "negotiate.h"
+#include "policy.h"
+
+/**
+ * enum iw_mpa_state - states of a session
+ * @IW_MPA_IDLE: nothing has happened yet
+ * @IW_MPA_CONNECTING: initiator: waits for TCP
+ * @IW_MPA_REQ_SENT: initiator: waits for the Reply
+ * @IW_MPA_REP_RCVD: initiator: acts on the Reply
+ * @IW_MPA_REQ_WAIT: responder: waits for the Request
+ * @IW_MPA_REQ_RCVD: responder: waits for its ULP
+ * @IW_MPA_REP_SENT: responder: sends its Reply
+ * @IW_MPA_RTR_WAIT: responder: waits for the RTR
+ * @IW_MPA_RDMA: connected
+ * @IW_MPA_CLOSED: over
+ * @IW_MPA_STATES: number of states
+ *
+ * An initiator's RTR leaves while it enters RDMA mode, so that there is no
+ * state in which it is still to be sent.
+ */
+enum iw_mpa_state {
+	IW_MPA_IDLE,
+	IW_MPA_CONNECTING,
+	IW_MPA_REQ_SENT,
+	IW_MPA_REP_RCVD,
+	IW_MPA_REQ_WAIT,
+	IW_MPA_REQ_RCVD,
+	IW_MPA_REP_SENT,
+	IW_MPA_RTR_WAIT,
+	IW_MPA_RDMA,
+	IW_MPA_CLOSED,
+	IW_MPA_STATES,
+};
+
+/**
+ * struct iw_mpa_config - basis of sessions: the device and the policy in force
+ * @ops: operations of the driver
+ * @port: port whose sessions are counted; NULL in tests
+ * @caps: the device, within the ceilings of @policy
+ * @device_ird: the device's own largest IRD
+ * @device_ord: the device's own largest ORD
+ * @policy: the policy; what is set later does not matter
+ *
+ * A listener holds one for the connections to come.
+ */
+struct iw_mpa_config {
+	const struct iw_mpa_ops *ops;
+	struct iw_mpa_port *port;
+	struct iw_mpa_caps caps;
+	u16 device_ird;
+	u16 device_ord;
+	struct iw_mpa_policy policy;
+};
+
+/**
+ * struct iw_mpa_addr - a peer to remember
+ * @net: cookie of the network namespace, 0 = nobody
+ * @ip: its address, IPv4 mapped
+ * @port: its port
+ */
+struct iw_mpa_addr {
+	u64 net;
+	struct in6_addr ip;
+	__be16 port;
+};
+
+/* Most states that one call of the driver's leads through */
+#define IW_MPA_RECORD_STATES	3
+
+/**
+ * struct iw_mpa_record - all that one call of the driver's has led to
+ * @left: states that were left, in order
+ * @num_left: number of entries in @left
+ * @received: a whole frame has come
+ * @sent: a frame was sent: @frame
+ * @decided: a decision was made
+ * @rtr_moved: an RTR was sent or received: @rtr
+ * @terminated: a TERM was sent, for @ecode
+ * @timed_out: the deadline of state @left[0] has passed
+ * @fell_back: the initiator will try once more with Rev 1
+ * @fast_opened: the Request was in TCP's SYN
+ * @ended: the setup has ended, with @status and @ecode
+ * @bad: error in the bytes received, %IW_MPA_FRAME_COMPLETE if there is none
+ * @rtr: kind of the RTR, 0 if a first FPDU was none
+ * @ecode: MPA error code
+ * @status: 0 or a negative errno
+ * @frame: the frame that was sent
+ */
+struct iw_mpa_record {
+	u8 left[IW_MPA_RECORD_STATES];
+	u8 num_left;
+	bool received;
+	bool sent;
+	bool decided;
+	bool rtr_moved;
+	bool terminated;
+	bool timed_out;
+	bool fell_back;
+	bool fast_opened;
+	bool ended;
+	u8 bad;
+	u8 rtr;
+	u8 ecode;
+	int status;
+	struct iw_mpa_frame frame;
+};
+
+/**
+ * struct iw_mpa_setup - the part of a session that its setup alone needs
+ * @config: the basis
+ * @sent: initiator: the Request; responder: the Reply
+ * @sent_crc: C bit of the frame that was sent
+ * @decision: the decision, from the Reply on
+ * @rtr_seen: responder: kind of the first FPDU, 0 if it was no RTR
+ * @fell_back: initiator: this is the second attempt, with Rev 1
+ * @fast_opened: the Request was in TCP's SYN
+ * @ulp_ird: inbound depth that the ULP asked for
+ * @ulp_ord: outbound depth that the ULP asked for
+ * @early_len: initiator: bytes of the Request that TCP was given to connect with
+ * @pdata_len: initiator: length of @pdata in bytes
+ * @pdata: initiator: the ULP's private data, for the Request
+ * @peer_addr: initiator: a peer that is to be remembered if it knows Rev 1 only
+ * @peer: the peer's frame, once complete
+ * @rx_len: bytes of the peer's frame in @rx
+ * @rx: the peer's frame as received: @hdr, or allocated once a frame is longer
+ * @hdr: its header
+ * @record: what there is to count, trace and notify
+ */
+struct iw_mpa_setup {
+	struct iw_mpa_config config;
+	struct iw_mpa_msg sent;
+	bool sent_crc;
+	struct iw_mpa_decision decision;
+	u8 rtr_seen;
+	bool fell_back;
+	bool fast_opened;
+	u32 ulp_ird;
+	u32 ulp_ord;
+	u16 early_len;
+	u16 pdata_len;
+	void *pdata;
+	struct iw_mpa_addr peer_addr;
+	struct iw_mpa_frame peer;
+	u16 rx_len;
+	u8 *rx;
+	u8 hdr[IW_MPA_HDR_LEN];
+	struct iw_mpa_record record;
+};
+
+int iw_mpa_config_init(struct iw_mpa_config *config,
+		       const struct iw_mpa_ops *ops,
+		       const struct iw_mpa_caps *caps,
+		       const struct iw_mpa_policy *policy);
+int iw_mpa_config_apply(struct iw_mpa_config *config,
+			const struct iw_mpa_layer *options);
+
+/* session.c, for initiator.c and responder.c */
+void iw_mpa_free_rx(struct iw_mpa_setup *u);
+void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state);
+struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u);
+struct iw_mpa_msg iw_mpa_peer_msg(const struct iw_mpa_setup *u);
+struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s);
+bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *u);
+bool iw_mpa_pdata_fits(size_t len, bool enhanced);
+int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
+		       const struct iw_mpa_msg *msg, const void *pdata,
+		       size_t pdata_len, void *buf, size_t size);
+int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
+		      const struct iw_mpa_msg *msg, const void *pdata,
+		      size_t pdata_len);
+int iw_mpa_tell_ulp(struct iw_mpa_session *s, enum iw_mpa_event_type type,
+		    int status, enum rdma_mpa_ecode ecode);
+void iw_mpa_set_outcome(struct iw_mpa_session *s);
+void iw_mpa_establish(struct iw_mpa_session *s, enum iw_mpa_event_type type);
+enum iw_mpa_next iw_mpa_end(struct iw_mpa_session *s, int status,
+			    enum rdma_mpa_ecode ecode);
+enum iw_mpa_next iw_mpa_leave(struct iw_mpa_session *s, enum iw_mpa_next next);
+
+/* initiator.c */
+enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing);
+bool iw_mpa_try_fall_back(struct iw_mpa_session *s, int err);
+
+/* responder.c */
+enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s);
+
+#endif /* _IW_MPA_SESSION_H */

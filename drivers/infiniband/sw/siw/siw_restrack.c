@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * What can be seen of siw's connections: the counters of a port, and what
+ * resource tracking tells of a QP or a connection.
+ */
+#include <net/netlink.h>
+
+#include <rdma/iw_cm.h>
+#include <rdma/iw_mpa.h>
+#include <rdma/rdma_cm.h>
+#include <rdma/rdma_netlink.h>
+#include <rdma/restrack.h>
+
+#include "siw.h"
+#include "siw_cm.h"
+#include "siw_restrack.h"
+
+/* The endpoint of a QP, with a reference, or NULL */
+static struct siw_cep *siw_qp_cep(struct siw_qp *qp)
+{
+	struct siw_cep *cep;
+
+	down_read(&qp->state_lock);
+	cep = qp->cep;
+	if (cep)
+		siw_cep_get(cep);
+	up_read(&qp->state_lock);
+	return cep;
+}
+
+static int siw_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
+{
+	struct nlattr *nest = nla_nest_start(msg, RDMA_NLDEV_ATTR_DRIVER);
+	int rv;
+
+	if (!nest)
+		return -EMSGSIZE;
+	rv = iw_mpa_fill_res(msg, cep->sdev->mpa, &cep->mpa);
+	if (rv)
+		nla_nest_cancel(msg, nest);
+	else
+		nla_nest_end(msg, nest);
+	return rv;
+}
+
+/* Takes over the reference */
+static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
+{
+	int rv = 0;
+
+	if (!cep)
+		return 0;
+	/* It may be busy connecting for long: then there is nothing to tell */
+	if (siw_cep_try_inuse(cep)) {
+		rv = siw_nest_res(msg, cep);
+		siw_cep_set_free(cep);
+	}
+	siw_cep_put(cep);
+	return rv;
+}
+
+/**
+ * siw_fill_res_qp - tell resource tracking what a QP negotiated
+ * @msg: the message
+ * @base_qp: the QP
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
+{
+	return siw_fill_res(msg, siw_qp_cep(to_siw_qp(base_qp)));
+}
+
+/**
+ * siw_fill_res_cm_id - tell resource tracking what a connection negotiated
+ * @msg: the message
+ * @id: the connection
+ *
+ * Its iw_cm_id may be gone by now: it is looked up and not looked into.
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
+{
+	const struct iw_cm_id *iw_id = rdma_iw_cm_id(id);
+
+	if (!iw_id)
+		return 0;
+	return siw_fill_res(msg, siw_cep_find(to_siw_dev(id->device), iw_id));
+}
+
+/**
+ * siw_alloc_stats - room for a port's counters
+ * @base_dev: the device
+ * @port: the port
+ *
+ * Return: the statistics or NULL
+ */
+struct rdma_hw_stats *siw_alloc_stats(struct ib_device *base_dev, u32 port)
+{
+	return iw_mpa_alloc_port_stats();
+}
+
+/**
+ * siw_get_stats - a port's counters
+ * @base_dev: the device
+ * @stats: filled
+ * @port: the port
+ * @index: which one is asked for; all are filled
+ *
+ * Return: number of counters or a negative errno
+ */
+int siw_get_stats(struct ib_device *base_dev, struct rdma_hw_stats *stats,
+		  u32 port, int index)
+{
+	return iw_mpa_get_port_stats(to_siw_dev(base_dev)->mpa, port, stats);
+}

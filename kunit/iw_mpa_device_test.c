@@ -1,0 +1,767 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Layers of settings over devices that are fakes: what a device takes of the
+ * default layer, what is refused, and with what sessions are opened.
+ */
+#include <kunit/test.h>
+#include <linux/err.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/mutex.h>
+#include <linux/string.h>
+
+#include <rdma/ib_verbs.h>
+
+#include "device.h"
+#include "session.h"
+
+enum {
+	PORTS		= 2,
+	INDEX		= 0x7fffff10,	/* of ib_device; nobody else's */
+};
+
+/* ---- drivers */
+
+static int fake_send(struct iw_mpa_session *s, const void *frame, size_t len)
+{
+	return 0;
+}
+
+static int fake_enter_rdma(struct iw_mpa_session *s,
+			   const struct iw_mpa_rdma *rdma)
+{
+	return 0;
+}
+
+static int fake_terminate(struct iw_mpa_session *s,
+			  const struct iw_mpa_rdma *rdma,
+			  enum rdma_mpa_ecode ecode)
+{
+	return 0;
+}
+
+static void fake_deadline(struct iw_mpa_session *s, unsigned int ms)
+{
+}
+
+static int fake_event(struct iw_mpa_session *s, const struct iw_mpa_event *ev)
+{
+	return 0;
+}
+
+static const struct iw_mpa_ops fake_ops = {
+	.send		= fake_send,
+	.enter_rdma	= fake_enter_rdma,
+	.terminate	= fake_terminate,
+	.deadline	= fake_deadline,
+	.event		= fake_event,
+};
+
+/* A device that can do everything */
+static const struct iw_mpa_caps able = {
+	.max_ird	= 1024,
+	.max_ord	= 1024,
+	.rtr_send	= IW_MPA_RTR_ALL,
+	.rtr_recv	= IW_MPA_RTR_ALL,
+	.fastopen	= true,
+};
+
+static struct iw_mpa_device *
+new_device_with(struct kunit *test, const struct iw_mpa_caps *caps,
+		const struct iw_mpa_choice *initial, unsigned int num_initial)
+{
+	const struct iw_mpa_driver driver = {
+		.ops = &fake_ops,
+		.caps = *caps,
+		.llp = RDMA_MPA_LLP_TCP,
+		.initial = initial,
+		.num_initial = num_initial,
+	};
+	struct iw_mpa_device *dev;
+	struct ib_device *ibdev;
+
+	ibdev = kunit_kzalloc(test, sizeof(*ibdev), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, ibdev);
+	ibdev->phys_port_cnt = PORTS;
+	ibdev->index = INDEX;
+	ibdev->dev.init_name = "fake";
+	/* As far as iw_mpa looks at it, it is registered */
+	refcount_set(&ibdev->refcount, 1);
+	dev = iw_mpa_register_device(ibdev, &driver);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
+	return dev;
+}
+
+static struct iw_mpa_device *new_device(struct kunit *test,
+					const struct iw_mpa_caps *caps)
+{
+	return new_device_with(test, caps, NULL, 0);
+}
+
+/* ---- places */
+
+#define NOWHERE	((struct iw_mpa_place) {})
+#define DEV(d)	((struct iw_mpa_place) { .dev = (d) })
+#define PORT(d, n) \
+	((struct iw_mpa_place) { .dev = (d), .port = &(d)->port[(n) - 1] })
+
+static struct iw_mpa_view view_of(struct iw_mpa_place place)
+{
+	struct iw_mpa_view view;
+
+	mutex_lock(&iw_mpa_devices_lock);
+	iw_mpa_view_place(&place, &view);
+	mutex_unlock(&iw_mpa_devices_lock);
+	return view;
+}
+
+static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
+		   char *why, size_t size)
+{
+	int rv;
+
+	mutex_lock(&iw_mpa_devices_lock);
+	rv = iw_mpa_replace_layer(&place, layer, why, size);
+	mutex_unlock(&iw_mpa_devices_lock);
+	return rv;
+}
+
+/* One more setting in the layer of a place, as `rdma mpa set` does it */
+static int set_saying(struct iw_mpa_place place, enum rdma_mpa_setting setting,
+		      u32 value, char *why, size_t size)
+{
+	struct iw_mpa_layer layer = view_of(place).own;
+
+	return iw_mpa_layer_set(&layer, setting, value) ?:
+	       replace(place, &layer, why, size);
+}
+
+static int set(struct iw_mpa_place place, enum rdma_mpa_setting setting,
+	       u32 value)
+{
+	char why[80];
+
+	return set_saying(place, setting, value, why, sizeof(why));
+}
+
+static void reset(struct kunit *test, struct iw_mpa_place place)
+{
+	struct iw_mpa_layer none = {};
+	char why[80];
+
+	KUNIT_EXPECT_EQ(test, 0, replace(place, &none, why, sizeof(why)));
+}
+
+static u32 effective(struct iw_mpa_place place, enum rdma_mpa_setting setting)
+{
+	struct iw_mpa_view view = view_of(place);
+
+	return iw_mpa_setting_get(&view.effective, setting);
+}
+
+static int origin(struct iw_mpa_place place, enum rdma_mpa_setting setting)
+{
+	return view_of(place).origin[setting];
+}
+
+static u32 built_in(enum rdma_mpa_setting setting)
+{
+	return iw_mpa_setting_get(&iw_mpa_default_policy, setting);
+}
+
+/* Connections are set up on each port, with what the place shows */
+static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
+{
+	struct iw_mpa_session s;
+	struct iw_mpa_view view;
+	int i;
+
+	for (i = 1; i <= PORTS; i++) {
+		KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&s, dev, i, NULL));
+		view = view_of(PORT(dev, i));
+		KUNIT_EXPECT_EQ(test, 0, memcmp(&view.effective,
+						&s.setup->config.policy,
+						sizeof(view.effective)));
+		iw_mpa_session_close(&s);
+	}
+}
+
+/* Other devices of this machine, and those of other tests, want no defaults */
+static struct iw_mpa_layer administrators;
+
+static int device_test_init(struct kunit *test)
+{
+	administrators = view_of(NOWHERE).own;
+	reset(test, NOWHERE);
+	return 0;
+}
+
+static void device_test_exit(struct kunit *test)
+{
+	char why[80];
+
+	KUNIT_EXPECT_EQ(test, 0, replace(NOWHERE, &administrators, why,
+					 sizeof(why)));
+}
+
+/* ---- the default layer */
+
+static void default_is_taken(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_BUILT_IN,
+			origin(PORT(dev, 1), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
+	KUNIT_EXPECT_EQ(test, 77U, effective(NOWHERE, RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 77U,
+			effective(DEV(dev), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 77U,
+			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT,
+			origin(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).not_taken);
+	expect_sessions(test, dev);
+	reset(test, NOWHERE);
+	KUNIT_EXPECT_EQ(test, built_in(RDMA_MPA_SETTING_RTR_MS),
+			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+	iw_mpa_unregister_device(dev);
+}
+
+/**
+ * struct inability - a default that some device cannot do
+ * @name: of the test
+ * @setting: the default
+ * @value: its value
+ * @caps: the device
+ * @without: the value that holds on the device
+ */
+struct inability {
+	const char *name;
+	enum rdma_mpa_setting setting;
+	u32 value;
+	struct iw_mpa_caps caps;
+	u32 without;
+};
+
+#define CAPS(...) { .max_ird = 128, .max_ord = 64,			\
+	.rtr_send = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE,		\
+	.rtr_recv = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE, ##__VA_ARGS__ }
+
+static const struct inability inabilities[] = {
+	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
+	  CAPS(.no_crc = true), RDMA_MPA_CRC_OFF },
+	{ "Fast Open", RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON,
+	  CAPS(), RDMA_MPA_FASTOPEN_OFF },
+	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000,
+	  CAPS(.no_connect_ms = true), 150000 },
+	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER,
+	  RDMA_MPA_RTR_SEND, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
+	{ "RTRs of which it can send some", RDMA_MPA_SETTING_RTR_OFFER,
+	  IW_MPA_RTR_ALL, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
+	{ "an RTR it does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
+	  RDMA_MPA_RTR_SEND, CAPS(), IW_MPA_RTR_ALL },
+	{ "more IRD than it has", RDMA_MPA_SETTING_IRD, 129, CAPS(),
+	  IW_MPA_DEPTH_MAX },
+	{ "more ORD than it has", RDMA_MPA_SETTING_ORD, 65, CAPS(),
+	  IW_MPA_DEPTH_MAX },
+};
+
+static void inability_desc(const struct inability *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(inability, inabilities, inability_desc);
+
+static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
+{
+	const struct inability *c = test->param_value;
+	struct iw_mpa_device *dev = new_device(test, &c->caps);
+	struct iw_mpa_device *other = new_device(test, &able);
+	int i;
+
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, c->setting, c->value));
+	/* Others are of no concern to it */
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
+	for (i = 0; i <= PORTS; i++) {
+		struct iw_mpa_place place = i ? PORT(dev, i) : DEV(dev);
+
+		KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
+				view_of(place).not_taken);
+		KUNIT_EXPECT_EQ(test, c->without, effective(place, c->setting));
+		KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_BUILT_IN,
+				origin(place, c->setting));
+		KUNIT_EXPECT_EQ(test, 77U,
+				effective(place, RDMA_MPA_SETTING_RTR_MS));
+	}
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(other, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, c->value,
+			effective(PORT(other, 1), c->setting));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(NOWHERE).not_taken);
+	expect_sessions(test, dev);
+	expect_sessions(test, other);
+
+	/* Nor does it matter to what comes first */
+	iw_mpa_unregister_device(dev);
+	dev = new_device(test, &c->caps);
+	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
+			view_of(PORT(dev, 1)).not_taken);
+	expect_sessions(test, dev);
+
+	reset(test, NOWHERE);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	iw_mpa_unregister_device(dev);
+	iw_mpa_unregister_device(other);
+}
+
+static void default_against_a_devices_own_settings_is_not_taken(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	struct iw_mpa_view view;
+
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_MODEL,
+				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_CRC,
+				     RDMA_MPA_CRC_OFF));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
+				     RDMA_MPA_REVISION_RFC5044));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
+
+	/* Of the others it takes all */
+	view = view_of(PORT(dev, 1));
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_REVISION),
+			view.not_taken);
+	KUNIT_EXPECT_EQ(test, 2, (int)view.effective.rev);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_CRC_OFF, (int)view.effective.crc);
+	KUNIT_EXPECT_EQ(test, 77U, view.effective.rtr_ms);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE,
+			(int)view.origin[RDMA_MPA_SETTING_MODEL]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_BUILT_IN,
+			(int)view.origin[RDMA_MPA_SETTING_REVISION]);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT,
+			(int)view.origin[RDMA_MPA_SETTING_CRC]);
+	expect_sessions(test, dev);
+
+	/* It does, once there is nothing against it */
+	reset(test, DEV(dev));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+	expect_sessions(test, dev);
+	iw_mpa_unregister_device(dev);
+}
+
+/* A ceiling can take the last RTR away */
+static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), RDMA_MPA_SETTING_RTR_OFFER,
+				     RDMA_MPA_RTR_READ));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_ORD, 0));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_ORD));
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD),
+			view_of(PORT(dev, 2)).not_taken);
+	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_MAX,
+			effective(PORT(dev, 2), RDMA_MPA_SETTING_ORD));
+	/* The log says so of the device */
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD), dev->not_taken);
+	expect_sessions(test, dev);
+	iw_mpa_unregister_device(dev);
+}
+
+static void default_against_the_drivers_settings_is_not_taken(struct kunit *test)
+{
+	static const struct iw_mpa_choice rev1 = {
+		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
+	};
+	struct iw_mpa_device *dev = new_device_with(test, &able, &rev1, 1);
+
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_MODEL,
+				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_MODEL),
+			view_of(PORT(dev, 1)).not_taken);
+	expect_sessions(test, dev);
+
+	/* Together they will do */
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
+				     RDMA_MPA_REVISION_RFC6581));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_MODEL));
+	expect_sessions(test, dev);
+	iw_mpa_unregister_device(dev);
+}
+
+/* The log tells of each once, when a session would have needed it */
+static void log_tells_of_what_is_not_taken_once(struct kunit *test)
+{
+	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
+	const u32 both = BIT(RDMA_MPA_SETTING_CRC) |
+			 BIT(RDMA_MPA_SETTING_FASTOPEN);
+	struct iw_mpa_device *dev;
+
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_CRC,
+				     RDMA_MPA_CRC_REQUIRED));
+	dev = new_device(test, &caps);
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->not_taken);
+	/* It has no name before it can be had */
+	KUNIT_EXPECT_EQ(test, 0U, dev->told);
+	expect_sessions(test, dev);
+	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->told);
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_FASTOPEN,
+				     RDMA_MPA_FASTOPEN_ON));
+	KUNIT_EXPECT_EQ(test, both, dev->not_taken);
+	KUNIT_EXPECT_EQ(test, both, dev->told);
+	iw_mpa_unregister_device(dev);
+}
+
+/**
+ * struct contradiction - two settings that nobody can do
+ * @name: of the test
+ * @a: one of them, and its value
+ * @b: the other
+ * @why: reason that is given
+ */
+struct contradiction {
+	const char *name;
+	struct iw_mpa_choice a;
+	struct iw_mpa_choice b;
+	const char *why;
+};
+
+static const struct contradiction contradictions[] = {
+	{ "peer-to-peer of revision 1",
+	  { RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044 },
+	  { RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
+	  "revision 1 has no peer-to-peer model to require" },
+	{ "a Read without a slot",
+	  { RDMA_MPA_SETTING_ORD, 0 },
+	  { RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_READ },
+	  "an RTR by read needs an ORD of 1 or more" },
+};
+
+static void contradiction_desc(const struct contradiction *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(contradiction, contradictions, contradiction_desc);
+
+static void expect_contradiction(struct kunit *test, struct iw_mpa_place place,
+				 const struct iw_mpa_choice *a,
+				 const struct iw_mpa_choice *b, const char *why)
+{
+	struct iw_mpa_layer before;
+	char said[80] = "";
+	unsigned int generation;
+
+	KUNIT_EXPECT_EQ(test, 0, set(place, a->setting, a->value));
+	before = view_of(place).own;
+	generation = iw_mpa_generation;
+	KUNIT_EXPECT_EQ(test, -EINVAL, set_saying(place, b->setting, b->value,
+						  said, sizeof(said)));
+	KUNIT_EXPECT_STREQ(test, why, said);
+	/* Nothing has changed */
+	KUNIT_EXPECT_EQ(test, before.set, view_of(place).own.set);
+	KUNIT_EXPECT_EQ(test, built_in(b->setting),
+			effective(place, b->setting));
+	KUNIT_EXPECT_EQ(test, generation, iw_mpa_generation);
+	reset(test, place);
+}
+
+static void contradiction_is_refused_everywhere(struct kunit *test)
+{
+	const struct contradiction *c = test->param_value;
+	struct iw_mpa_device *dev = new_device(test, &able);
+	char why[80];
+
+	expect_contradiction(test, NOWHERE, &c->a, &c->b, c->why);
+	expect_contradiction(test, NOWHERE, &c->b, &c->a, c->why);
+	snprintf(why, sizeof(why), "fake: %s", c->why);
+	expect_contradiction(test, DEV(dev), &c->a, &c->b, why);
+	expect_contradiction(test, DEV(dev), &c->b, &c->a, why);
+	snprintf(why, sizeof(why), "fake/2: %s", c->why);
+	expect_contradiction(test, PORT(dev, 2), &c->a, &c->b, why);
+	expect_contradiction(test, PORT(dev, 2), &c->b, &c->a, why);
+
+	/* A port is below its device */
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), c->a.setting, c->a.value));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			set_saying(DEV(dev), c->b.setting, c->b.value, why,
+				   sizeof(why)));
+	KUNIT_EXPECT_EQ(test, 0, strncmp(why, "fake/2: ", 8));
+	expect_sessions(test, dev);
+	iw_mpa_unregister_device(dev);
+}
+
+/* ---- the settings of a device */
+
+/* Whoever takes the default away would break it */
+static void settings_that_need_the_default_are_refused(struct kunit *test)
+{
+	static const struct iw_mpa_choice rev1 = {
+		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
+	};
+	struct iw_mpa_device *dev = new_device_with(test, &able, &rev1, 1);
+	char why[80] = "";
+
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
+				     RDMA_MPA_REVISION_RFC6581));
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC6581,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			set_saying(DEV(dev), RDMA_MPA_SETTING_MODEL,
+				   RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, why,
+				   sizeof(why)));
+	KUNIT_EXPECT_STREQ(test, why,
+			   "fake: revision 1 has no peer-to-peer model to require");
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+			    RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
+
+	/* With a revision of its own it stands */
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
+				     RDMA_MPA_REVISION_RFC6581));
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
+	reset(test, NOWHERE);
+	expect_sessions(test, dev);
+	/* Which cannot be taken away from the port */
+	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
+					   RDMA_MPA_REVISION_RFC5044));
+	iw_mpa_unregister_device(dev);
+}
+
+static void setting_beyond_the_device_is_refused(struct kunit *test)
+{
+	const struct inability *c = test->param_value;
+	struct iw_mpa_device *dev = new_device(test, &c->caps);
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), c->setting, c->value));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set(PORT(dev, 2), c->setting, c->value));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(DEV(dev)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, c->without,
+			effective(PORT(dev, 2), c->setting));
+	iw_mpa_unregister_device(dev);
+}
+
+static void port_beats_device_beats_default(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	enum rdma_mpa_setting ms = RDMA_MPA_SETTING_REPLY_MS;
+
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ms, 3));
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ms, 2));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ms, 1));
+	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 2U, effective(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, 2U, effective(DEV(dev), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_PORT, origin(PORT(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE, origin(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT, origin(NOWHERE, ms));
+	expect_sessions(test, dev);
+	reset(test, DEV(dev));
+	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 2), ms));
+	reset(test, PORT(dev, 1));
+	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 1), ms));
+	iw_mpa_unregister_device(dev);
+}
+
+/* Whoever owns a device may lower what the administrator allows, not raise it */
+static void limits_of_layers_add_up(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	enum rdma_mpa_setting ird = RDMA_MPA_SETTING_IRD;
+
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ird, 16));
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ird, 32));
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ird, 8));
+	KUNIT_EXPECT_EQ(test, 8U, effective(PORT(dev, 1), ird));
+	KUNIT_EXPECT_EQ(test, 16U, effective(PORT(dev, 2), ird));
+	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), ird, IW_MPA_DEPTH_ULP));
+	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_ULP,
+			effective(PORT(dev, 2), ird));
+	KUNIT_EXPECT_EQ(test, 16,
+			(int)view_of(PORT(dev, 2)).effective.max_ird);
+	iw_mpa_unregister_device(dev);
+}
+
+/* A device without an ability ignores a wish for it */
+static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
+{
+	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
+	struct iw_mpa_device *dev = new_device(test, &caps);
+
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_CRC,
+				     RDMA_MPA_CRC_IF_ASKED));
+	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
+			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	expect_sessions(test, dev);
+	iw_mpa_unregister_device(dev);
+}
+
+static void device_has_the_settings_that_it_can_do(struct kunit *test)
+{
+	static const struct iw_mpa_caps caps = CAPS(.no_connect_ms = true);
+	enum rdma_mpa_setting setting;
+
+	iw_mpa_for_each_setting(setting) {
+		KUNIT_EXPECT_TRUE(test, iw_mpa_setting_exists(setting, &able));
+		KUNIT_EXPECT_EQ(test, setting != RDMA_MPA_SETTING_CONNECT_MS,
+				iw_mpa_setting_exists(setting, &caps));
+	}
+}
+
+/* ---- sessions */
+
+static void later_changes_do_not_matter_to_sessions(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	struct iw_mpa_config *listener;
+	struct iw_mpa_session s, child;
+
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_RTR_MS, 7));
+	listener = iw_mpa_config_get(dev, 1, NULL);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(listener));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&s, dev, 1, NULL));
+	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_RTR_MS, 8));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_inherit(&child, listener));
+	iw_mpa_config_put(listener);
+
+	KUNIT_EXPECT_EQ(test, 7U, s.setup->config.policy.rtr_ms);
+	KUNIT_EXPECT_EQ(test, 7U, child.setup->config.policy.rtr_ms);
+	KUNIT_EXPECT_PTR_EQ(test, &dev->port[0], child.port);
+	iw_mpa_session_close(&s);
+	iw_mpa_session_close(&child);
+	/* Once more does no harm */
+	iw_mpa_session_close(&s);
+	iw_mpa_unregister_device(dev);
+}
+
+static void options_are_held_against_the_device(struct kunit *test)
+{
+	static const struct iw_mpa_caps caps = CAPS();
+	struct iw_mpa_device *dev = new_device(test, &caps);
+	const u8 send[] = { RDMA_MPA_RTR_SEND };
+	struct iw_mpa_layer options = {};
+	struct iw_mpa_config *listener;
+	struct iw_mpa_session s;
+	u32 ms = 9;
+
+	iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR_MS, &ms,
+				sizeof(ms));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&s, dev, 2, &options));
+	KUNIT_EXPECT_EQ(test, 9U, s.setup->config.policy.rtr_ms);
+	iw_mpa_session_close(&s);
+	listener = iw_mpa_config_get(dev, 2, &options);
+	KUNIT_ASSERT_FALSE(test, IS_ERR(listener));
+	KUNIT_EXPECT_EQ(test, 9U, listener->policy.rtr_ms);
+	iw_mpa_config_put(listener);
+
+	iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR, send, 1);
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			iw_mpa_session_open(&s, dev, 2, &options));
+	KUNIT_EXPECT_NULL(test, s.setup);
+	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
+			    iw_mpa_config_get(dev, 2, &options));
+	iw_mpa_unregister_device(dev);
+}
+
+static void there_are_as_many_ports_as_there_are(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	static const u32 others[] = { 0, PORTS + 1, ~0U };
+	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
+	struct iw_mpa_session s;
+	int i;
+
+	KUNIT_ASSERT_NOT_NULL(test, stats);
+	for (i = 0; i < ARRAY_SIZE(others); i++) {
+		memset(&s, 0xa5, sizeof(s));
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				iw_mpa_session_open(&s, dev, others[i], NULL));
+		KUNIT_EXPECT_NULL(test, s.setup);
+		KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
+				    iw_mpa_config_get(dev, others[i], NULL));
+		KUNIT_EXPECT_EQ(test, -EINVAL,
+				iw_mpa_get_port_stats(dev, others[i], stats));
+	}
+	KUNIT_EXPECT_EQ(test, (int)IW_MPA_COUNTERS,
+			iw_mpa_get_port_stats(dev, PORTS, stats));
+	for (i = 0; i < IW_MPA_COUNTERS; i++)
+		KUNIT_EXPECT_NOT_NULL(test, stats->descs[i].name);
+	rdma_free_hw_stats_struct(stats);
+	iw_mpa_unregister_device(dev);
+}
+
+/* It is found while it can be had */
+static void device_is_found_by_its_index(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_device(test, &able);
+	struct ib_device *ibdev = dev->ibdev;
+
+	mutex_lock(&iw_mpa_devices_lock);
+	KUNIT_EXPECT_PTR_EQ(test, dev, iw_mpa_find_device(INDEX));
+	KUNIT_EXPECT_EQ(test, 2u, refcount_read(&ibdev->refcount));
+	ib_device_put(ibdev);
+	KUNIT_EXPECT_NULL(test, iw_mpa_find_device(INDEX + 1));
+	KUNIT_EXPECT_EQ(test, 1u, refcount_read(&ibdev->refcount));
+	refcount_set(&ibdev->refcount, 0);
+	KUNIT_EXPECT_NULL(test, iw_mpa_find_device(INDEX));
+	mutex_unlock(&iw_mpa_devices_lock);
+
+	/* What is set then waits for nobody */
+	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
+	KUNIT_EXPECT_EQ(test, 77U, dev->port[0].effective.rtr_ms);
+	iw_mpa_unregister_device(dev);
+	iw_mpa_unregister_device(NULL);
+}
+
+static struct kunit_case device_cases[] = {
+	KUNIT_CASE(default_is_taken),
+	KUNIT_CASE_PARAM(default_that_a_device_cannot_do_is_not_taken,
+			 inability_gen_params),
+	KUNIT_CASE(default_against_a_devices_own_settings_is_not_taken),
+	KUNIT_CASE(default_against_a_ports_own_settings_is_not_taken),
+	KUNIT_CASE(default_against_the_drivers_settings_is_not_taken),
+	KUNIT_CASE(log_tells_of_what_is_not_taken_once),
+	KUNIT_CASE_PARAM(contradiction_is_refused_everywhere,
+			 contradiction_gen_params),
+	KUNIT_CASE(settings_that_need_the_default_are_refused),
+	KUNIT_CASE_PARAM(setting_beyond_the_device_is_refused,
+			 inability_gen_params),
+	KUNIT_CASE(port_beats_device_beats_default),
+	KUNIT_CASE(limits_of_layers_add_up),
+	KUNIT_CASE(wish_is_ignored_where_it_cannot_be_had),
+	KUNIT_CASE(device_has_the_settings_that_it_can_do),
+	KUNIT_CASE(later_changes_do_not_matter_to_sessions),
+	KUNIT_CASE(options_are_held_against_the_device),
+	KUNIT_CASE(there_are_as_many_ports_as_there_are),
+	KUNIT_CASE(device_is_found_by_its_index),
+	{}
+};
+
+static struct kunit_suite device_suite = {
+	.name = "iw_mpa_devices",
+	.init = device_test_init,
+	.exit = device_test_exit,
+	.test_cases = device_cases,
+};
+
+kunit_test_suite(device_suite);
+
+MODULE_DESCRIPTION("KUnit tests of iw_mpa's devices and their settings");
+MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");
