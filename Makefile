@@ -6,6 +6,7 @@
 # make conformance  which test shows which requirement, and the results; STOCK=1 also against
 #               unmodified siw
 # make bench    ours against unmodified, into Documentation/infiniband/bench.*; QUICK=1 for a look
+# make exs-random  libexs: fuzzers, random scheduler, threads under sanitizers, for SECONDS=20 each
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
@@ -56,11 +57,15 @@ conformance:
 
 bench:
 	@scripts/bench $(if $(QUICK),--quick)
+	@scripts/bench-exs $(if $(QUICK),--quick)
 
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
 
+exs-random:
+	@scripts/exs-random --seconds $(SECONDS)
+
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz exs-random clean

@@ -147,7 +147,7 @@ costs_by_tshark() { # MODE WANTED
 depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
 	capture wire b
 	serve blast b --once --ord "$2" --ird 3
-	client_well blast a --ird "$1" --ord 2 -s 30000 -k 12 -n 40
+	client_well blast a --ird "$1" --ord 2 -s 100000 -k 12 -n 12
 	ended_well server 30
 	capture_end wire
 	is 'the IRD in force' "$(says .in_force.ird)" "$3"
