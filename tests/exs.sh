@@ -259,7 +259,8 @@ hostile() {
 	shift
 	for setting in "$@"; do settings+=(--set "$setting"); done
 	serve blast b
-	run peer a 60 "$MPAPEER" run "$TESTS/scenarios/$name.txt" --connect "$(address b):$port" "${settings[@]}"
+	[[ $name == /* ]] || name=$TESTS/scenarios/$name.txt
+	run peer a 60 "$MPAPEER" run "$name" --connect "$(address b):$port" "${settings[@]}"
 	[[ $STATUS -eq 0 ]] || fail "the peer: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 	client_well blast a -n 10
 	stop server
@@ -268,6 +269,23 @@ hostile() {
 # message TYPE [FLAGS STATUS ID LENGTH ADDRESS KEY COUNT]: its 32 octets
 message() {
 	printf '%02x%02x%04x%08x%016x%016x%08x%08x' "$1" "${2:-0}" "${3:-0}" "${4:-0}" "${5:-0}" "${6:-0}" "${7:-0}" "${8:-0}"
+}
+
+# The server waits for the peer's answer to its "go", and receives nothing meanwhile: 64 messages it can hold
+floods() {
+	local i plan='{"tool":"blast","mode":"normal","size":10,"in_flight":1,"count":10,"places":1}'
+	{
+		grep -vE '^(\$|expect close)' "$TESTS/scenarios/exs-client.txt"
+		echo "send fpdu send $(message 1)"
+		printf 'send fpdu send %s%s%0*x\n' "$(message 3 0 0 1 1024)" "$(printf %s "$plan" | od -An -tx1 -v | tr -d ' \n')" \
+			$((2 * (1024 - ${#plan}))) 0
+		for ((i = 2; i <= 65; i++)); do echo "send fpdu send $(message 3 0 0 $i 0)"; done
+		# its acknowledgement of the plan, its "go", and not the end
+		printf 'expect send\nexpect send\nexpect nothing for 2s\n'
+		echo "send fpdu send $(message 3 0 0 66 0)"
+		echo 'expect close drain'
+	} >"$WORK/flood.txt"
+	hostile "$WORK/flood.txt"
 }
 
 says_bad() { # WHAT MESSAGE
@@ -306,17 +324,20 @@ hostile_cases() {
 	says_bad 'the end of a note that there was not' "$(message $note_ack 0 0 1)"
 	says_bad 'a revocation of what it has not advertised' "$(message $revoke 0 0 9)"
 	says_bad 'an answer to no revocation' "$(message $revoked 0 0 9)"
-	check 'EXS-6: a peer that advertises without a credit loses the connection' hostile exs-client \
-		"MESSAGE=repeat 70" "MORE=send fpdu send $(message $adv_imm 0 0 1 0)"
+	check 'EXS-6: a peer that advertises without a credit loses the connection' floods
 	check 'a peer that closes and then speaks loses the connection' hostile exs-client \
 		"MESSAGE=send fpdu send $(message $close)" "MORE=send fpdu send $(message $fin)"
-	# the reader gives up; siw tells the peer by a Terminate, or not at all
-	check 'a peer whose advertisement cannot be read' hostile exs-client \
-		"MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)" 'MORE=expect read-request src-stag=0x1234 size=1024'
-	check 'a peer that answers a Read with too much' hostile exs-client \
-		"MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)" 'MORE=auto read-response'
+	local read
+	read="MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)"
+	check 'a peer that does not let us read what it advertises' hostile exs-client "$read" \
+		'MORE=expect read-request src-stag=0x1234 src-to=0x1000 size=1024' 'ANSWER=send term 0/1/0'
+	check 'a peer that answers a Read with more than was asked for' hostile exs-client "$read" 'MORE=expect read-request' \
+		'ANSWER=send read-response len=1300'
+	check 'a peer that answers a Read with less' hostile exs-client "$read" 'MORE=expect read-request' \
+		'ANSWER=send read-response len=100'
+	check 'a peer that advertises nonsense' hostile exs-client "$read" 'MORE=auto read-response'
 	check 'a peer that writes where it may not' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
-	check 'a peer that never says READY is dropped' hostile exs-client 'READY=' 'MESSAGE=flush'
+	check 'a peer that never says READY is dropped' hostile exs-client READY=flush
 	check 'a hello of another version is refused with the reason' hostile exs-refused \
 		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
 	check 'EXS-13: a hello of another type of socket is refused with the reason' hostile exs-refused \
