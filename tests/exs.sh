@@ -143,7 +143,7 @@ costs_by_tshark() { # MODE WANTED
 	is 'the messages of one' $(((found[1] - found[0]) / 20)) "$2"
 }
 
-# The server reads: no more at a time than its ORD and the client's IRD let it, and as many
+# The server reads: no more at a time than its ORD and the client's IRD let it, and as many. siw has powers of two.
 depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
 	capture wire b
 	serve blast b --once --ord "$2" --ird 3
@@ -228,7 +228,7 @@ killed_server() { # MODE
 tell_first() {
 	rdma link del siw0
 	rdma link del siw1
-	rmmod siw rdma_ucm rdma_cm
+	rmmod siw iw_mpa rdma_ucm rdma_cm
 	modprobe -a rdma_cm rdma_ucm siw
 	within a rdma link add siw0 type siw netdev eth0
 	within b rdma link add siw1 type siw netdev eth0
@@ -367,8 +367,8 @@ check 'EXS-4: four messages, by tshark' costs_by_tshark normal 4
 check 'EXS-7: two messages, by tshark' costs_by_tshark immediate 2
 check 'EXS-8: two messages, by tshark' costs_by_tshark persistent 2
 "$RDMA" mpa reset default
-check 'IRD of the client is the limit' depths 2 7 2
-check 'ORD of the server is the limit' depths 7 3 3
+check 'IRD of the client is the limit' depths 2 8 2
+check 'ORD of the server is the limit' depths 8 4 4
 check 'without any Read only immediate data come' no_reads
 check 'client-server connections' client_server model client-server
 check 'MPA of revision 1' client_server revision 1 model client-server
