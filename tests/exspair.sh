@@ -4,17 +4,18 @@
 # Usage: scripts/vm run --pair --mem 3072 -- tests/exspair.sh [REGEX]
 #
 # libexs between two machines: in each mode, and over siw and rxe, what arrives is what was sent, in both
-# directions at once. Runs on both. REGEX picks cases, the same on both.
+# directions at once. Runs on both. REGEX picks cases, the same on both; those with 1 GiB are run only if it has that
+# (with --timeout 20000: an emulated network carries some Mbit/s).
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 readonly EXS=$BUILD/exs
-readonly MESSAGE=1048576
+readonly MESSAGE=262144
 peer=$(other "$ROLE")
 port=7500
 
 # The same on both machines, so that each knows what it has to receive
-seq 1 3000000 | head -c $((16 * MESSAGE)) >"$WORK/input"
+head -c $((16 * MESSAGE)) <(seq 1 3000000) >"$WORK/input"
 
 digest_of() { # MESSAGES
 	local i
@@ -36,10 +37,10 @@ exchange() { # MODE MESSAGES
 	send_all "$@" >"$WORK/client.log" 2>&1 </dev/null &
 	sender=$!
 	pid_of[client]=$sender
-	timeout 600 "$EXS/exs-blast" --listen "$(address "$ROLE")" -p "$port" --protocol rdma --once --small-max $MESSAGE \
+	timeout 4000 "$EXS/exs-blast" --listen "$(address "$ROLE")" -p "$port" --protocol rdma --once --small-max $MESSAGE \
 		--credits 8 --output /dev/fd/3 3>&1 >"$WORK/server.log" 2>&1 | sha256sum >"$WORK/digest"
 	[[ $(<"$WORK/digest") == "$(digest_of "$2")" ]] || fail "not what $peer sent: $(tail -n 1 "$WORK/server.log")"
-	ended_well client 300
+	ended_well client 60
 	note "$(grep '^{' "$WORK/client.log" | jq -r \
 		'"\(.receiver.mbit_s | floor) Mbit/s, processes: sender \(.cpu_user + .cpu_system) s, receiver \(.receiver |
 			.cpu_user + .cpu_system) s"')"
@@ -51,7 +52,7 @@ over_rxe() {
 	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
 	rdma link add rxe0 type rxe netdev eth0
 	for mode in normal immediate persistent persistent-recv; do
-		exchange $mode 32
+		exchange $mode 16
 	done
 	run_well tests "$ROLE" 150 env "EXS_TEST_ADDRESS=$(address "$ROLE")" "$EXS/exs_library_tests" --gtest_filter='Library.*'
 	note "$(grep ' ran\.' "$WORK/tests.log")"
@@ -60,10 +61,8 @@ over_rxe() {
 }
 
 for mode in normal immediate persistent persistent-recv; do
-	check "EXS-13: 1 GiB from $peer, $mode" exchange $mode 1024
-done
-for mode in normal immediate persistent persistent-recv; do
-	check "EXS-13: 16 MiB from $peer, $mode" exchange $mode 16
+	check "EXS-13: 4 MiB from $peer, $mode" exchange $mode 16
+	[[ $only != *'1 GiB'* ]] || check "EXS-13: 1 GiB from $peer, $mode" exchange $mode 4096
 done
 [[ $VM_KERNEL != debian ]] || check 'EXS-13: the same over rxe' over_rxe
 finish
