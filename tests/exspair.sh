@@ -51,6 +51,7 @@ over_rxe() {
 	modprobe rdma_rxe || fail 'this kernel has no rxe'
 	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
 	rdma link add rxe0 type rxe netdev eth0
+	echo 'driver rxe' >/etc/libibverbs.d/rxe.driver # lib.sh leaves siw's alone
 	for mode in normal immediate persistent persistent-recv; do
 		exchange $mode 16
 	done
