@@ -147,13 +147,13 @@ costs_by_tshark() { # MODE WANTED
 depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
 	capture wire b
 	serve blast b --once --ord "$2" --ird 3
-	client_well blast a --ird "$1" --ord 2 -s 100000 -k 12 -n 12
+	client_well blast a --ird "$1" --ord 2 -s 40000 -k 12 -n 12
 	ended_well server 30
 	capture_end wire
 	is 'the IRD in force' "$(says .in_force.ird)" "$3"
 	is 'the ORD in force' "$(says .in_force.ord)" 2
 	"$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" >"$WORK/wire.json"
-	is 'the most Reads at a time' "$(jq '[.[0].events[] | select(.type == "fpdu") |
+	is 'the most Reads at a time' "$(jq '[.[0].events | .[:(map(.type == "gap") | index(true)) // length][] | select(.type == "fpdu") |
 		if .kind == "read-request" and .size > 0 then 1 elif .kind == "read-response" and .last then -1 else 0 end] |
 		reduce .[] as $step ({now: 0, most: 0}; .now += $step | .most = ([.most, .now] | max)) | .most' "$WORK/wire.json")" "$3"
 }
