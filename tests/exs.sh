@@ -292,9 +292,9 @@ says_bad() { # WHAT MESSAGE
 	check "a peer that sends $1 loses the connection, nobody else does" hostile exs-client "MESSAGE=send fpdu send $2"
 }
 
-hostile_server() { # WHAT SETTING WANTED
+hostile_server() { # NAME=VALUE WANTED
 	port=$((port + 1))
-	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" "$1"
+	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" --set "$1"
 	wait_line peer '^listening' 20
 	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
 	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
@@ -340,6 +340,11 @@ hostile_cases() {
 	check 'a peer that never says READY is dropped' hostile exs-client READY=flush
 	check 'a hello of another version is refused with the reason' hostile exs-refused \
 		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
+	check 'a server that says no hello' hostile_server HELLO=00 'Protocol error'
+	check 'a server whose hello is of another version' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
+	check 'a server that grants no credit' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
+	check 'a server that acknowledges what was not sent' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
+		'Protocol error'
 	check 'EXS-13: a hello of another type of socket is refused with the reason' hostile exs-refused \
 		"HELLO=$(hello 1 2 16 16 16 1024)" "ANSWER=$(refused 2)"
 }
