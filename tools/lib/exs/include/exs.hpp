@@ -19,6 +19,7 @@
 #include <span>
 #include <string>
 #include <system_error>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -268,7 +269,8 @@ public:
 
 } // namespace detail
 
-// A queue and the coroutines that wait for its events; of one thread. What was started with it must not outlive it.
+// A queue and the coroutines that wait for its events; of one thread. Coroutines must not outlive it; the events of operations
+// that do are dropped.
 class loop {
 public:
 	loop() : queue_(exs_qcreate())
@@ -286,6 +288,10 @@ public:
 
 	[[nodiscard]] exs_qh_t queue() const { return queue_; }
 	[[nodiscard]] int fd() const { return exs_qfd(queue_); } // readable: run_once(0) has something to do
+
+	// Of operations under way, until their last event
+	void keep(const std::shared_ptr<detail::sink> &sink) { kept_.emplace(sink.get(), sink); }
+	void drop(const std::shared_ptr<detail::sink> &sink) { kept_.erase(sink.get()); }
 
 	// Runs by itself from now on. run() throws what it throws.
 	void spawn(task<> work)
@@ -312,8 +318,7 @@ public:
 		if (count < 0 && errno != EINTR)
 			throw_errno("exs_qdequeue");
 		for (int i = 0; i < count; i++)
-			if (events[i].context != nullptr)
-				static_cast<detail::sink *>(events[i].context)->on_event(events[i]);
+			dispatch(events[i]);
 		reap();
 		return count > 0;
 	}
@@ -328,6 +333,17 @@ public:
 	}
 
 private:
+	void dispatch(const exs_event &event)
+	{
+		const auto found = kept_.find(event.context);
+		if (found == kept_.end())
+			return;
+		const auto sink = found->second;
+		if (event.type != EXS_EVENT_NOTE)
+			kept_.erase(found);
+		sink->on_event(event);
+	}
+
 	void reap()
 	{
 		for (auto at = tasks_.begin(); at != tasks_.end();) {
@@ -341,6 +357,7 @@ private:
 	}
 
 	exs_qh_t queue_;
+	std::unordered_map<const void *, std::shared_ptr<detail::sink>> kept_;
 	std::list<task<>> tasks_;
 	bool stopped_ = false;
 };
@@ -349,13 +366,11 @@ namespace detail {
 
 // An operation under way. Who awaits it may be destroyed before it is done.
 struct pending : sink {
-	std::shared_ptr<pending> self; // until the event
 	std::coroutine_handle<> waiter;
 	exs_event event{};
 
 	void on_event(const exs_event &given) override
 	{
-		const auto keep = std::move(self);
 		event = given;
 		if (waiter)
 			waiter.resume();
@@ -367,7 +382,7 @@ struct pending : sink {
 // Starts an operation when it is awaited: start(context) returns what the C function does; make(event) the value
 template <typename Start, typename Make> class awaitable {
 public:
-	awaitable(Start start, Make make) : start_(std::move(start)), make_(std::move(make)) {}
+	awaitable(loop *owner, Start start, Make make) : loop_(owner), start_(std::move(start)), make_(std::move(make)) {}
 	awaitable(const awaitable &) = delete;
 	awaitable &operator=(const awaitable &) = delete;
 	~awaitable() { pending_->waiter = nullptr; }
@@ -376,11 +391,11 @@ public:
 	bool await_suspend(std::coroutine_handle<> waiter)
 	{
 		pending_->waiter = waiter;
-		pending_->self = pending_;
+		loop_->keep(pending_);
 		if (start_(static_cast<sink *>(pending_.get())) >= 0)
 			return true;
 		pending_->event.error = errno;
-		pending_->self = nullptr;
+		loop_->drop(pending_);
 		return false;
 	}
 	auto await_resume() -> result<decltype(std::declval<Make>()(std::declval<const exs_event &>()))>
@@ -391,6 +406,7 @@ public:
 	}
 
 private:
+	loop *loop_;
 	Start start_;
 	Make make_;
 	std::shared_ptr<pending> pending_ = std::make_shared<pending>();
@@ -407,14 +423,12 @@ struct received {
 // Persistent memory, until it is withdrawn. Destroying this withdraws it, without waiting.
 class persistent {
 	struct state : detail::sink {
-		std::shared_ptr<state> self; // until the last event
 		std::coroutine_handle<> waiter;
 		uint32_t notes = 0;
 		std::optional<int> error; // it is over
 
 		void on_event(const exs_event &event) override
 		{
-			const auto keep = event.type == EXS_EVENT_NOTE ? nullptr : std::move(self);
 			if (event.type == EXS_EVENT_NOTE)
 				notes += event.count;
 			else
@@ -485,7 +499,7 @@ public:
 
 private:
 	friend class socket;
-	persistent() : state_(std::make_shared<state>()) { state_->self = state_; }
+	persistent() : state_(std::make_shared<state>()) {}
 
 	std::shared_ptr<state> state_;
 	exs_fd_t fd_ = 0;
@@ -545,19 +559,19 @@ public:
 	// All of these: co_await, for a result
 	auto accept()
 	{
-		return detail::awaitable([this](void *context) { return exs_accept(fd_, loop_->queue(), context); },
+		return detail::awaitable(loop_, [this](void *context) { return exs_accept(fd_, loop_->queue(), context); },
 				 [owner = loop_](const exs_event &event) { return socket(*owner, event.accepted); });
 	}
 	auto connect(const endpoint &to)
 	{
 		return detail::awaitable(
-			[this, to](void *context) { return exs_connect(fd_, to.raw(), to.size(), loop_->queue(), context); },
+			loop_, [this, to](void *context) { return exs_connect(fd_, to.raw(), to.size(), loop_->queue(), context); },
 			[](const exs_event &) { return done(); });
 	}
 	auto send(memory::part from, int flags = 0)
 	{
 		return detail::awaitable(
-			[this, from, flags](void *context) {
+			loop_, [this, from, flags](void *context) {
 				return exs_send(fd_, from.handle, from.bytes.data(), from.bytes.size(), flags, loop_->queue(), context);
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
@@ -565,7 +579,7 @@ public:
 	auto recv(memory::part to, int flags = 0)
 	{
 		return detail::awaitable(
-			[this, to, flags](void *context) {
+			loop_, [this, to, flags](void *context) {
 				return exs_recv(fd_, to.handle, to.bytes.data(), to.bytes.size(), flags, loop_->queue(), context);
 			},
 			make_received);
@@ -573,7 +587,7 @@ public:
 	auto send_at(memory::part from, uint64_t offset)
 	{
 		return detail::awaitable(
-			[this, from, offset](void *context) {
+			loop_, [this, from, offset](void *context) {
 				return exs_send_offset(fd_, from.handle, from.bytes.data(), from.bytes.size(), 0, loop_->queue(),
 						       context, offset);
 			},
@@ -582,7 +596,7 @@ public:
 	auto recv_at(memory::part to, uint64_t offset)
 	{
 		return detail::awaitable(
-			[this, to, offset](void *context) {
+			loop_, [this, to, offset](void *context) {
 				return exs_recv_offset(fd_, to.handle, to.bytes.data(), to.bytes.size(), 0, loop_->queue(), context,
 						       offset);
 			},
@@ -591,7 +605,7 @@ public:
 	auto sendfile(int file, uint64_t offset, size_t length)
 	{
 		return detail::awaitable(
-			[this, file, offset, length](void *context) {
+			loop_, [this, file, offset, length](void *context) {
 				return exs_sendfile(fd_, file, offset, length, loop_->queue(), context);
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
@@ -600,7 +614,7 @@ public:
 	auto close()
 	{
 		return detail::awaitable(
-			[this](void *context) { return exs_close(std::exchange(fd_, 0), loop_->queue(), context); },
+			loop_, [this](void *context) { return exs_close(std::exchange(fd_, 0), loop_->queue(), context); },
 			[](const exs_event &) { return done(); });
 	}
 
@@ -628,11 +642,10 @@ private:
 	result<persistent> begin(persistent &made, exs_op_t op)
 	{
 		if (op < 0) {
-			const int error = errno;
-			made.state_->error = error;
-			made.state_->self = nullptr;
-			return error_of(error);
+			made.state_->error = errno;
+			return error_of(*made.state_->error);
 		}
+		loop_->keep(made.state_);
 		made.fd_ = fd_;
 		made.op_ = op;
 		return std::move(made);
