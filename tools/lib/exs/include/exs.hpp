@@ -313,12 +313,13 @@ public:
 	// timeout: as of exs_qdequeue(). False: there was no event.
 	bool run_once(int timeout)
 	{
-		exs_event events[16];
-		const int count = exs_qdequeue(queue_, events, 16, timeout);
+		// one at a time: a coroutine may run the loop itself, and has to find the events that are there
+		exs_event event;
+		const int count = exs_qdequeue(queue_, &event, 1, timeout);
 		if (count < 0 && errno != EINTR)
 			throw_errno("exs_qdequeue");
-		for (int i = 0; i < count; i++)
-			dispatch(events[i]);
+		if (count > 0)
+			dispatch(event);
 		reap();
 		return count > 0;
 	}
