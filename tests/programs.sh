@@ -144,6 +144,38 @@ shown() {
 	ended server 30
 }
 
+# lists COUNT: of so many ids of siw1, the median of the time that siw takes for one, in microseconds
+lists() {
+	local events=$TRACING/events/kprobes said
+	start server b 200 "$RDMAFIRST" server "$(address b)" 10000 --listeners "$1" --count 0 --timeout 190
+	wait_line server '^listening' 150
+	echo 'p:asks siw_fill_res_cm_id' >$TRACING/kprobe_events
+	echo 'r:told siw_fill_res_cm_id' >>$TRACING/kprobe_events
+	echo 1 >"$events/enable"
+	timeout 120 rdma resource show cm_id link siw1/1 >"$WORK/cm_id"
+	echo 0 >"$events/enable"
+	awk '{ for (i = 2; i <= NF; i++) if ($i == "asks:") asked = $(i - 1); else if ($i == "told:") print int(1e6 * ($(i - 1) - asked)) }' \
+		$TRACING/trace | sort -n >"$WORK/times"
+	echo >$TRACING/kprobe_events
+	said=$(grep -c ' state LISTEN ' "$WORK/cm_id")
+	[[ $said == "$1" ]] || fail "$said ids are listed, not $1"
+	stop server
+	TOOK=$(sed -n "$(($(wc -l <"$WORK/times") / 2))p" "$WORK/times")
+}
+
+# What siw takes for one does not grow with their number
+many_ids() {
+	local many=20000 few
+	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
+	[[ $VM_KERNEL != debug ]] || many=4000
+	echo 8192 >$TRACING/buffer_size_kb
+	lists 500
+	few=$TOOK
+	lists $many
+	note "siw takes $few us for one of 500, $TOOK us for one of $many"
+	((TOOK <= 3 * few + 10)) || fail "siw takes $few us for one of 500, $TOOK us for one of $many"
+}
+
 # Whom it was to connect to, of a connection that is refused
 refused_address() {
 	start client a 60 "$RDMAFIRST" client "$(address b)" 7300 --linger 5000 --timeout 30
@@ -283,6 +315,7 @@ check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
 check 'a hundred connections of one program at once' of_one_program 100
 check 'the rdma tool shows both ends of a connection' shown
+check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
 check 'F36: a connection that is refused keeps its addresses' refused_address
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
