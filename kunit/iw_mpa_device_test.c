@@ -102,8 +102,14 @@ static struct iw_mpa_device *new_device(struct kunit *test,
 
 #define NOWHERE	((struct iw_mpa_place) {})
 #define DEV(d)	((struct iw_mpa_place) { .dev = (d) })
-#define PORT(d, n) \
-	((struct iw_mpa_place) { .dev = (d), .port = &(d)->port[(n) - 1] })
+
+static struct iw_mpa_place port_of(struct iw_mpa_device *dev, u32 num)
+{
+	return (struct iw_mpa_place) {
+		.dev = dev,
+		.port = &dev->port[num - 1],
+	};
+}
 
 static struct iw_mpa_view view_of(struct iw_mpa_place place)
 {
@@ -178,7 +184,7 @@ static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 
 	for (i = 1; i <= PORTS; i++) {
 		KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&s, dev, i, NULL));
-		view = view_of(PORT(dev, i));
+		view = view_of(port_of(dev, i));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(&view.effective,
 						&s.setup->config.policy,
 						sizeof(view.effective)));
@@ -211,21 +217,21 @@ static void default_is_taken(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &able);
 
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_BUILT_IN,
-			origin(PORT(dev, 1), RDMA_MPA_SETTING_RTR_MS));
+			origin(port_of(dev, 1), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	KUNIT_EXPECT_EQ(test, 77U, effective(NOWHERE, RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 77U,
 			effective(DEV(dev), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 77U,
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT,
-			origin(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).not_taken);
+			origin(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).not_taken);
 	expect_sessions(test, dev);
 	reset(test, NOWHERE);
 	KUNIT_EXPECT_EQ(test, built_in(RDMA_MPA_SETTING_RTR_MS),
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
 	iw_mpa_unregister_device(dev);
 }
 
@@ -286,7 +292,7 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	/* Others are of no concern to it */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	for (i = 0; i <= PORTS; i++) {
-		struct iw_mpa_place place = i ? PORT(dev, i) : DEV(dev);
+		struct iw_mpa_place place = i ? port_of(dev, i) : DEV(dev);
 
 		KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
 				view_of(place).not_taken);
@@ -296,9 +302,9 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 77U,
 				effective(place, RDMA_MPA_SETTING_RTR_MS));
 	}
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(other, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(other, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, c->value,
-			effective(PORT(other, 1), c->setting));
+			effective(port_of(other, 1), c->setting));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(NOWHERE).not_taken);
 	expect_sessions(test, dev);
 	expect_sessions(test, other);
@@ -307,11 +313,11 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 	dev = new_device(test, &c->caps);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
-			view_of(PORT(dev, 1)).not_taken);
+			view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 
 	reset(test, NOWHERE);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	iw_mpa_unregister_device(dev);
 	iw_mpa_unregister_device(other);
 }
@@ -330,7 +336,7 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 
 	/* Of the others it takes all */
-	view = view_of(PORT(dev, 1));
+	view = view_of(port_of(dev, 1));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_REVISION),
 			view.not_taken);
 	KUNIT_EXPECT_EQ(test, 2, (int)view.effective.rev);
@@ -346,9 +352,9 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 
 	/* It does, once there is nothing against it */
 	reset(test, DEV(dev));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
@@ -358,16 +364,16 @@ static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), RDMA_MPA_SETTING_RTR_OFFER,
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), RDMA_MPA_SETTING_RTR_OFFER,
 				     RDMA_MPA_RTR_READ));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_ORD, 0));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, 0U,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_ORD));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_ORD));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD),
-			view_of(PORT(dev, 2)).not_taken);
+			view_of(port_of(dev, 2)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_MAX,
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_ORD));
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_ORD));
 	/* The log says so of the device */
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD), dev->not_taken);
 	expect_sessions(test, dev);
@@ -382,19 +388,19 @@ static void default_against_the_drivers_settings_is_not_taken(struct kunit *test
 	struct iw_mpa_device *dev = new_device_with(test, &able, &rev1, 1);
 
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_MODEL,
 				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_MODEL),
-			view_of(PORT(dev, 1)).not_taken);
+			view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 
 	/* Together they will do */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_MODEL));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_MODEL));
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
@@ -488,11 +494,11 @@ static void contradiction_is_refused_everywhere(struct kunit *test)
 	expect_contradiction(test, DEV(dev), &c->a, &c->b, why);
 	expect_contradiction(test, DEV(dev), &c->b, &c->a, why);
 	snprintf(why, sizeof(why), "fake/2: %s", c->why);
-	expect_contradiction(test, PORT(dev, 2), &c->a, &c->b, why);
-	expect_contradiction(test, PORT(dev, 2), &c->b, &c->a, why);
+	expect_contradiction(test, port_of(dev, 2), &c->a, &c->b, why);
+	expect_contradiction(test, port_of(dev, 2), &c->b, &c->a, why);
 
 	/* A port is below its device */
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), c->a.setting, c->a.value));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), c->a.setting, c->a.value));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_saying(DEV(dev), c->b.setting, c->b.value, why,
 				   sizeof(why)));
@@ -515,7 +521,7 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC6581,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_saying(DEV(dev), RDMA_MPA_SETTING_MODEL,
 				   RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, why,
@@ -523,13 +529,13 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, why,
 			   "fake: revision 1 has no peer-to-peer model to require");
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+			set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 			    RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 
 	/* With a revision of its own it stands */
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	reset(test, NOWHERE);
 	expect_sessions(test, dev);
@@ -545,11 +551,11 @@ static void setting_beyond_the_device_is_refused(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
 
 	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), c->setting, c->value));
-	KUNIT_EXPECT_EQ(test, -EINVAL, set(PORT(dev, 2), c->setting, c->value));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set(port_of(dev, 2), c->setting, c->value));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(DEV(dev)).own.set);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).own.set);
 	KUNIT_EXPECT_EQ(test, c->without,
-			effective(PORT(dev, 2), c->setting));
+			effective(port_of(dev, 2), c->setting));
 	iw_mpa_unregister_device(dev);
 }
 
@@ -558,21 +564,21 @@ static void port_beats_device_beats_default(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ms = RDMA_MPA_SETTING_REPLY_MS;
 
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ms, 3));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), ms, 3));
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ms, 2));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ms, 1));
-	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, 2U, effective(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, 3U, effective(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 2U, effective(port_of(dev, 2), ms));
 	KUNIT_EXPECT_EQ(test, 2U, effective(DEV(dev), ms));
-	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_PORT, origin(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE, origin(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_PORT, origin(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE, origin(port_of(dev, 2), ms));
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT, origin(NOWHERE, ms));
 	expect_sessions(test, dev);
 	reset(test, DEV(dev));
-	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 2), ms));
-	reset(test, PORT(dev, 1));
-	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 3U, effective(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 1U, effective(port_of(dev, 2), ms));
+	reset(test, port_of(dev, 1));
+	KUNIT_EXPECT_EQ(test, 1U, effective(port_of(dev, 1), ms));
 	iw_mpa_unregister_device(dev);
 }
 
@@ -584,14 +590,14 @@ static void limits_of_layers_add_up(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ird, 16));
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ird, 32));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ird, 8));
-	KUNIT_EXPECT_EQ(test, 8U, effective(PORT(dev, 1), ird));
-	KUNIT_EXPECT_EQ(test, 16U, effective(PORT(dev, 2), ird));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), ird, IW_MPA_DEPTH_ULP));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), ird, 8));
+	KUNIT_EXPECT_EQ(test, 8U, effective(port_of(dev, 1), ird));
+	KUNIT_EXPECT_EQ(test, 16U, effective(port_of(dev, 2), ird));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), ird, IW_MPA_DEPTH_ULP));
 	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_ULP,
-			effective(PORT(dev, 2), ird));
+			effective(port_of(dev, 2), ird));
 	KUNIT_EXPECT_EQ(test, 16,
-			(int)view_of(PORT(dev, 2)).effective.max_ird);
+			(int)view_of(port_of(dev, 2)).effective.max_ird);
 	iw_mpa_unregister_device(dev);
 }
 
@@ -602,25 +608,28 @@ static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &caps);
 
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_CRC));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_CRC,
 				     RDMA_MPA_CRC_IF_ASKED));
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_CRC));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
 
 static void device_has_the_settings_that_it_can_do(struct kunit *test)
 {
-	static const struct iw_mpa_caps caps = CAPS(.no_connect_ms = true);
+	static const struct iw_mpa_caps tcp = CAPS(.no_connect_ms = true);
+	static const struct iw_mpa_caps rtr = CAPS(.rtr_offload = true);
 	enum rdma_mpa_setting setting;
 
 	iw_mpa_for_each_setting(setting) {
 		KUNIT_EXPECT_TRUE(test, iw_mpa_setting_exists(setting, &able));
 		KUNIT_EXPECT_EQ(test, setting != RDMA_MPA_SETTING_CONNECT_MS,
-				iw_mpa_setting_exists(setting, &caps));
+				iw_mpa_setting_exists(setting, &tcp));
+		KUNIT_EXPECT_EQ(test, setting != RDMA_MPA_SETTING_RTR_MS,
+				iw_mpa_setting_exists(setting, &rtr));
 	}
 }
 

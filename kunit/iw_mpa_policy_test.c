@@ -65,6 +65,11 @@ static void range_desc(const struct setting_range *c, char *desc)
 
 KUNIT_ARRAY_PARAM(range, ranges, range_desc);
 
+static u32 built_in(enum rdma_mpa_setting setting)
+{
+	return iw_mpa_setting_get(&iw_mpa_default_policy, setting);
+}
+
 /* Other settings are what they were before, whatever that was */
 static void expect_set(struct kunit *test, enum rdma_mpa_setting setting,
 		       u32 value)
@@ -83,11 +88,10 @@ static void expect_set(struct kunit *test, enum rdma_mpa_setting setting,
 			layer.set);
 	iw_mpa_for_each_setting(other)
 		if (other != setting)
-			KUNIT_EXPECT_EQ_MSG(test,
-				iw_mpa_setting_get(&iw_mpa_default_policy,
-						   other),
-				iw_mpa_setting_get(&layer.value, other),
-				"setting %d", other);
+			KUNIT_EXPECT_EQ_MSG(test, built_in(other),
+					    iw_mpa_setting_get(&layer.value,
+							       other),
+					    "setting %d", other);
 }
 
 static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
@@ -562,8 +566,7 @@ static void part_of_a_layer_can_be_applied(struct kunit *test)
 		/* Something else than by default */
 		setting = ranges[i].setting;
 		iw_mpa_layer_set(&layer, setting,
-				 iw_mpa_setting_get(&iw_mpa_default_policy,
-						    setting) == ranges[i].min ?
+				 built_in(setting) == ranges[i].min ?
 				 ranges[i].min + 1 : ranges[i].min);
 	}
 	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_RTR_ORDER, 0x214);
@@ -571,14 +574,16 @@ static void part_of_a_layer_can_be_applied(struct kunit *test)
 		struct iw_mpa_policy p = iw_mpa_default_policy;
 
 		iw_mpa_layer_apply(&layer, BIT(setting), &p);
-		iw_mpa_for_each_setting(other)
-			KUNIT_EXPECT_EQ_MSG(test,
-				iw_mpa_setting_get(other == setting ?
-						   &layer.value :
-						   &iw_mpa_default_policy,
-						   other),
-				iw_mpa_setting_get(&p, other),
-				"setting %d after %d", other, setting);
+		iw_mpa_for_each_setting(other) {
+			u32 want = built_in(other);
+
+			if (other == setting)
+				want = iw_mpa_setting_get(&layer.value, other);
+			KUNIT_EXPECT_EQ_MSG(test, want,
+					    iw_mpa_setting_get(&p, other),
+					    "setting %d after %d", other,
+					    setting);
+		}
 	}
 }
 
@@ -649,6 +654,11 @@ static const struct why_case layer_cases[] = {
 	{ "a deadline of TCP that is TCP's own",
 	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
 	  "the device cannot be told how long TCP may take to connect" },
+	{ "a deadline of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
+	  NULL },
+	{ "a deadline of an RTR that the device sees itself",
+	  RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(.rtr_offload = true),
+	  "the device cannot be told how long the RTR may take" },
 	{ "an RTR it can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
 	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,

@@ -1240,11 +1240,10 @@ static unsigned int words_in(const char *text)
 	return n;
 }
 
-static void session_is_counted_for_each_thing_once(struct kunit *test)
+static void session_counts_each_thing_once(struct kunit *test)
 {
-	const struct iw_mpa_choice fallback = {
-		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_FALLBACK
-	};
+	const struct iw_mpa_choice fallback = { RDMA_MPA_SETTING_REVISION,
+						RDMA_MPA_REVISION_FALLBACK };
 	const struct story *c = test->param_value;
 	struct iw_mpa_caps caps = fake_caps;
 	struct iw_mpa_device *dev;
@@ -1575,10 +1574,11 @@ static void request_is_early_only_if_asked_for_and_possible(struct kunit *test)
 		for (caps_on = 0; caps_on < 2; caps_on++) {
 			struct fake *f = new_fast_opener(test, policy_on,
 							 caps_on, false);
+			const struct iw_mpa_config *config = &f->s.setup->config;
 			bool on = policy_on && caps_on;
 
-			KUNIT_EXPECT_EQ(test, on, iw_mpa_config_fast_open(
-						&f->s.setup->config));
+			KUNIT_EXPECT_EQ(test, on,
+					iw_mpa_config_fast_open(config));
 			iw_mpa_connect(&f->s, &ulp_ping);
 			KUNIT_EXPECT_EQ(test, on ? 28 : 0,
 					(int)iw_mpa_early_request(&f->s, buf,
@@ -1812,7 +1812,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
-	KUNIT_CASE_PARAM(session_is_counted_for_each_thing_once,
+	KUNIT_CASE_PARAM(session_counts_each_thing_once,
 			 story_gen_params),
 	KUNIT_CASE(refused_connect_has_not_started),
 	KUNIT_CASE(outcome_outlives_the_setup),

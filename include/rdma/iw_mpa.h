@@ -74,7 +74,7 @@ struct sk_buff;
  *	responder's answer then lists only that one
  * @rtr_offload: it sees the peer's RTR itself, keeps transmit fenced until
  *	then, and tells nobody; for the ULP a responder is then connected when
- *	its Reply is sent
+ *	its Reply is sent, and there is no deadline for the RTR
  * @no_crc: it cannot make and check CRCs
  * @no_connect_ms: it gives up connecting TCP when it wants to
  * @fastopen: it can send a Request with TCP's SYN, and take one there

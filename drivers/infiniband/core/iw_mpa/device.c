@@ -29,9 +29,10 @@
 #include "device.h"
 #include "session.h"
 
+LIST_HEAD(iw_mpa_devices);
+/* The devices and their layers; see the top of this file */
 DEFINE_MUTEX(iw_mpa_devices_lock);
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_devices_lock);
-LIST_HEAD(iw_mpa_devices);
 
 /* Changes with every layer and with the list; under iw_mpa_devices_lock */
 unsigned int iw_mpa_generation = 1;

@@ -86,8 +86,9 @@ static void note_peer_depths(const struct iw_mpa_msg *msg, struct iw_mpa_decisio
 	d->peer_ord = msg->enh.ord;
 }
 
-static void start_decision(const struct iw_mpa_local *local, const struct iw_mpa_msg *msg,
-		  struct iw_mpa_decision *d)
+static void start_decision(const struct iw_mpa_local *local,
+			   const struct iw_mpa_msg *msg,
+			   struct iw_mpa_decision *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->ird = wire_depth(min_t(u32, local->ird, local->caps->max_ird), false);
@@ -96,8 +97,9 @@ static void start_decision(const struct iw_mpa_local *local, const struct iw_mpa
 	note_peer_depths(msg, d);
 }
 
-static void fail_decision(struct iw_mpa_decision *d, enum iw_mpa_verdict verdict,
-		 int status, enum rdma_mpa_ecode ecode)
+static void fail_decision(struct iw_mpa_decision *d,
+			  enum iw_mpa_verdict verdict, int status,
+			  enum rdma_mpa_ecode ecode)
 {
 	d->verdict = verdict;
 	d->status = status;
@@ -226,8 +228,9 @@ void iw_mpa_make_reject(const struct iw_mpa_local *local,
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_make_reject);
 
 static void refuse_request(const struct iw_mpa_local *local,
-		   const struct iw_mpa_msg *request, struct iw_mpa_decision *d,
-		   int status, enum rdma_mpa_ecode ecode)
+			   const struct iw_mpa_msg *request,
+			   struct iw_mpa_decision *d, int status,
+			   enum rdma_mpa_ecode ecode)
 {
 	fail_decision(d, IW_MPA_REJECTED, status, ecode);
 	d->rtr = 0;

@@ -149,8 +149,9 @@ static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 		       u32 *value)
 {
 	u32 how = mode ? nla_get_u32(mode) : RDMA_MPA_DEPTH_MODE_LIMITED;
+	bool limited = how == RDMA_MPA_DEPTH_MODE_LIMITED;
 
-	if ((how == RDMA_MPA_DEPTH_MODE_LIMITED) != !!limit)
+	if (limited != !!limit)
 		return -EINVAL;
 	if (limit)
 		*value = nla_get_u32(limit);

@@ -84,7 +84,7 @@ static u32 get_ird(const struct iw_mpa_policy *policy)
 static int set_ird(struct iw_mpa_policy *policy, u32 value)
 {
 	policy->ird_ulp = value == IW_MPA_DEPTH_ULP;
-	policy->max_ird = min(value, (u32)IW_MPA_DEPTH_MAX);
+	policy->max_ird = min_t(u32, value, IW_MPA_DEPTH_MAX);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static u32 get_ord(const struct iw_mpa_policy *policy)
 static int set_ord(struct iw_mpa_policy *policy, u32 value)
 {
 	policy->ord_ulp = value == IW_MPA_DEPTH_ULP;
-	policy->max_ord = min(value, (u32)IW_MPA_DEPTH_MAX);
+	policy->max_ord = min_t(u32, value, IW_MPA_DEPTH_MAX);
 	return 0;
 }
 
@@ -176,6 +176,16 @@ static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
 		return true;
 	scnprintf(why, size,
 		  "the device cannot be told how long TCP may take to connect");
+	return false;
+}
+
+static bool can_time_rtr(const struct iw_mpa_caps *caps, u32 value, char *why,
+			 size_t size)
+{
+	if (!caps->rtr_offload)
+		return true;
+	scnprintf(why, size,
+		  "the device cannot be told how long the RTR may take");
 	return false;
 }
 
@@ -279,6 +289,7 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 	[RDMA_MPA_SETTING_RTR_MS] = {
 		.name = "deadline of the RTR",
 		.option = RDMA_MPA_OPTION_RTR_MS, DEADLINE(rtr_ms),
+		.able = can_time_rtr,
 	},
 	[RDMA_MPA_SETTING_DECIDE_MS] = {
 		.name = "deadline of the ULP",
@@ -393,7 +404,14 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_apply);
 bool iw_mpa_setting_exists(enum rdma_mpa_setting setting,
 			   const struct iw_mpa_caps *caps)
 {
-	return setting != RDMA_MPA_SETTING_CONNECT_MS || !caps->no_connect_ms;
+	switch (setting) {
+	case RDMA_MPA_SETTING_CONNECT_MS:
+		return !caps->no_connect_ms;
+	case RDMA_MPA_SETTING_RTR_MS:
+		return !caps->rtr_offload;
+	default:
+		return true;
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_exists);
 

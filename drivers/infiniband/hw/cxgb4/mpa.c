@@ -321,7 +321,6 @@ int c4iw_mpa_register(struct c4iw_dev *dev)
 		  RDMA_MPA_CRC_REQUIRED : RDMA_MPA_CRC_IF_ASKED },
 		{ RDMA_MPA_SETTING_REQUEST_MS, timeout_ms() },
 		{ RDMA_MPA_SETTING_DECIDE_MS, timeout_ms() },
-		{ RDMA_MPA_SETTING_RTR_MS, timeout_ms() },
 		{ RDMA_MPA_SETTING_REPLY_MS, timeout_ms() },
 	};
 	struct iw_mpa_driver driver = {

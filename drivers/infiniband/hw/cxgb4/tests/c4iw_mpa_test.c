@@ -2091,6 +2091,8 @@ static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 0, RDMA_MPA_A_POLICY_CONNECT_MS, 1000));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_MS, 1000));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 1, RDMA_MPA_A_POLICY_FASTOPEN,
 				RDMA_MPA_FASTOPEN_ON));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
