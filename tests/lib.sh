@@ -325,7 +325,7 @@ remove_if_there() { # FILE…
 }
 
 check() {
-	local claim=$1 status start why
+	local claim=$1 status start why code=0
 	shift
 	[[ $claim =~ $only ]] || return 0
 	start=$(now_ms)
