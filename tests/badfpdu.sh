@@ -103,7 +103,7 @@ odd_responder() { # PORT IRD NAME=VALUE…
 	local setting
 	# unmodified siw asks for the client-server model
 	local -a settings=(--set "REPLY=enhanced ird=$2 ord=8")
-	[[ $VM_STOCK == 1 ]] || settings=(--set "REPLY=p2p rtr=write ird=$2 ord=8" --set 'RTR=expect write-rtr')
+	! has_negotiator || settings=(--set "REPLY=p2p rtr=write ird=$2 ord=8" --set 'RTR=expect write-rtr')
 	for setting in "${@:3}"; do
 		settings+=(--set "$setting")
 	done

@@ -66,7 +66,7 @@ whole_reject() {
 # rdmafirst asks for 4 and 4; the peer would take more reads than that (I5, S9)
 depths_stay() { # IRD
 	local -a settings=(--set "REPLY=enhanced ird=$1 ord=4")
-	[[ $VM_STOCK == 1 ]] || settings=(--set "REPLY=p2p rtr=write ird=$1 ord=4" --set 'RTR=expect write-rtr')
+	! has_negotiator || settings=(--set "REPLY=p2p rtr=write ird=$1 ord=4" --set 'RTR=expect write-rtr')
 	start peer b 60 "$MPAPEER" run "$SCENARIOS/odd-responder.txt" --listen "$(address b):$port" "${settings[@]}" --set 'THEN=wait 20s'
 	wait_line peer '^listening on' 20
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --timeout 20
@@ -102,7 +102,7 @@ bad() {
 
 # unmodified siw asks for the client-server model
 asks=p2p
-[[ $VM_STOCK == 0 ]] || asks=enhanced
+has_negotiator || asks=enhanced
 
 # ERR-09, SEC-04: the frame is no good
 for length in 0 1 2 3; do

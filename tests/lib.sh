@@ -356,6 +356,11 @@ check() {
 	show_captures
 }
 
+# Whether iw_mpa sets up the connections: not with unmodified modules, and not with those of some topics
+has_negotiator() {
+	modinfo iw_mpa >/dev/null 2>&1
+}
+
 # check_beside CLAIM FUNCTION [ARG…]: like check, but returns at once; at most 4 at a time. Nothing
 # that the case changes is seen outside.
 beside=0
