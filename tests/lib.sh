@@ -325,7 +325,7 @@ remove_if_there() { # FILE…
 }
 
 check() {
-	local claim=$1 status start why
+	local claim=$1 status start why code=0
 	shift
 	[[ $claim =~ $only ]] || return 0
 	start=$(now_ms)
@@ -335,7 +335,7 @@ check() {
 	(
 		set -eE
 		trap 'status=$?; set +eE; trap - ERR; (stop_all) || exit 1; exit $status' EXIT
-		trap '[[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $?" >"$WORK/why"' ERR
+		trap 'code=$?; [[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $code" >"$WORK/why"' ERR
 		"$@"
 	)
 	status=$?
