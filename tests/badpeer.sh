@@ -85,6 +85,19 @@ second_answer() { # accept|reject
 	stop server
 }
 
+# A program that answers a peer that has gone is told so, and not killed by SIGPIPE
+outlives_peer() { # accept|reject
+	local -a answer=()
+	[[ $1 == accept ]] || answer=(--reject no)
+	serve --delay 2000 "${answer[@]}"
+	peer peer gone
+	peer_was_content peer
+	wait_line server '^conn 1 (over|rdma_|reject)' 30
+	stop server
+	serve
+	good
+}
+
 # Many that hold still, at any point, do not keep an honest one waiting
 still_ones() { # COUNT WHAT [SPLIT]
 	local i
@@ -196,6 +209,8 @@ bad 'S1, I3: no RTR, and the program is killed' program_ends KILL
 bad 'no RTR, and the program ends' program_ends TERM
 bad 'I2: no RTR, and the program accepts again' second_answer accept
 bad 'I2: no RTR, and the program rejects after all' second_answer reject
+bad 'FIN and RST behind the Request, and the program accepts' outlives_peer accept
+bad 'FIN and RST behind the Request, and the program rejects' outlives_peer reject
 
 # S5, S6: an honest initiator does not wait for the others
 bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'

@@ -8,7 +8,9 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/string.h>
 
+#include <rdma/ib_verbs.h>
 #include <rdma/iw_mpa.h>
 
 #include "policy.h"
@@ -137,6 +139,16 @@ struct iw_mpa_place {
 extern struct mutex iw_mpa_devices_lock;
 extern struct list_head iw_mpa_devices;
 extern unsigned int iw_mpa_generation;
+
+/*
+ * Fills IB_DEVICE_NAME_MAX bytes. dev_name() would be freed by a rename at the
+ * same time.
+ */
+static inline void iw_mpa_device_name(const struct iw_mpa_device *dev,
+				      char *name)
+{
+	strscpy(name, dev->ibdev->name, IB_DEVICE_NAME_MAX);
+}
 
 struct iw_mpa_device *iw_mpa_find_device(u32 index);
 const char *iw_mpa_llp_str(const struct iw_mpa_device *dev);

@@ -153,6 +153,9 @@ static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 
 	if (limited != !!limit)
 		return -EINVAL;
+	/* The largest number is the mode "device" */
+	if (limit && nla_get_u32(limit) >= IW_MPA_DEPTH_MAX)
+		return -EINVAL;
 	if (limit)
 		*value = nla_get_u32(limit);
 	else
@@ -231,9 +234,11 @@ static struct net *owner_net(const struct iw_mpa_device *dev)
 
 static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
 {
+	char name[IB_DEVICE_NAME_MAX];
+
+	iw_mpa_device_name(dev, name);
 	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
-	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME,
-			      dev_name(&dev->ibdev->dev)) ?:
+	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME, name) ?:
 	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.llp);
 }
 
@@ -334,16 +339,20 @@ static void notify_policy(const struct iw_mpa_place *place)
 		return;
 	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (!msg)
-		return;
+		goto lost;
 	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
 			  RDMA_MPA_CMD_POLICY_NTF);
 	if (!hdr || fill_policy(msg, place)) {
 		nlmsg_free(msg);
-		return;
+		goto lost;
 	}
 	genlmsg_end(msg, hdr);
 	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
 				RDMA_MPA_NLGRP_POLICIES, GFP_KERNEL);
+	return;
+lost:
+	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_POLICIES,
+		     -ENOBUFS);
 }
 
 static int put_ip(struct sk_buff *msg, const struct sockaddr_storage *ss)
@@ -441,8 +450,10 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_session *s)
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_ORD, o->ord) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc))
 		return -EMSGSIZE;
-	return s->responder ? nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN,
-					  o->rtr_seen) : 0;
+	/* An adapter that waits for the RTR does not tell its kind */
+	if (!s->responder || !o->rtr || s->setup->config.caps.rtr_offload)
+		return 0;
+	return nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN, o->rtr_seen);
 }
 
 static int put_failure(struct sk_buff *msg, int status,
@@ -494,16 +505,20 @@ static void notify_listeners(const struct iw_mpa_session *s, struct net *net,
 
 	msg = genlmsg_new(NLMSG_GOODSIZE, gfp);
 	if (!msg)
-		return;
+		goto lost;
 	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
 			  RDMA_MPA_CMD_CONN_NTF);
 	if (!hdr || fill_conn(msg, s, state, status, ecode)) {
 		nlmsg_free(msg);
-		return;
+		goto lost;
 	}
 	genlmsg_end(msg, hdr);
 	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
 				RDMA_MPA_NLGRP_CONNECTIONS, gfp);
+	return;
+lost:
+	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_CONNECTIONS,
+		     -ENOBUFS);
 }
 
 /**
@@ -697,6 +712,7 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 				     struct iw_mpa_layer *layer))
 {
 	struct iw_mpa_view view;
+	struct iw_mpa_layer old;
 	char why[NETLINK_MAX_FMTMSG_LEN];
 	int rv;
 
@@ -704,8 +720,9 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 	if (rv)
 		return rv;
 	iw_mpa_view_place(place, &view);
+	old = view.own;
 	rv = parse(info, &view.own);
-	if (rv)
+	if (rv || !memcmp(&old, &view.own, sizeof(old)))
 		return rv;
 	rv = iw_mpa_replace_layer(place, &view.own, why, sizeof(why));
 	if (rv)

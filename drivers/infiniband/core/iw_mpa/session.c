@@ -65,10 +65,16 @@ int iw_mpa_config_apply(struct iw_mpa_config *config,
 			const struct iw_mpa_layer *options)
 {
 	struct iw_mpa_config changed = *config;
+	struct iw_mpa_caps device = config->caps;
 	int rv;
 
 	if (!options)
 		return 0;
+	/* Without the administrator's ceilings, to which options are lowered */
+	device.max_ird = config->device_ird;
+	device.max_ord = config->device_ord;
+	if (iw_mpa_layer_unable(options, &device, NULL, 0))
+		return -EINVAL;
 	iw_mpa_layer_apply(options, ~0U, &changed.policy);
 	iw_mpa_policy_limit(&changed.policy, &changed.caps);
 	rv = iw_mpa_policy_check(&changed.policy, &changed.caps);
@@ -491,7 +497,7 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 {
 	struct iw_mpa_setup *u = s->setup;
 	u8 buf[IW_MPA_FRAME_MAX];
-	int len;
+	int len, rv = 0;
 
 	len = iw_mpa_build_frame(u, frame, msg, pdata, pdata_len, buf,
 				 sizeof(buf));
@@ -500,11 +506,14 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 
 	u->sent = *msg;
 	u->sent_crc = frame->crc;
-	u->record.sent = true;
-	u->record.frame = *frame;
-	if (u->early_len >= len)
-		return 0;
-	return u->config.ops->send(s, buf + u->early_len, len - u->early_len);
+	if (u->early_len < len)
+		rv = u->config.ops->send(s, buf + u->early_len,
+					 len - u->early_len);
+	if (!rv) {
+		u->record.sent = true;
+		u->record.frame = *frame;
+	}
+	return rv;
 }
 
 /* ---- receive */

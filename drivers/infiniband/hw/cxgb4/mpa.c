@@ -291,10 +291,11 @@ static void warn_of_parameters(void)
 			FW_RI_INIT_P2PTYPE_READ_REQ);
 }
 
-static enum rdma_mpa_rtr initial_rtr(void)
+/* A Read needs a device that can read */
+static enum rdma_mpa_rtr initial_rtr(u32 max_ord)
 {
-	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE ? RDMA_MPA_RTR_WRITE :
-							   RDMA_MPA_RTR_READ;
+	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE || !max_ord ?
+		       RDMA_MPA_RTR_WRITE : RDMA_MPA_RTR_READ;
 }
 
 /**
@@ -307,16 +308,19 @@ static enum rdma_mpa_rtr initial_rtr(void)
  */
 int c4iw_mpa_register(struct c4iw_dev *dev)
 {
+	const u32 depth = min3(dev->rdev.lldi.max_ordird_qp,
+			       c4iw_max_read_depth, (u32)IW_MPA_DEPTH_MAX);
+	const u8 rtr = initial_rtr(depth);
 	const struct iw_mpa_choice initial[] = {
 		/* As this driver always did, it falls back to Rev 1 */
 		{ RDMA_MPA_SETTING_REVISION, mpa_rev < 2 ?
 		  RDMA_MPA_REVISION_RFC5044 : RDMA_MPA_REVISION_FALLBACK },
 		{ RDMA_MPA_SETTING_MODEL, peer2peer ?
 		  RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER },
-		{ RDMA_MPA_SETTING_RTR_OFFER, initial_rtr() },
+		{ RDMA_MPA_SETTING_RTR_OFFER, rtr },
 		{ RDMA_MPA_SETTING_RTR_ACCEPT,
 		  RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ },
-		{ RDMA_MPA_SETTING_RTR_ORDER, initial_rtr() },
+		{ RDMA_MPA_SETTING_RTR_ORDER, rtr },
 		{ RDMA_MPA_SETTING_CRC, crc_enabled ?
 		  RDMA_MPA_CRC_REQUIRED : RDMA_MPA_CRC_IF_ASKED },
 		{ RDMA_MPA_SETTING_REQUEST_MS, timeout_ms() },
@@ -340,9 +344,7 @@ int c4iw_mpa_register(struct c4iw_dev *dev)
 	};
 	struct iw_mpa_device *mpa;
 
-	dev->max_read_depth = min3(dev->rdev.lldi.max_ordird_qp,
-				   c4iw_max_read_depth,
-				   (u32)IW_MPA_DEPTH_MAX);
+	dev->max_read_depth = depth;
 	driver.caps.max_ird = dev->max_read_depth;
 	driver.caps.max_ord = dev->max_read_depth;
 	warn_of_parameters();

@@ -53,7 +53,7 @@ static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
 	struct msghdr hdr = {
 		.msg_name = raddr,
 		.msg_namelen = size,
-		.msg_flags = MSG_FASTOPEN | MSG_DONTWAIT,
+		.msg_flags = MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
 
 	return kernel_sendmsg(s, &hdr, &iov, 1, len);
@@ -158,7 +158,7 @@ static int siw_tcp_accept(struct socket *s, struct socket **new_s)
 static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 {
 	struct kvec iov = { .iov_base = (void *)msg, .iov_len = len };
-	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT };
+	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int rv = kernel_sendmsg(s, &hdr, &iov, 1, len);
 
 	if (rv < 0)
