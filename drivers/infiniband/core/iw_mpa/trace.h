@@ -19,7 +19,7 @@
 
 #ifndef _IW_MPA_TRACE_HELPERS
 #define _IW_MPA_TRACE_HELPERS
-/* It may be renamed meanwhile: that must not change how long it is */
+/* A fixed length, because the device may be renamed between size and copy */
 static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 {
 	const struct iw_mpa_port *port = s->port;
@@ -276,7 +276,7 @@ TRACE_EVENT(mpa_term,
 		__field(u8, ecode)
 	),
 	TP_fast_assign(
-		/* In soft interrupts, where a socket cannot be asked */
+		/* No addresses: in soft interrupts a socket cannot be asked */
 		mpa_trace_dev(s, __get_str(dev));
 		mpa_trace_llp(s, __get_str(llp));
 		__entry->responder = s->responder;
