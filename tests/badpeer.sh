@@ -3,15 +3,15 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/badpeer.sh [REGEX]
 #
-# Initiators that misbehave at our responder: its program gets no connection, or one with an end;
-# it can always end itself; and the next, honest initiator is served, soon. REGEX picks the cases.
+# Initiators that misbehave at our responder. Its program gets no connection, or one that ends; the
+# program can always exit; the next, honest initiator is served soon. REGEX picks the cases.
 #
-# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# Unmodified siw does not survive: pick one case at a time to see its effect.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 readonly SCENARIOS=$TESTS/scenarios
-# So long may an honest initiator have to wait while others misbehave: emulation is slow
+# Seconds that an honest initiator may have to wait while others misbehave: emulation is slow
 readonly PROMPT=8
 # iw_mpa waits 10 s for an RTR
 readonly RTR_DEADLINE=10
@@ -53,7 +53,7 @@ refused() { # SCENARIO [NAME=VALUE…]
 	good
 }
 
-# The program may hear of it, but then also of its end, and sends nothing
+# The program may get a request, but then also its end, and sends nothing
 no_connection() { # SCENARIO [NAME=VALUE…]
 	serve
 	peer peer "$@"
@@ -76,7 +76,7 @@ program_ends() { # SIGNAL
 	good
 }
 
-# As the API forbids (I2)
+# The API forbids a second answer; the kernel must survive it (I2)
 second_answer() { # accept|reject
 	serve --again "$1"
 	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
@@ -85,7 +85,7 @@ second_answer() { # accept|reject
 	stop server
 }
 
-# Many that hold still, at any point, do not keep an honest one waiting
+# Many initiators that stop at any point do not delay an honest one
 still_ones() { # COUNT WHAT [SPLIT]
 	local i
 	serve
@@ -98,7 +98,7 @@ still_ones() { # COUNT WHAT [SPLIT]
 	good
 }
 
-# The program must not be told that there are no reads: some refuse such peers
+# The request event must not show depths of 0: some programs refuse such peers
 rev1_depths() {
 	serve
 	peer peer rev1
@@ -133,8 +133,8 @@ many_reads() {
 	good
 }
 
-# S6: a port scan. It takes other ports than an honest client, which rdma_cm may want to take one
-# that TCP still has in TIME_WAIT.
+# S6: a port scan. It uses other source ports than an honest client: rdma_cm may choose a port for the
+# client that TCP still has in TIME_WAIT.
 scan() { # COUNT SIDE-BY-SIDE
 	local i range
 	serve
