@@ -1555,7 +1555,7 @@ static size_t dial(struct fake *f, size_t len)
 	return len;
 }
 
-/* The SYN's @cut bytes and what was sent later are the frame */
+/* The SYN's @cut bytes and the bytes sent later make the frame */
 static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
 {
 	u8 bin[IW_MPA_FRAME_MAX];

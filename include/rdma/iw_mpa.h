@@ -29,7 +29,7 @@
  * A session that the ULP knows ends in exactly one event: an initiator's in
  * %IW_MPA_EVENT_REPLY after iw_mpa_connect() has returned 0, a responder's in
  * %IW_MPA_EVENT_ESTABLISHED after iw_mpa_accept() has returned 0. The driver
- * itself tells the ULP what happens to an established connection.
+ * itself tells the ULP about the end of an established connection.
  */
 #ifndef _RDMA_IW_MPA_H
 #define _RDMA_IW_MPA_H

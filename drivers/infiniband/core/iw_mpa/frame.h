@@ -40,7 +40,7 @@ struct iw_mpa_enh {
  * struct iw_mpa_frame - an MPA Request or Reply, host byte order
  * @kind: Request or Reply
  * @rev: MPA revision, 0..2
- * @markers: M, the sender wants markers in what it receives
+ * @markers: M, the sender asks the peer to send markers
  * @crc: C, the sender wants CRCs
  * @reject: R; always false in a Request
  * @enhanced: S is set, Rev is 2 and the enhanced data is complete; @enh is

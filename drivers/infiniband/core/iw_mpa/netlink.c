@@ -635,7 +635,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 	int rv;
 
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_DEV_INDEX)) {
-		NL_SET_ERR_MSG(info->extack, "which device?");
+		NL_SET_ERR_MSG(info->extack, "the request names no device");
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
@@ -665,7 +665,7 @@ static int check_permission(struct sk_buff *skb, struct genl_info *info,
 static int parse_policy_set(struct genl_info *info, struct iw_mpa_layer *layer)
 {
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_POLICY)) {
-		NL_SET_ERR_MSG(info->extack, "there is nothing to set");
+		NL_SET_ERR_MSG(info->extack, "the request has no settings");
 		return -EINVAL;
 	}
 	return parse_policy(info->attrs[RDMA_MPA_A_POLICY], layer,

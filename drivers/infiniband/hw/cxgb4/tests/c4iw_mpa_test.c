@@ -769,7 +769,7 @@ static void client_server_reply_is_not_followed_by_an_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4u, init_ord());
 }
 
-/* FRM-05: the peer's M is for what we send, ours for what we receive */
+/* FRM-05: the peer's M is about our FPDUs, our M about the peer's */
 static void markers_go_each_way(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -941,7 +941,7 @@ static const struct size_case reply_sizes[] = {
 	{ "231 bytes", REP "500200eb80084008", 231, 231 },
 	{ "C4: PD_Length 256", REP "5002010080084008", 252, 252 },
 	{ "C10: PD_Length 257", REP "5002010180084008", 253, 253 },
-	{ "I5: what iw_cm has no room for saturates",
+	{ "I5: private data beyond iw_cm's 255 bytes",
 	  REP "5002010480084008", 256, 255 },
 	{ "FRM-13: PD_Length 512", REP "5002020080084008", 508, 255 },
 };
