@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Shared by the scripts of this directory; sourced, never run.
 
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # for scripts that source this
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa
 
