@@ -288,7 +288,7 @@ bad 'F32: a program that fills its send queue again and again is flushed once ro
 bad 'F40: a few bytes are read from where two pages meet' read_across
 bad 'F40: a few bytes are sent from where two pages meet' send_across
 bad 'F41: a request that was posted before there was a connection ends it' posted_too_early
-bad 'F42: a read beyond the ORD waits, whatever is done to the queue pair' odd_and_content reads-and-modify 1 \
+bad 'F42: a read beyond the ORD waits, also if the queue pair is modified' odd_and_content reads-and-modify 1 \
 	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
 	'NEXT=expect read-request' 'LAST=send read-response len=16'
 bad 'F43: reads of the peer are answered while a message waits for our own' odd_and_content fenced-send 8 \
@@ -311,5 +311,5 @@ bad 'F52 F54: a region of all addresses, and one that is too large, is refused' 
 bad 'F53: memory that is deregistered while an answer comes in is not written any more' forgotten_sink
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page
+	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
 finish

@@ -207,5 +207,5 @@ bad 'S5, S14: one that sends byte by byte' slow_but_honest
 bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
 bad 'I7: an accept that fails is a reject on the wire' failed_accept
-bad 'S21: more reads than we can take (IRD-04): a Reply with what we can' many_reads
+bad 'S21: more reads than we can take (IRD-04): a Reply with our limit' many_reads
 finish

@@ -116,7 +116,7 @@ bad 'the key of a Request' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 key=requ
 bad 'Rev 3' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 rev=3'
 bad 'an accept that is not enhanced (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
 
-bad 'nobody listens' refused
+bad 'no listener' refused
 
 # The stream ends too early, or not at all
 bad 'half a header, then FIN' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10' MORE=shutdown
@@ -133,8 +133,8 @@ bad 'an FPDU right behind the Reply (SEC-06)' fails glued-reply
 bad 'S22: A=0 (RTR-12): TERM 2/0/7' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
 bad 'A=1 without an RTR type (RTR-11): TERM 2/0/7' fails reply-term 'REPLY=p2p ird=8 ord=8' TERM=2/0/7
 bad 'S17: a TERM has the CRC that was agreed on' fails reply-term 'REPLY=crc p2p=0 ird=8 ord=8' TERM=2/0/7
-bad 'I5: IRD 300: the program is told what it asked for' depths_stay 300
-bad 'S9: IRD 0x3FFE: the program is told what it asked for' depths_stay 0x3ffe
+bad 'I5: IRD 300: the program gets the depths that it asked for' depths_stay 300
+bad 'S9: IRD 0x3FFE: the program gets the depths that it asked for' depths_stay 0x3ffe
 bad 'ORD beyond our device (IRD-15): TERM 2/0/6' fails reply-term 'REPLY=p2p rtr=write ird=8 ord=1000' TERM=2/0/6
 
 # Rejects

@@ -372,7 +372,7 @@ check 'the same with an RTR by Read' one_round_trip 7901 read read-request
 check 'the same with IPv6' one_round_trip 7902 write write 6
 check 'the monitor and the tracepoint report it' told
 check 'off: no option and no data in any SYN' off_is_off
-check 'off for a listener: no cookie, whatever the sysctl says' listener_off_is_off
+check 'off for a listener: no cookie, with any value of the sysctl' listener_off_is_off
 check 'a peer that has stopped to take data in SYNs: two round trips' goes_without 7912 b 1 'cookie 24 request'
 check 'an initiator that may not: two round trips' goes_without 7913 a 2 'none 0'
 check 'a SYN with data that is lost is sent again without' lost_syn
@@ -382,7 +382,7 @@ check 'a peer that resets on the Request in the SYN is asked with Rev 1' falls_b
 check 'a peer that closes on the Request in the SYN is asked with Rev 1' falls_back 7918 close
 check 'half a Request in a SYN, then silence: closed, nothing is left' silent 7919 timeout_request "$REQ"
 check 'a Request in a SYN, then silence: closed, nothing is left' silent 7920 timeout_rtr "$REQUEST"
-check 'a Request in a SYN that nobody knows of: ended by its RST' \
+check 'a Request in a SYN that its sender does not know: ended by a RST' \
 	nobody_knows_of_it 7921 "$REQUEST" 'established_responder=0 failed_responder=1'
 check 'the same without an RTR to wait for' \
 	nobody_knows_of_it 7922 "${REQ}40010000" 'established_responder=1 failed_responder=0'

@@ -140,7 +140,7 @@ meet through-with-the-false-mapper
 [[ $ROLE == a ]] || kill "$false"
 meet with-no-mapper-in-b
 if [[ $ROLE == a ]]; then
-	check 'iwpmd in one, and nobody answers it: rping' connects "${mapped[b]}"
+	check 'iwpmd in one, without an answer: rping' connects "${mapped[b]}"
 	stop_iwpmd
 fi
 meet at-the-end

@@ -20,7 +20,7 @@ set -euo pipefail
 
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 BUILD=${TESTS%/*}/build/tools
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # for suites that source this
 RDMAFIRST=$BUILD/rdmafirst/rdmafirst
 MPAPEER=$BUILD/mpapeer/mpapeer
 

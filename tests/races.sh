@@ -87,7 +87,7 @@ nobody_is_stuck() {
 
 # The next case makes connections, and so checks that this works
 in_order() {
-	wait_for "$SOON" 'nobody to be stuck' nobody_is_stuck
+	wait_for "$SOON" 'an end of stuck processes' nobody_is_stuck
 }
 
 good() {
@@ -382,7 +382,7 @@ deadlines_passed() {
 check "the peer resets, closes, or closes its half: $STATES" peer_ends
 check "the program is killed: $STATES" program_ends KILL
 check "the program destroys everything in order: $STATES" program_ends TERM
-check 'the program is killed while it disconnects what is not connected yet' killed_while_it_disconnects
+check 'the program is killed while it disconnects during connect' killed_while_it_disconnects
 check "rdma link del, and the program is killed: $STATES" device_goes KILL
 check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then
