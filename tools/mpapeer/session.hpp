@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// One connection while a scenario runs on it: what has been sent and received so far.
+// One connection while a scenario runs on it, with the items sent and received so far.
 #pragma once
 
 #include "statement.hpp"
@@ -69,7 +69,7 @@ public:
     /// Builds an FPDU for the current state of the connection (MSN, CRC use).
     Bytes build(const FpduToSend &fpdu);
 
-    /// Adds bytes to what the next flush() sends.
+    /// Adds bytes to the queue of the next flush().
     void queue(ByteView bytes);
     bool has_queued() const { return !queued_.empty(); }
 

@@ -107,7 +107,7 @@ void shim_free(void *p)
 	if (!p)
 		return;
 	if (!slot)
-		violated("what is freed was allocated");
+		violated("freed memory was allocated");
 	give_back(slot);
 	slot->p = NULL;
 	allocations--;
