@@ -194,8 +194,8 @@ EXPORT_SYMBOL_GPL(iw_mpa_early_pending);
  * iw_mpa_connected - TCP is connected: send the Request
  * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
  *
- * After iw_mpa_early_sent() it sends only the rest of the Request. The peer may
- * have answered or closed before this call; the call then sends nothing.
+ * After iw_mpa_early_sent() it sends only the rest of the Request. The driver
+ * may then call it late, when the peer has already answered or closed.
  *
  * Return: next step of the driver.
  */

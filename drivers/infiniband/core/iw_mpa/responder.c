@@ -249,8 +249,9 @@ EXPORT_SYMBOL_GPL(iw_mpa_reject);
  * @s: the session
  * @rtr: its kind, one of enum rdma_mpa_rtr, 0 if it is no RTR
  *
- * Any FPDU shows, like an RTR, that the peer is in RDMA mode. The call has no
- * effect on a client-server connection, which its Reply has established.
+ * Any FPDU shows, like an RTR, that the peer is in RDMA mode. If no RTR is
+ * awaited, the call has no effect: the Reply alone has established a
+ * client-server connection.
  *
  * Return: next step of the driver.
  */
