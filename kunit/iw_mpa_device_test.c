@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layers of settings over devices that are fakes: what a device takes of the
- * default layer, what is refused, and with what sessions are opened.
+ * Layers of settings over fake devices: which settings of the default layer a
+ * device takes, which are refused, and which policy sessions get.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -17,7 +17,7 @@
 
 enum {
 	PORTS		= 2,
-	INDEX		= 0x7fffff10,	/* of ib_device; nobody else's */
+	INDEX		= 0x7fffff10,	/* of ib_device; unique */
 };
 
 /* ---- drivers */
@@ -57,7 +57,7 @@ static const struct iw_mpa_ops fake_ops = {
 	.event		= fake_event,
 };
 
-/* A device that can do everything */
+/* A device that supports everything */
 static const struct iw_mpa_caps able = {
 	.max_ird	= 1024,
 	.max_ord	= 1024,
@@ -85,7 +85,7 @@ new_device_with(struct kunit *test, const struct iw_mpa_caps *caps,
 	ibdev->phys_port_cnt = PORTS;
 	ibdev->index = INDEX;
 	ibdev->dev.init_name = "fake";
-	/* As far as iw_mpa looks at it, it is registered */
+	/* For iw_mpa the device counts as registered */
 	refcount_set(&ibdev->refcount, 1);
 	dev = iw_mpa_register_device(ibdev, &driver);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
@@ -132,7 +132,7 @@ static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
 	return rv;
 }
 
-/* One more setting in the layer of a place, as `rdma mpa set` does it */
+/* One more setting in the layer of a place, like `rdma mpa set` */
 static int set_saying(struct iw_mpa_place place, enum rdma_mpa_setting setting,
 		      u32 value, char *why, size_t size)
 {
@@ -175,7 +175,7 @@ static u32 built_in(enum rdma_mpa_setting setting)
 	return iw_mpa_setting_get(&iw_mpa_default_policy, setting);
 }
 
-/* Connections are set up on each port, with what the place shows */
+/* A session on each port has the policy that its place shows */
 static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 {
 	struct iw_mpa_session s;
@@ -192,7 +192,7 @@ static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 	}
 }
 
-/* Other devices of this machine, and those of other tests, want no defaults */
+/* The machine's own defaults, set aside during each test */
 static struct iw_mpa_layer administrators;
 
 static int device_test_init(struct kunit *test)
@@ -236,12 +236,12 @@ static void default_is_taken(struct kunit *test)
 }
 
 /**
- * struct inability - a default that some device cannot do
+ * struct inability - a default that some device does not support
  * @name: of the test
  * @setting: the default
  * @value: its value
  * @caps: the device
- * @without: the value that holds on the device
+ * @without: the value in force on the device
  */
 struct inability {
 	const char *name;
@@ -289,7 +289,7 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	int i;
 
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, c->setting, c->value));
-	/* Others are of no concern to it */
+	/* The device still takes other settings */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	for (i = 0; i <= PORTS; i++) {
 		struct iw_mpa_place place = i ? port_of(dev, i) : DEV(dev);
@@ -309,7 +309,7 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	expect_sessions(test, dev);
 	expect_sessions(test, other);
 
-	/* Nor does it matter to what comes first */
+	/* The order of registration and setting does not matter */
 	iw_mpa_unregister_device(dev);
 	dev = new_device(test, &c->caps);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
@@ -335,7 +335,7 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 				     RDMA_MPA_REVISION_RFC5044));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 
-	/* Of the others it takes all */
+	/* The device takes all other settings */
 	view = view_of(port_of(dev, 1));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_REVISION),
 			view.not_taken);
@@ -350,7 +350,7 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 			(int)view.origin[RDMA_MPA_SETTING_CRC]);
 	expect_sessions(test, dev);
 
-	/* It does, once there is nothing against it */
+	/* The device takes the default once its own setting is gone */
 	reset(test, DEV(dev));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
@@ -374,7 +374,7 @@ static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test
 			view_of(port_of(dev, 2)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_MAX,
 			effective(port_of(dev, 2), RDMA_MPA_SETTING_ORD));
-	/* The log says so of the device */
+	/* The log names this setting for the device */
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD), dev->not_taken);
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
@@ -395,7 +395,7 @@ static void default_against_the_drivers_settings_is_not_taken(struct kunit *test
 			view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 
-	/* Together they will do */
+	/* Together the settings are valid */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
@@ -405,7 +405,7 @@ static void default_against_the_drivers_settings_is_not_taken(struct kunit *test
 	iw_mpa_unregister_device(dev);
 }
 
-/* The log tells of each once, when a session would have needed it */
+/* The log names each setting once, when a session would have needed it */
 static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
@@ -417,7 +417,7 @@ static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 				     RDMA_MPA_CRC_REQUIRED));
 	dev = new_device(test, &caps);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->not_taken);
-	/* It has no name before it can be had */
+	/* The device has no name before it is registered */
 	KUNIT_EXPECT_EQ(test, 0U, dev->told);
 	expect_sessions(test, dev);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->told);
@@ -429,11 +429,11 @@ static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 }
 
 /**
- * struct contradiction - two settings that nobody can do
+ * struct contradiction - two settings that contradict each other
  * @name: of the test
- * @a: one of them, and its value
- * @b: the other
- * @why: reason that is given
+ * @a: one setting, and its value
+ * @b: the other setting, and its value
+ * @why: the reason in the message
  */
 struct contradiction {
 	const char *name;
@@ -509,7 +509,7 @@ static void contradiction_is_refused_everywhere(struct kunit *test)
 
 /* ---- the settings of a device */
 
-/* Whoever takes the default away would break it */
+/* Such settings would become invalid when the default is removed */
 static void settings_that_need_the_default_are_refused(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
@@ -532,14 +532,14 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 			set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 			    RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 
-	/* With a revision of its own it stands */
+	/* With the device's own revision the setting is valid */
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
 	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	reset(test, NOWHERE);
 	expect_sessions(test, dev);
-	/* Which cannot be taken away from the port */
+	/* The device cannot drop a revision that its port needs */
 	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
 					   RDMA_MPA_REVISION_RFC5044));
 	iw_mpa_unregister_device(dev);
@@ -582,7 +582,7 @@ static void port_beats_device_beats_default(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* Whoever owns a device may lower what the administrator allows, not raise it */
+/* The owner of a device can lower the administrator's limit, not raise it */
 static void limits_of_layers_add_up(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -601,7 +601,7 @@ static void limits_of_layers_add_up(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* A device without an ability ignores a wish for it */
+/* A device without CRC ignores an inherited `crc if-asked` */
 static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
@@ -654,7 +654,7 @@ static void later_changes_do_not_matter_to_sessions(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, &dev->port[0], child.port);
 	iw_mpa_session_close(&s);
 	iw_mpa_session_close(&child);
-	/* Once more does no harm */
+	/* A second close does no harm */
 	iw_mpa_session_close(&s);
 	iw_mpa_unregister_device(dev);
 }
@@ -715,7 +715,7 @@ static void there_are_as_many_ports_as_there_are(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* It is found while it can be had */
+/* A device is found while it is registered */
 static void device_is_found_by_its_index(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -731,7 +731,7 @@ static void device_is_found_by_its_index(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, iw_mpa_find_device(INDEX));
 	mutex_unlock(&iw_mpa_devices_lock);
 
-	/* What is set then waits for nobody */
+	/* A new default reaches a device also while it is not registered */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	KUNIT_EXPECT_EQ(test, 77U, dev->port[0].effective.rtr_ms);
 	iw_mpa_unregister_device(dev);

@@ -3,15 +3,15 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/badpeer.sh [REGEX]
 #
-# Initiators that misbehave at our responder: its program gets no connection, or one with an end;
-# it can always end itself; and the next, honest initiator is served, soon. REGEX picks the cases.
+# Initiators that misbehave at our responder. Its program gets no connection, or one that ends; the
+# program can always exit; the next, honest initiator is served soon. REGEX picks the cases.
 #
-# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# Unmodified siw does not survive: pick one case at a time to see its effect.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 readonly SCENARIOS=$TESTS/scenarios
-# So long may an honest initiator have to wait while others misbehave: emulation is slow
+# Seconds that an honest initiator may have to wait while others misbehave: emulation is slow
 readonly PROMPT=8
 # iw_mpa waits 10 s for an RTR
 readonly RTR_DEADLINE=10
@@ -53,7 +53,7 @@ refused() { # SCENARIO [NAME=VALUE…]
 	good
 }
 
-# The program may hear of it, but then also of its end, and sends nothing
+# The program may get a request, but then also its end, and sends nothing
 no_connection() { # SCENARIO [NAME=VALUE…]
 	serve
 	peer peer "$@"
@@ -76,7 +76,7 @@ program_ends() { # SIGNAL
 	good
 }
 
-# As the API forbids (I2)
+# The API forbids a second answer; the kernel must survive it (I2)
 second_answer() { # accept|reject
 	serve --again "$1"
 	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
@@ -98,7 +98,7 @@ outlives_peer() { # accept|reject
 	good
 }
 
-# Many that hold still, at any point, do not keep an honest one waiting
+# Many initiators that stop at any point do not delay an honest one
 still_ones() { # COUNT WHAT [SPLIT]
 	local i
 	serve
@@ -111,7 +111,7 @@ still_ones() { # COUNT WHAT [SPLIT]
 	good
 }
 
-# The program must not be told that there are no reads: some refuse such peers
+# The request event must not show depths of 0: some programs refuse such peers
 rev1_depths() {
 	serve
 	peer peer rev1
@@ -146,8 +146,8 @@ many_reads() {
 	good
 }
 
-# S6: a port scan. It takes other ports than an honest client, which rdma_cm may want to take one
-# that TCP still has in TIME_WAIT.
+# S6: a port scan. It uses other source ports than an honest client: rdma_cm may choose a port for the
+# client that TCP still has in TIME_WAIT.
 scan() { # COUNT SIDE-BY-SIDE
 	local i range
 	serve
@@ -222,5 +222,5 @@ bad 'S5, S14: one that sends byte by byte' slow_but_honest
 bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
 bad 'I7: an accept that fails is a reject on the wire' failed_accept
-bad 'S21: more reads than we can take (IRD-04): a Reply with what we can' many_reads
+bad 'S21: more reads than we can take (IRD-04): a Reply with our limit' many_reads
 finish

@@ -277,7 +277,7 @@ TRACE_EVENT(mpa_term,
 		__field(u8, ecode)
 	),
 	TP_fast_assign(
-		/* In soft interrupts, where a socket cannot be asked */
+		/* No addresses: in soft interrupts a socket cannot be asked */
 		mpa_trace_dev(s, __get_str(dev));
 		mpa_trace_llp(s, __get_str(llp));
 		__entry->responder = s->responder;
