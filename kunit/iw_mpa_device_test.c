@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layers of settings over devices that are fakes: what a device takes of the
- * default layer, what is refused, and with what sessions are opened.
+ * Layers of settings over fake devices: which settings of the default layer a
+ * device takes, which are refused, and which policy sessions get.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -17,7 +17,7 @@
 
 enum {
 	PORTS		= 2,
-	INDEX		= 0x7fffff10,	/* of ib_device; nobody else's */
+	INDEX		= 0x7fffff10,	/* of ib_device; unique */
 };
 
 /* ---- drivers */
@@ -57,7 +57,7 @@ static const struct iw_mpa_ops fake_ops = {
 	.event		= fake_event,
 };
 
-/* A device that can do everything */
+/* A device that supports everything */
 static const struct iw_mpa_caps able = {
 	.max_ird	= 1024,
 	.max_ord	= 1024,
@@ -85,7 +85,7 @@ new_device_with(struct kunit *test, const struct iw_mpa_caps *caps,
 	ibdev->phys_port_cnt = PORTS;
 	ibdev->index = INDEX;
 	ibdev->dev.init_name = "fake";
-	/* As far as iw_mpa looks at it, it is registered */
+	/* For iw_mpa the device counts as registered */
 	refcount_set(&ibdev->refcount, 1);
 	dev = iw_mpa_register_device(ibdev, &driver);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(dev));
@@ -102,8 +102,14 @@ static struct iw_mpa_device *new_device(struct kunit *test,
 
 #define NOWHERE	((struct iw_mpa_place) {})
 #define DEV(d)	((struct iw_mpa_place) { .dev = (d) })
-#define PORT(d, n) \
-	((struct iw_mpa_place) { .dev = (d), .port = &(d)->port[(n) - 1] })
+
+static struct iw_mpa_place port_of(struct iw_mpa_device *dev, u32 num)
+{
+	return (struct iw_mpa_place) {
+		.dev = dev,
+		.port = &dev->port[num - 1],
+	};
+}
 
 static struct iw_mpa_view view_of(struct iw_mpa_place place)
 {
@@ -126,7 +132,7 @@ static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
 	return rv;
 }
 
-/* One more setting in the layer of a place, as `rdma mpa set` does it */
+/* One more setting in the layer of a place, like `rdma mpa set` */
 static int set_saying(struct iw_mpa_place place, enum rdma_mpa_setting setting,
 		      u32 value, char *why, size_t size)
 {
@@ -169,7 +175,7 @@ static u32 built_in(enum rdma_mpa_setting setting)
 	return iw_mpa_setting_get(&iw_mpa_default_policy, setting);
 }
 
-/* Connections are set up on each port, with what the place shows */
+/* A session on each port has the policy that its place shows */
 static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 {
 	struct iw_mpa_session s;
@@ -178,7 +184,7 @@ static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 
 	for (i = 1; i <= PORTS; i++) {
 		KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&s, dev, i, NULL));
-		view = view_of(PORT(dev, i));
+		view = view_of(port_of(dev, i));
 		KUNIT_EXPECT_EQ(test, 0, memcmp(&view.effective,
 						&s.setup->config.policy,
 						sizeof(view.effective)));
@@ -186,7 +192,7 @@ static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 	}
 }
 
-/* Other devices of this machine, and those of other tests, want no defaults */
+/* The machine's own defaults, set aside during each test */
 static struct iw_mpa_layer administrators;
 
 static int device_test_init(struct kunit *test)
@@ -211,31 +217,31 @@ static void default_is_taken(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &able);
 
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_BUILT_IN,
-			origin(PORT(dev, 1), RDMA_MPA_SETTING_RTR_MS));
+			origin(port_of(dev, 1), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	KUNIT_EXPECT_EQ(test, 77U, effective(NOWHERE, RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 77U,
 			effective(DEV(dev), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, 77U,
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT,
-			origin(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).not_taken);
+			origin(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).not_taken);
 	expect_sessions(test, dev);
 	reset(test, NOWHERE);
 	KUNIT_EXPECT_EQ(test, built_in(RDMA_MPA_SETTING_RTR_MS),
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_RTR_MS));
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_RTR_MS));
 	iw_mpa_unregister_device(dev);
 }
 
 /**
- * struct inability - a default that some device cannot do
+ * struct inability - a default that some device does not support
  * @name: of the test
  * @setting: the default
  * @value: its value
  * @caps: the device
- * @without: the value that holds on the device
+ * @without: the value in force on the device
  */
 struct inability {
 	const char *name;
@@ -283,10 +289,10 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	int i;
 
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, c->setting, c->value));
-	/* Others are of no concern to it */
+	/* The device still takes other settings */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	for (i = 0; i <= PORTS; i++) {
-		struct iw_mpa_place place = i ? PORT(dev, i) : DEV(dev);
+		struct iw_mpa_place place = i ? port_of(dev, i) : DEV(dev);
 
 		KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
 				view_of(place).not_taken);
@@ -296,22 +302,22 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 77U,
 				effective(place, RDMA_MPA_SETTING_RTR_MS));
 	}
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(other, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(other, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, c->value,
-			effective(PORT(other, 1), c->setting));
+			effective(port_of(other, 1), c->setting));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(NOWHERE).not_taken);
 	expect_sessions(test, dev);
 	expect_sessions(test, other);
 
-	/* Nor does it matter to what comes first */
+	/* The order of registration and setting does not matter */
 	iw_mpa_unregister_device(dev);
 	dev = new_device(test, &c->caps);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting),
-			view_of(PORT(dev, 1)).not_taken);
+			view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 
 	reset(test, NOWHERE);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	iw_mpa_unregister_device(dev);
 	iw_mpa_unregister_device(other);
 }
@@ -329,8 +335,8 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 				     RDMA_MPA_REVISION_RFC5044));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 
-	/* Of the others it takes all */
-	view = view_of(PORT(dev, 1));
+	/* The device takes all other settings */
+	view = view_of(port_of(dev, 1));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_REVISION),
 			view.not_taken);
 	KUNIT_EXPECT_EQ(test, 2, (int)view.effective.rev);
@@ -344,11 +350,11 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 			(int)view.origin[RDMA_MPA_SETTING_CRC]);
 	expect_sessions(test, dev);
 
-	/* It does, once there is nothing against it */
+	/* The device takes the default once its own setting is gone */
 	reset(test, DEV(dev));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
@@ -358,17 +364,17 @@ static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), RDMA_MPA_SETTING_RTR_OFFER,
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), RDMA_MPA_SETTING_RTR_OFFER,
 				     RDMA_MPA_RTR_READ));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_ORD, 0));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, 0U,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_ORD));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_ORD));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD),
-			view_of(PORT(dev, 2)).not_taken);
+			view_of(port_of(dev, 2)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_MAX,
-			effective(PORT(dev, 2), RDMA_MPA_SETTING_ORD));
-	/* The log says so of the device */
+			effective(port_of(dev, 2), RDMA_MPA_SETTING_ORD));
+	/* The log names this setting for the device */
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_ORD), dev->not_taken);
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
@@ -382,24 +388,24 @@ static void default_against_the_drivers_settings_is_not_taken(struct kunit *test
 	struct iw_mpa_device *dev = new_device_with(test, &able, &rev1, 1);
 
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_MODEL,
 				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_MODEL),
-			view_of(PORT(dev, 1)).not_taken);
+			view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 
-	/* Together they will do */
+	/* Together the settings are valid */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_MODEL));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_MODEL));
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
 
-/* The log tells of each once, when a session would have needed it */
+/* The log names each setting once, when a session would have needed it */
 static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
@@ -411,7 +417,7 @@ static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 				     RDMA_MPA_CRC_REQUIRED));
 	dev = new_device(test, &caps);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->not_taken);
-	/* It has no name before it can be had */
+	/* The device has no name before it is registered */
 	KUNIT_EXPECT_EQ(test, 0U, dev->told);
 	expect_sessions(test, dev);
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_CRC), dev->told);
@@ -423,11 +429,11 @@ static void log_tells_of_what_is_not_taken_once(struct kunit *test)
 }
 
 /**
- * struct contradiction - two settings that nobody can do
+ * struct contradiction - two settings that contradict each other
  * @name: of the test
- * @a: one of them, and its value
- * @b: the other
- * @why: reason that is given
+ * @a: one setting, and its value
+ * @b: the other setting, and its value
+ * @why: the reason in the message
  */
 struct contradiction {
 	const char *name;
@@ -488,11 +494,11 @@ static void contradiction_is_refused_everywhere(struct kunit *test)
 	expect_contradiction(test, DEV(dev), &c->a, &c->b, why);
 	expect_contradiction(test, DEV(dev), &c->b, &c->a, why);
 	snprintf(why, sizeof(why), "fake/2: %s", c->why);
-	expect_contradiction(test, PORT(dev, 2), &c->a, &c->b, why);
-	expect_contradiction(test, PORT(dev, 2), &c->b, &c->a, why);
+	expect_contradiction(test, port_of(dev, 2), &c->a, &c->b, why);
+	expect_contradiction(test, port_of(dev, 2), &c->b, &c->a, why);
 
 	/* A port is below its device */
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), c->a.setting, c->a.value));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), c->a.setting, c->a.value));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_saying(DEV(dev), c->b.setting, c->b.value, why,
 				   sizeof(why)));
@@ -503,7 +509,7 @@ static void contradiction_is_refused_everywhere(struct kunit *test)
 
 /* ---- the settings of a device */
 
-/* Whoever takes the default away would break it */
+/* Such settings would become invalid when the default is removed */
 static void settings_that_need_the_default_are_refused(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
@@ -515,7 +521,7 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC6581,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_REVISION));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_REVISION));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_saying(DEV(dev), RDMA_MPA_SETTING_MODEL,
 				   RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, why,
@@ -523,17 +529,17 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, why,
 			   "fake: revision 1 has no peer-to-peer model to require");
 	KUNIT_EXPECT_EQ(test, -EINVAL,
-			set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+			set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 			    RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 
-	/* With a revision of its own it stands */
+	/* With the device's own revision the setting is valid */
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
 				     RDMA_MPA_REVISION_RFC6581));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), RDMA_MPA_SETTING_MODEL,
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 				     RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
 	reset(test, NOWHERE);
 	expect_sessions(test, dev);
-	/* Which cannot be taken away from the port */
+	/* The device cannot drop a revision that its port needs */
 	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), RDMA_MPA_SETTING_REVISION,
 					   RDMA_MPA_REVISION_RFC5044));
 	iw_mpa_unregister_device(dev);
@@ -545,11 +551,11 @@ static void setting_beyond_the_device_is_refused(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
 
 	KUNIT_EXPECT_EQ(test, -EINVAL, set(DEV(dev), c->setting, c->value));
-	KUNIT_EXPECT_EQ(test, -EINVAL, set(PORT(dev, 2), c->setting, c->value));
+	KUNIT_EXPECT_EQ(test, -EINVAL, set(port_of(dev, 2), c->setting, c->value));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(DEV(dev)).own.set);
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 2)).own.set);
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 2)).own.set);
 	KUNIT_EXPECT_EQ(test, c->without,
-			effective(PORT(dev, 2), c->setting));
+			effective(port_of(dev, 2), c->setting));
 	iw_mpa_unregister_device(dev);
 }
 
@@ -558,25 +564,25 @@ static void port_beats_device_beats_default(struct kunit *test)
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ms = RDMA_MPA_SETTING_REPLY_MS;
 
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ms, 3));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), ms, 3));
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ms, 2));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ms, 1));
-	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, 2U, effective(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, 3U, effective(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 2U, effective(port_of(dev, 2), ms));
 	KUNIT_EXPECT_EQ(test, 2U, effective(DEV(dev), ms));
-	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_PORT, origin(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE, origin(PORT(dev, 2), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_PORT, origin(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEVICE, origin(port_of(dev, 2), ms));
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_LAYER_DEFAULT, origin(NOWHERE, ms));
 	expect_sessions(test, dev);
 	reset(test, DEV(dev));
-	KUNIT_EXPECT_EQ(test, 3U, effective(PORT(dev, 1), ms));
-	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 2), ms));
-	reset(test, PORT(dev, 1));
-	KUNIT_EXPECT_EQ(test, 1U, effective(PORT(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 3U, effective(port_of(dev, 1), ms));
+	KUNIT_EXPECT_EQ(test, 1U, effective(port_of(dev, 2), ms));
+	reset(test, port_of(dev, 1));
+	KUNIT_EXPECT_EQ(test, 1U, effective(port_of(dev, 1), ms));
 	iw_mpa_unregister_device(dev);
 }
 
-/* Whoever owns a device may lower what the administrator allows, not raise it */
+/* The owner of a device can lower the administrator's limit, not raise it */
 static void limits_of_layers_add_up(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -584,43 +590,46 @@ static void limits_of_layers_add_up(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, ird, 16));
 	KUNIT_EXPECT_EQ(test, 0, set(DEV(dev), ird, 32));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 1), ird, 8));
-	KUNIT_EXPECT_EQ(test, 8U, effective(PORT(dev, 1), ird));
-	KUNIT_EXPECT_EQ(test, 16U, effective(PORT(dev, 2), ird));
-	KUNIT_EXPECT_EQ(test, 0, set(PORT(dev, 2), ird, IW_MPA_DEPTH_ULP));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 1), ird, 8));
+	KUNIT_EXPECT_EQ(test, 8U, effective(port_of(dev, 1), ird));
+	KUNIT_EXPECT_EQ(test, 16U, effective(port_of(dev, 2), ird));
+	KUNIT_EXPECT_EQ(test, 0, set(port_of(dev, 2), ird, IW_MPA_DEPTH_ULP));
 	KUNIT_EXPECT_EQ(test, (u32)IW_MPA_DEPTH_ULP,
-			effective(PORT(dev, 2), ird));
+			effective(port_of(dev, 2), ird));
 	KUNIT_EXPECT_EQ(test, 16,
-			(int)view_of(PORT(dev, 2)).effective.max_ird);
+			(int)view_of(port_of(dev, 2)).effective.max_ird);
 	iw_mpa_unregister_device(dev);
 }
 
-/* A device without an ability ignores a wish for it */
+/* A device without CRC ignores an inherited `crc if-asked` */
 static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_device *dev = new_device(test, &caps);
 
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_CRC));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_CRC,
 				     RDMA_MPA_CRC_IF_ASKED));
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_CRC_OFF,
-			effective(PORT(dev, 1), RDMA_MPA_SETTING_CRC));
-	KUNIT_EXPECT_EQ(test, 0U, view_of(PORT(dev, 1)).not_taken);
+			effective(port_of(dev, 1), RDMA_MPA_SETTING_CRC));
+	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	expect_sessions(test, dev);
 	iw_mpa_unregister_device(dev);
 }
 
 static void device_has_the_settings_that_it_can_do(struct kunit *test)
 {
-	static const struct iw_mpa_caps caps = CAPS(.no_connect_ms = true);
+	static const struct iw_mpa_caps tcp = CAPS(.no_connect_ms = true);
+	static const struct iw_mpa_caps rtr = CAPS(.rtr_offload = true);
 	enum rdma_mpa_setting setting;
 
 	iw_mpa_for_each_setting(setting) {
 		KUNIT_EXPECT_TRUE(test, iw_mpa_setting_exists(setting, &able));
 		KUNIT_EXPECT_EQ(test, setting != RDMA_MPA_SETTING_CONNECT_MS,
-				iw_mpa_setting_exists(setting, &caps));
+				iw_mpa_setting_exists(setting, &tcp));
+		KUNIT_EXPECT_EQ(test, setting != RDMA_MPA_SETTING_RTR_MS,
+				iw_mpa_setting_exists(setting, &rtr));
 	}
 }
 
@@ -645,7 +654,7 @@ static void later_changes_do_not_matter_to_sessions(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, &dev->port[0], child.port);
 	iw_mpa_session_close(&s);
 	iw_mpa_session_close(&child);
-	/* Once more does no harm */
+	/* A second close does no harm */
 	iw_mpa_session_close(&s);
 	iw_mpa_unregister_device(dev);
 }
@@ -706,7 +715,7 @@ static void there_are_as_many_ports_as_there_are(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* It is found while it can be had */
+/* A device is found while it is registered */
 static void device_is_found_by_its_index(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -722,7 +731,7 @@ static void device_is_found_by_its_index(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, iw_mpa_find_device(INDEX));
 	mutex_unlock(&iw_mpa_devices_lock);
 
-	/* What is set then waits for nobody */
+	/* A new default reaches a device also while it is not registered */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	KUNIT_EXPECT_EQ(test, 77U, dev->port[0].effective.rtr_ms);
 	iw_mpa_unregister_device(dev);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Frames on the wire against RFC 6581: vectors, every prefix, every flipped
- * header bit, round trips. What is expected comes from the vectors and from
- * read_by_the_book(), which is written from the text, not from the parser.
+ * header bit, round trips. Expected values come from the vectors and from
+ * read_by_the_book(), which follows the text, not the parser.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -19,14 +19,14 @@
 #define RANDOM_WORDS	100000
 #define SEED		6581
 
-/* What one call of the parser gives */
+/* Results of one call of the parser */
 struct reading {
 	enum iw_mpa_parse result;
 	size_t need;
 	struct iw_mpa_frame frame;
 };
 
-/* Not by value: a copy may lose the padding that assert_untouched() sees */
+/* Not by value: a copy may lose the padding that assert_untouched() checks */
 static void parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
 		  struct reading *got)
 {
@@ -246,7 +246,7 @@ static void book_word(const u8 *b, struct iw_mpa_enh *enh)
 		enh->rtr |= RDMA_MPA_RTR_READ;
 }
 
-/* What a header calls for: an error, or NEED_MORE with the frame's length */
+/* The result for a header: an error, or NEED_MORE with the frame's length */
 static enum iw_mpa_parse book_header(enum iw_mpa_kind kind, const u8 *b,
 				     size_t *need)
 {
@@ -457,7 +457,7 @@ static void each_early_flag_has_its_bit(struct kunit *test)
 	}
 }
 
-/* What is left of a word once what the receiver must ignore is zero */
+/* The word with all bits cleared that a receiver must ignore */
 static u32 without_ignored_bits(u32 word, enum rdma_mpa_dialect dialect)
 {
 	if (dialect == RDMA_MPA_DIALECT_EARLY_DRAFT)
@@ -577,7 +577,7 @@ static struct iw_mpa_frame good_frame(void)
 	};
 }
 
-/* What building good_frame() gives once @field is @value */
+/* Result of building good_frame() with @field set to @value */
 #define BUILT_WITH(field, value) ({				\
 	struct iw_mpa_frame __f = good_frame();			\
 								\
@@ -676,7 +676,7 @@ static void plain_frame_has_no_block(struct kunit *test)
 	struct iw_mpa_frame f = good_frame();
 	u8 buf[64];
 
-	/* FRM-09: not even when there would be something to put into it */
+	/* FRM-09: without S the frame has no enhanced word */
 	f.enhanced = false;
 	f.enh = (struct iw_mpa_enh) {};
 	f.pdata = "ping";

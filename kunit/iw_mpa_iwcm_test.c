@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * iw_cm's events: what waits for a handler, in which order it comes, and what
- * becomes of it when there is no room. The device is a fake; the test is the
- * provider.
+ * iw_cm's events: how many wait for a handler, in which order they come, and
+ * what happens when there is no room for one. The device is a fake; the test
+ * is the provider.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -15,7 +15,7 @@
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
 
-/* Far more than anything here takes; only a failure waits so long */
+/* Much longer than any step takes; only a failure waits so long */
 #define PATIENCE (30 * HZ)
 
 #define MAX_EVENTS 64
@@ -31,7 +31,7 @@ struct fake {
 	unsigned int n_rejected;
 };
 
-/* What the ULP's handler of one cm_id has seen, and how long it takes */
+/* Events that the ULP's handler of one cm_id has seen, and its duration */
 struct ulp {
 	enum iw_cm_event_type seen[MAX_EVENTS];
 	unsigned long data[MAX_EVENTS];
@@ -195,9 +195,9 @@ static bool wait_until(struct ulp *u, int n)
 /* ---- a listener */
 
 /*
- * The handler has the first one and takes its time. As many as the backlog says
- * wait, the provider is told of each further one, and none is lost: what was
- * taken is handled in order and answered.
+ * The handler is busy with the first request. As many requests as the backlog
+ * wait. The provider gets an error for each further one. No request is lost:
+ * those that wait are handled in order and answered.
  */
 static void requests_beyond_the_backlog_are_refused(struct kunit *test)
 {
@@ -233,7 +233,7 @@ static void requests_beyond_the_backlog_are_refused(struct kunit *test)
 	}
 }
 
-/* Whoever destroys the listener finds all that waited answered */
+/* When the listener is destroyed, all waiting requests have been answered */
 static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 {
 	enum { WAITING = 12 };
@@ -254,7 +254,7 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->n_rejected, WAITING + 1);
 }
 
-/* What cannot be listened on takes no requests */
+/* A cm_id that does not listen takes no requests */
 static void others_than_listeners_take_no_requests(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -275,7 +275,7 @@ static void events_of_a_connection_come_in_order(struct kunit *test)
 	u->slow = true;
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
-	/* All at once, while the handler is at it */
+	/* All events come while the handler is busy */
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_DISCONNECT, 0), 0);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
 	u->slow = false;
@@ -290,7 +290,7 @@ static void events_of_a_connection_come_in_order(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
-/* A provider that tells twice of the outcome does not overwrite the first */
+/* A second outcome from the provider does not overwrite the first */
 static void a_connection_has_one_outcome(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -324,13 +324,13 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, tell(quick_id, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT),
 			0);
 	KUNIT_EXPECT_TRUE(test, wait_until(quick, 1));
-	/* Nor does it delay whoever destroys another one */
+	/* A busy handler does not delay the destruction of another cm_id */
 	iw_destroy_cm_id(quick_id);
 	KUNIT_EXPECT_FALSE(test, slow->left);
 
 	complete(&slow->go_on);
 	iw_destroy_cm_id(slow_id);
-	/* But that waits for its own */
+	/* Destruction waits for the handler of the same cm_id */
 	KUNIT_EXPECT_TRUE(test, slow->left);
 }
 

@@ -4,8 +4,8 @@
  * requirements they show, then every combination of flags with boundary values
  * of the depths against the rules of RFC 6581 sections 9.1 and 9.2.
  *
- * Expected values are worked out from the text. The exhaustive tests walk a
- * number that pick() takes apart into the coordinates of one scenario.
+ * Expected values are computed from the text. Each number in the exhaustive
+ * tests stands for one scenario: pick() splits it into coordinates.
  */
 #include <kunit/test.h>
 #include <linux/errno.h>
@@ -75,7 +75,7 @@
 #define V50	P2P(0, 8, 8)
 
 /**
- * struct setup - the local side of a case; what is zero has its usual value
+ * struct setup - the local side of a case; zero stands for the usual value
  * @cap: largest IRD and ORD of the device, 128
  * @send: kinds of RTR the device can send, all
  * @recv: kinds of RTR the responder takes, all
@@ -89,8 +89,8 @@
  * @ird_ulp: the ULP manages IRD
  * @ord_ulp: the ULP manages ORD
  * @strict: reject a peer whose IRD is too small
- * @ird: what the ULP asks for
- * @ord: what the ULP asks for
+ * @ird: the ULP's IRD
+ * @ord: the ULP's ORD
  */
 struct setup {
 	u32 cap;
@@ -110,7 +110,7 @@ struct setup {
 	u32 ord;
 };
 
-/* The same, as the functions under test want it */
+/* The local side in the form that the tested functions take */
 struct side {
 	struct iw_mpa_caps caps;
 	struct iw_mpa_policy policy;
@@ -330,11 +330,11 @@ static void request_says_what_the_ulp_wants(struct kunit *test)
 /* -------------------------------------------------------------- initiator */
 
 /**
- * struct initiator_case - Request and Reply, and what the initiator makes of it
+ * struct initiator_case - Request and Reply, and the initiator's decision
  * @desc: requirements and story
  * @local: the initiator
- * @request: what it sent
- * @reply: what came back
+ * @request: the initiator's Request
+ * @reply: the peer's Reply
  * @verdict: the decision's
  * @status: the decision's
  * @ecode: the decision's
@@ -685,13 +685,13 @@ static void initiator_decides_as_the_matrix_says(struct kunit *test)
 /* -------------------------------------------------------------- responder */
 
 /**
- * struct responder_case - a Request and what the responder makes of it
+ * struct responder_case - a Request and the responder's decision
  * @desc: requirements and story
  * @local: the responder
- * @request: what came
+ * @request: the peer's Request
  * @verdict: the decision's
  * @status: the decision's
- * @ecode: the decision's, looked at if @any_ecode is false
+ * @ecode: the decision's, checked if @any_ecode is false
  * @any_ecode: the matrix names no code
  * @ird: the decision's, if @verdict is IW_MPA_GO
  * @ord: the decision's, if @verdict is IW_MPA_GO
@@ -1090,7 +1090,7 @@ static void reject_lists_what_policy_and_device_share(struct kunit *test)
 
 /* ----------------------------------------------------------------- policy */
 
-/* What the check says of the usual policy and device with @field at @value */
+/* Result of the check for the usual policy and device with @field at @value */
 #define WITH_POLICY(field, value) ({				\
 	struct iw_mpa_policy __p = usual_policy();		\
 	struct iw_mpa_caps __c = usual_caps();			\
@@ -1241,8 +1241,8 @@ static void policy_has_a_deadline_for_every_wait(struct kunit *test)
 /* ------------------------------------------------------------- exhaustive */
 
 /*
- * User-mode Linux walks them all. With KASAN, in emulation, that takes a minute:
- * there one in 11 has to do, which is no divisor of any dimension.
+ * User-mode Linux tries all scenarios. With KASAN, in emulation, that takes a
+ * minute: there the test tries one in 11, which divides no dimension.
  */
 #define STRIDE	(IS_ENABLED(CONFIG_KASAN) ? 11 : 1)
 
@@ -1290,7 +1290,7 @@ static void pick_model(u32 *n, struct iw_mpa_enh *enh)
 	enh->rtr = model ? model - 1 : 0;
 }
 
-/* What a depth that is left alone may be; no device installs the sentinel */
+/* The value of a depth that is left alone; no device installs the sentinel */
 static bool left_alone(u32 got, u32 own)
 {
 	return got == own || (own > COUNT_MAX && got == COUNT_MAX);
@@ -1310,7 +1310,7 @@ static u32 round_down_depth(u32 depth, const struct iw_mpa_caps *caps)
 	return depth;
 }
 
-/* Keep the first claim that does not hold */
+/* Keeps the first claim that does not hold */
 static void hold(const char **broken, bool holds, const char *claim)
 {
 	if (!holds && !*broken)
@@ -1319,7 +1319,7 @@ static void hold(const char **broken, bool holds, const char *claim)
 
 #define RULE(claim)	hold(broken, claim, #claim)
 
-/* Stop there: the next million scenarios would say the same */
+/* Stop at the first: the next million scenarios may fail the same way */
 static void assert_unbroken(struct kunit *test, const char *broken, u32 n,
 			    const struct side *own,
 			    const struct iw_mpa_msg *peer)
@@ -1333,13 +1333,13 @@ static void assert_unbroken(struct kunit *test, const char *broken, u32 n,
 			      enh->ird, enh->ord);
 }
 
-/* A scenario of the responder, and what its rules are about */
+/* A scenario of the responder, and the values that its rules need */
 struct responding {
 	struct side side;
 	struct iw_mpa_msg request;
 	struct iw_mpa_decision got;
 	u8 own;			/* kinds it could take at all */
-	bool ird_alone;		/* its IRD is the ULP's business */
+	bool ird_alone;		/* the ULP manages its IRD */
 	bool bad_ulp;
 	bool bad_model;
 	bool bad_ord;
@@ -1528,7 +1528,7 @@ static void pick_initiating(u32 n, struct initiating *i)
 {
 	u32 cap = pick_cap(&n), managed;
 	struct setup setup = {
-		/* up to the cap: make_request refuses what is above */
+		/* up to the cap: make_request refuses more */
 		.ird = min(boundary(cap, pick(&n, 4)), cap),
 		.ord = min(boundary(cap, pick(&n, 4)), cap),
 	};
@@ -1573,7 +1573,7 @@ static void check_request(const struct initiating *i, const char **broken)
 		RULE(enh->ord <= min_t(u32, local->ord, COUNT_MAX));
 }
 
-/* The RTR that section 9.2 and policy call for, 0 if there is none */
+/* The RTR that section 9.2 and policy demand, 0 if there is none */
 static u8 rtr_to_send(const struct initiating *i)
 {
 	u8 able = i->reply.enh.rtr & i->side.caps.rtr_send;
@@ -1699,7 +1699,7 @@ static void every_reject_is_only_reported(struct kunit *test)
 
 /* ------------------------------------------------------------- end to end */
 
-/* Two of our own, whatever their policies: both ends must agree */
+/* Two sides of ours must agree under all policies */
 struct meeting {
 	struct side a;			/* initiator */
 	struct side b;			/* responder */
@@ -1746,11 +1746,11 @@ static void pick_meeting(u32 n, struct meeting *m)
 	b.ird_ulp = pick(&n, 2);
 	set_up(&m->a, &a);
 	set_up(&m->b, &b);
-	if (flags)	/* here it can send nothing that it does not offer */
+	if (flags)	/* a device that can send only the kinds it offers */
 		m->a.caps.rtr_send = m->a.policy.rtr_offer;
 }
 
-/* Which of our depths section 9.1 lets a peer trust, and the ULP's */
+/* The depths that peer and ULP can trust by section 9.1 */
 static void check_depth_agreement(const struct meeting *m, const char **broken)
 {
 	bool ird_ulp = m->request.enh.ird == ULP;
@@ -1779,7 +1779,7 @@ static void check_agreement(const struct meeting *m, const char **broken)
 		RULE(m->at_a.ecode == RDMA_MPA_ECODE_RTR);
 		return;
 	}
-	/* a responder of ours never draws TERM 6, nor offers a useless Read */
+	/* our responder never causes TERM 6 nor offers a useless Read */
 	RULE(m->at_a.verdict == IW_MPA_GO);
 	RULE(!m->at_a.rtr == !m->request.enh.p2p);
 	RULE(!m->at_b.rtr == !m->request.enh.p2p);
@@ -1788,7 +1788,7 @@ static void check_agreement(const struct meeting *m, const char **broken)
 	check_depth_agreement(m, broken);
 }
 
-/* Read is all that B takes, and its IRD is 0 for good: it has to refuse */
+/* B takes only Read and its IRD stays 0: B has to refuse */
 static bool cannot_meet(const struct meeting *m)
 {
 	return m->request.enh.p2p && m->b.caps.rtr_recv == BY_READ &&

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layers of policy, what may be set in them, and what a session makes of them.
+ * Layers of policy, their valid settings, and their effect on a session.
  */
 #include <kunit/test.h>
 #include <linux/hex.h>
@@ -65,7 +65,12 @@ static void range_desc(const struct setting_range *c, char *desc)
 
 KUNIT_ARRAY_PARAM(range, ranges, range_desc);
 
-/* Other settings are what they were before, whatever that was */
+static u32 built_in(enum rdma_mpa_setting setting)
+{
+	return iw_mpa_setting_get(&iw_mpa_default_policy, setting);
+}
+
+/* Other settings keep their values */
 static void expect_set(struct kunit *test, enum rdma_mpa_setting setting,
 		       u32 value)
 {
@@ -83,11 +88,10 @@ static void expect_set(struct kunit *test, enum rdma_mpa_setting setting,
 			layer.set);
 	iw_mpa_for_each_setting(other)
 		if (other != setting)
-			KUNIT_EXPECT_EQ_MSG(test,
-				iw_mpa_setting_get(&iw_mpa_default_policy,
-						   other),
-				iw_mpa_setting_get(&layer.value, other),
-				"setting %d", other);
+			KUNIT_EXPECT_EQ_MSG(test, built_in(other),
+					    iw_mpa_setting_get(&layer.value,
+							       other),
+					    "setting %d", other);
 }
 
 static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
@@ -112,7 +116,7 @@ static void value_is_in_its_range_or_refused(struct kunit *test)
 	if (c->min)
 		expect_refused(test, c->setting, c->min - 1);
 	expect_refused(test, c->setting, c->max + 1);
-	/* What would do if it were cut to the size of a field */
+	/* A value that is valid only if it is cut to the size of a field */
 	expect_refused(test, c->setting, 0x100 + c->max);
 	expect_refused(test, c->setting, 0x10000 + c->max);
 	expect_refused(test, c->setting, ~0U);
@@ -199,7 +203,7 @@ static void depth_is_a_limit_or_a_mode(struct kunit *test)
  * struct order_case - an order of RTR kinds
  * @name: of the test
  * @value: four bits a kind, the preferred one lowest
- * @order: what it becomes; all 0: refused
+ * @order: the resulting order; all 0: refused
  */
 struct order_case {
 	const char *name;
@@ -250,7 +254,7 @@ static void order_is_completed_or_refused(struct kunit *test)
 					 c->value));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(layer.value.rtr_order, c->order, 3));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_RTR_ORDER), layer.set);
-	/* It is read with the kinds that were left out */
+	/* The order that is read has the kinds that were left out, too */
 	KUNIT_EXPECT_EQ(test, whole,
 			iw_mpa_setting_get(&layer.value,
 					   RDMA_MPA_SETTING_RTR_ORDER));
@@ -283,7 +287,7 @@ static void option_of_another_length_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, -1, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, 0, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, LAST_OPTION + 1, 1));
-	/* What a byte would cut to the number of an option */
+	/* A number that is an option's only if it is cut to a byte */
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_option(&layer, 256 + RDMA_MPA_OPTION_MODEL, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -294,8 +298,8 @@ static void option_of_another_length_is_refused(struct kunit *test)
 /**
  * struct option_case - an option of one number
  * @name: of the test
- * @option: which one
- * @setting: what it sets
+ * @option: the option
+ * @setting: the setting behind the option
  * @min: smallest value; one less is refused
  * @max: largest value; one more is refused
  */
@@ -357,7 +361,7 @@ static void option_sets_one_setting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting), layer.set);
 }
 
-/* But CRC, dialect, Fast Open and each list of RTR kinds: not for programs */
+/* Programs cannot set CRC, dialect, Fast Open and each list of RTR kinds */
 static void every_option_is_tested(struct kunit *test)
 {
 	u32 seen = BIT(RDMA_MPA_OPTION_RTR) | BIT(RDMA_MPA_OPTION_IRD_MODE) |
@@ -370,7 +374,7 @@ static void every_option_is_tested(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, seen & BIT(i), "option %d", i);
 }
 
-/* IRD-19: a limit is an option of its own, the last one counts */
+/* IRD-19: limit and mode are two options, and the last one counts */
 static void depth_mode_is_an_option(struct kunit *test)
 {
 	static const struct {
@@ -467,7 +471,7 @@ static void options_become_settings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_SEND, (int)p.rtr_order[1]);
 }
 
-/* Each of 0 to 4 octets of each of 0 to 9: right are lists without a double */
+/* All lists of 0 to 4 octets of 0 to 9: valid if each kind is there once */
 static void rtr_option_is_a_list_of_kinds(struct kunit *test)
 {
 	struct iw_mpa_layer none = {};
@@ -551,7 +555,7 @@ static void upper_layer_beats_lower(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, iw_mpa_default_policy.reply_ms, p.reply_ms);
 }
 
-/* Every setting, alone: it is taken, and no other */
+/* Of a full layer each setting can be applied alone */
 static void part_of_a_layer_can_be_applied(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
@@ -559,11 +563,10 @@ static void part_of_a_layer_can_be_applied(struct kunit *test)
 	int i;
 
 	for (i = 0; i < ARRAY_SIZE(ranges); i++) {
-		/* Something else than by default */
+		/* A value that is not the default */
 		setting = ranges[i].setting;
 		iw_mpa_layer_set(&layer, setting,
-				 iw_mpa_setting_get(&iw_mpa_default_policy,
-						    setting) == ranges[i].min ?
+				 built_in(setting) == ranges[i].min ?
 				 ranges[i].min + 1 : ranges[i].min);
 	}
 	iw_mpa_layer_set(&layer, RDMA_MPA_SETTING_RTR_ORDER, 0x214);
@@ -571,14 +574,16 @@ static void part_of_a_layer_can_be_applied(struct kunit *test)
 		struct iw_mpa_policy p = iw_mpa_default_policy;
 
 		iw_mpa_layer_apply(&layer, BIT(setting), &p);
-		iw_mpa_for_each_setting(other)
-			KUNIT_EXPECT_EQ_MSG(test,
-				iw_mpa_setting_get(other == setting ?
-						   &layer.value :
-						   &iw_mpa_default_policy,
-						   other),
-				iw_mpa_setting_get(&p, other),
-				"setting %d after %d", other, setting);
+		iw_mpa_for_each_setting(other) {
+			u32 want = built_in(other);
+
+			if (other == setting)
+				want = iw_mpa_setting_get(&layer.value, other);
+			KUNIT_EXPECT_EQ_MSG(test, want,
+					    iw_mpa_setting_get(&p, other),
+					    "setting %d after %d", other,
+					    setting);
+		}
 	}
 }
 
@@ -614,7 +619,7 @@ static void ceiling_can_only_get_lower(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 16, (int)p.max_ird);
 	KUNIT_EXPECT_EQ(test, 8, (int)p.max_ord);
 
-	/* A ULP that manages them itself stays below, too */
+	/* The limit holds also if the ULP manages the depths */
 	iw_mpa_layer_set(&conn, RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP);
 	iw_mpa_layer_apply(&conn, ~0U, &p);
 	KUNIT_EXPECT_TRUE(test, p.ird_ulp);
@@ -622,14 +627,14 @@ static void ceiling_can_only_get_lower(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 16, (int)p.max_ird);
 }
 
-/* ---- what a device cannot do */
+/* ---- policies that a device does not support */
 
 struct why_case {
 	const char *name;
 	enum rdma_mpa_setting setting;
 	u32 value;
 	struct iw_mpa_caps caps;
-	const char *why;	/* NULL: it can */
+	const char *why;	/* NULL: supported */
 };
 
 #define CAPS_OF(ORD, SEND, RECV, ...) { .max_ird = 128, .max_ord = (ORD), \
@@ -649,6 +654,11 @@ static const struct why_case layer_cases[] = {
 	{ "a deadline of TCP that is TCP's own",
 	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
 	  "the device cannot be told how long TCP may take to connect" },
+	{ "a deadline of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
+	  NULL },
+	{ "a deadline of an RTR that the device sees itself",
+	  RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(.rtr_offload = true),
+	  "the device cannot be told how long the RTR may take" },
 	{ "an RTR it can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
 	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
@@ -719,7 +729,7 @@ static void layer_is_within_the_device(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, c->why ?: "", why);
 }
 
-/* Each of them, with the reason of the first; each alone */
+/* All unsupported settings are found, with the reason for the first */
 static void all_that_a_device_cannot_do_is_found(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
@@ -771,7 +781,7 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 			   "revision 1 has no peer-to-peer model to require");
 }
 
-/* The text is cut, nothing is written behind it */
+/* A long reason is cut; no byte is written behind the buffer */
 static void reason_fits_where_it_is_put(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
@@ -803,11 +813,11 @@ static void limit_survives_rounding(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 64, (int)caps.max_ird);
 }
 
-/* ---- what a session makes of it */
+/* ---- policies of sessions */
 
 struct fake {
 	struct iw_mpa_session s;
-	struct list_head list;	/* of those of the test */
+	struct list_head list;	/* of the test's sessions */
 	u8 tx[IW_MPA_FRAME_MAX];
 	size_t tx_len;
 	struct iw_mpa_rdma rdma;
@@ -930,7 +940,7 @@ static void expect_sent(struct kunit *test, struct fake *f, const char *hex)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(bin, f->tx, len));
 }
 
-/* A ULP that asks for more than the administrator allows gets what is allowed */
+/* A ULP that asks for more than the administrator's limit gets the limit */
 static void initiator_asks_for_no_more_than_the_ceiling(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -976,7 +986,7 @@ static void responder_gives_no_more_than_the_ceiling(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 3, (int)f->rdma.ord);
 }
 
-/* A Read takes a slot of the ORD, of which there is none */
+/* A Read needs a slot of the ORD, and the ORD is 0 */
 static void read_is_not_offered_without_an_ord(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -1058,7 +1068,7 @@ static void options_beat_the_policy(struct kunit *test)
 	expect_sent(test, f, REQ "1002000480084008");
 }
 
-/* A ceiling of theirs can only be lower, also once it has been laid over */
+/* An option's ceiling can only lower a ceiling, also in a second layer */
 static void options_lower_what_the_device_can(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
@@ -1119,7 +1129,7 @@ static void session_inherits_from_its_listener(struct kunit *test)
 	p.max_ird = 9;
 	listener = new_config(test, &p);
 	f = new_session(test, &listener);
-	/* The listener is gone before the connection is there */
+	/* The listener's memory is reused before the session is used */
 	memset(&listener, 0xa5, sizeof(listener));
 	own = &f->s.setup->config;
 	KUNIT_EXPECT_EQ(test, 77u, own->policy.request_ms);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The session's state machine under a driver that only takes notes: what is
- * sent, when the QP moves, what the ULP is told, and how often.
+ * The session's state machine under a driver that only records calls: frames
+ * sent, moves of the QP, events for the ULP and their number.
  *
  * Frames are those of the conformance matrix ("V" numbers).
  */
@@ -25,7 +25,7 @@
 struct fake {
 	struct iw_mpa_session s;
 	struct kunit *test;
-	struct list_head list;	/* of those of the test */
+	struct list_head list;	/* of the test's sessions */
 
 	u8 syn[IW_MPA_FRAME_MAX];	/* data of the SYN */
 	u8 tx[IW_MPA_FRAME_MAX];
@@ -34,7 +34,7 @@ struct fake {
 
 	struct iw_mpa_rdma rdma;
 	int enters;
-	int enter_after_sends;	/* how many frames had left by then */
+	int enter_after_sends;	/* frames sent before enter_rdma */
 
 	enum rdma_mpa_ecode term;
 	int terms;
@@ -167,7 +167,7 @@ static struct fake *new_device(struct kunit *test,
 
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_config_init(&config, &fake_ops, caps,
 						    policy));
-	/* Nothing is left of what was there before */
+	/* The session does not depend on the memory's former contents */
 	memset(&f->s, 0xa5, sizeof(f->s));
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_inherit(&f->s, &config));
 	KUNIT_ASSERT_EQ(test, IW_MPA_IDLE, f->s.state);
@@ -188,7 +188,7 @@ static size_t unhex(struct fake *f, const char *hex, u8 *bin)
 	return len;
 }
 
-/* Bytes arrive, @chunk at a time; @more says that the last have company */
+/* Bytes arrive, @chunk at a time; with @more, others follow the frame */
 static enum iw_mpa_next feed(struct fake *f, const char *hex, size_t chunk,
 			     bool more)
 {
@@ -364,13 +364,13 @@ static void bad_reply_ends_in_one_event(struct kunit *test)
 	if (c->terms)
 		KUNIT_EXPECT_EQ(test, c->ecode, f->term);
 	KUNIT_EXPECT_EQ(test, 0, f->enters);
-	/* ERR-06 INI-15: what comes later changes nothing */
+	/* ERR-06 INI-15: later events change nothing */
 	expect_over(f, iw_mpa_peer_gone(&f->s, 0), 1);
 	expect_over(f, iw_mpa_timeout(&f->s), 1);
 	expect_over(f, iw_mpa_abort(&f->s, -ENODEV), 1);
 }
 
-/* IRD-06 ERR-19: the peer's values go up with the reject */
+/* IRD-06 ERR-19: the ULP gets the peer's depths with the reject */
 static void reject_tells_the_peers_values(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -395,7 +395,7 @@ static void initiator_whose_qp_fails_terminates(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -ENOMEM, f->ev.status);
 }
 
-/* SEC-08 INI-15: one event, a late reply is nobody's */
+/* SEC-08 INI-15: one event; a late reply has no effect */
 static void silent_responder_times_out(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -457,7 +457,7 @@ static void request_is_shown_to_the_ulp(struct kunit *test)
 	}
 }
 
-/* IRD-28 I6: who says nothing may have what there is */
+/* IRD-28: if a peer sends no depths, the ULP gets the device's limits */
 static void plain_request_offers_the_devices_depths(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -532,13 +532,13 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, (int)f->ev.pdata_len);
 	KUNIT_EXPECT_EQ(test, 0u, f->deadline);
 
-	/* exactly once */
+	/* The event comes exactly once */
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE, iw_mpa_first_fpdu(&f->s, 0));
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE, iw_mpa_timeout(&f->s));
 	KUNIT_EXPECT_EQ(test, 2, f->events);
 }
 
-/* RTR-25: a device that keeps the gate itself tells nobody when it opens */
+/* RTR-25: a device with rtr_offload does not report the RTR */
 static void offloaded_rtr_is_not_waited_for(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
@@ -561,7 +561,7 @@ static void offloaded_rtr_is_not_waited_for(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
 }
 
-/* FRM-05: each direction has its own markers; M only where they are wanted */
+/* FRM-05: each direction has its own markers; M only if the policy asks */
 static void markers_are_asked_for_by_policy(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
@@ -653,7 +653,7 @@ static void crc_is_used_if_either_side_asks(struct kunit *test)
 	expect_sent(f, REP "60010000");
 }
 
-/* Whether or not the frame that is there has been processed yet */
+/* The frame takes no more bytes, processed or not */
 static void complete_frame_takes_no_more_bytes(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -683,7 +683,7 @@ static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, f->events);
 }
 
-/* RTR-29 S2: no RTR */
+/* RTR-29: no RTR comes */
 static void missing_rtr_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -698,7 +698,7 @@ static void missing_rtr_ends_in_one_event(struct kunit *test)
 	expect_over(f, iw_mpa_peer_gone(&f->s, -EPIPE), 2);
 }
 
-/* S1 ERR-06: RST between reply and RTR */
+/* ERR-06: RST between Reply and RTR */
 static void reset_before_the_rtr_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -728,7 +728,7 @@ static void reject_answers_in_kind(struct kunit *test)
 	expect_sent(f, REP "600100026e6f");
 }
 
-/* AMB-09 I7: a failed accept still answers; no event */
+/* AMB-09: a failed accept still sends a Reply; no event */
 static void failed_accept_sends_a_reject(struct kunit *test)
 {
 	static const struct iw_mpa_ulp ulp = { .ird = 129 };
@@ -775,7 +775,7 @@ static void fin_anywhere_in_a_request_is_silent(struct kunit *test)
 	}
 }
 
-/* What a driver feeds beyond the frame is left to it */
+/* Bytes beyond the frame stay with the driver */
 static void no_more_than_the_frame_is_used(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -920,7 +920,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	iw_mpa_connected(&f->s);
 	iw_mpa_peer_gone(&f->s, 0);
 	iw_mpa_connected(&f->s);
-	/* It has not answered Rev 1 either, yet */
+	/* The peer has not answered Rev 1 yet, either */
 	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
 
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
@@ -937,7 +937,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 
 /* ---- counters */
 
-/* Of one port; settings that are not in @initial are built in */
+/* A device with one port; settings not in @initial have built-in values */
 static struct iw_mpa_device *new_iw_device(struct kunit *test,
 					   const struct iw_mpa_caps *caps,
 					   const struct iw_mpa_choice *initial,
@@ -1013,7 +1013,7 @@ static u64 half_open(struct kunit *test, struct iw_mpa_device *dev,
 	return value;
 }
 
-/* As initiator(), on a port that counts; its Reply cannot be carried out */
+/* Like initiator(), on a port with counters; enter_rdma fails */
 static void initiator_whose_qp_fails(struct kunit *test,
 				     struct iw_mpa_device *dev, int term_rv)
 {
@@ -1041,10 +1041,10 @@ static void term_is_counted_if_it_is_sent(struct kunit *test)
 }
 
 /*
- * Stories of a session, a letter a call: Connect, TCP is Up, Respond, the peer's
- * frame in portions (m) or with More behind it, Accept, reJect, the first FPDU
- * by its kind (s, w, r, another: o), peer Gone, Timeout, aBort, a byte (x), the
- * SYN (Y), a TERM of the peer's by its code.
+ * Stories of a session, a letter for each call: Connect, TCP is Up, Respond,
+ * the peer's frame in portions (m) or with More bytes behind it, Accept,
+ * reJect, the first FPDU by its kind (s, w, r; other kinds: o), peer Gone,
+ * Timeout, aBort, a byte (x), the SYN (Y), a TERM of the peer by its code.
  */
 static void act_out(struct fake *f, char letter, const char *frame)
 {
@@ -1117,10 +1117,10 @@ static void act_out(struct fake *f, char letter, const char *frame)
 }
 
 /**
- * struct story - a session and all that it is counted for
+ * struct story - a session and its counters
  * @what: its name
  * @letters: as act_out() takes them
- * @frame: the peer's
+ * @frame: the peer's frame
  * @counted: names of counters without "mpa_"; each is 1, all others are 0
  */
 struct story {
@@ -1240,11 +1240,10 @@ static unsigned int words_in(const char *text)
 	return n;
 }
 
-static void session_is_counted_for_each_thing_once(struct kunit *test)
+static void session_counts_each_thing_once(struct kunit *test)
 {
-	const struct iw_mpa_choice fallback = {
-		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_FALLBACK
-	};
+	const struct iw_mpa_choice fallback = { RDMA_MPA_SETTING_REVISION,
+						RDMA_MPA_REVISION_FALLBACK };
 	const struct story *c = test->param_value;
 	struct iw_mpa_caps caps = fake_caps;
 	struct iw_mpa_device *dev;
@@ -1278,7 +1277,7 @@ static void session_is_counted_for_each_thing_once(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* There is nothing to count of what has not begun */
+/* A session that has not begun is not counted */
 static void refused_connect_has_not_started(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
@@ -1298,7 +1297,7 @@ static void refused_connect_has_not_started(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* ---- what an outcome is, and memory while there is none */
+/* ---- outcome, and memory before there is one */
 
 static void expect_outcome(struct fake *f, u16 ird, u16 ord, u16 peer_ird,
 			   u16 peer_ord, u8 rtr, u8 rtr_seen)
@@ -1330,7 +1329,7 @@ static void outcome_outlives_the_setup(struct kunit *test)
 	f = responder(test);
 	feed(f, REQ "100200048004ffff", 532, false);
 	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
-	/* It can be shown while the RTR is awaited */
+	/* The outcome can be read while the RTR is awaited */
 	KUNIT_EXPECT_NOT_NULL(test, f->s.setup);
 	KUNIT_EXPECT_FALSE(test, iw_mpa_is_connected(&f->s));
 	expect_outcome(f, 8, 4, 4, IW_MPA_DEPTH_ULP, both, 0);
@@ -1392,7 +1391,7 @@ static void buffer_is_as_long_as_the_frame(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, !lengths[i], u->rx == u->hdr);
 		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT,
 				iw_mpa_process(&f->s, false));
-		/* The ULP has had it */
+		/* The ULP got the private data */
 		KUNIT_EXPECT_EQ(test, lengths[i], f->ev.pdata_len);
 		KUNIT_EXPECT_PTR_EQ(test, u->rx, (u8 *)u->hdr);
 		KUNIT_EXPECT_EQ(test, 0, (int)u->peer.pdata_len);
@@ -1414,12 +1413,12 @@ static void private_data_is_the_sessions_own(struct kunit *test)
 	iw_mpa_connected(&f->s);
 	expect_sent(f, REQ "100200088008c00870696e67");
 
-	/* There is none without any */
+	/* No copy without private data */
 	f = connecting(test, &iw_mpa_default_policy);
 	KUNIT_EXPECT_NULL(test, f->s.setup->pdata);
 }
 
-/* ---- what a device cannot do, what a ULP asks for */
+/* ---- limits of a device, options of a ULP */
 
 static void device_that_gives_up_by_itself_has_no_deadline(struct kunit *test)
 {
@@ -1444,7 +1443,7 @@ static void set_option(struct fake *f, struct iw_mpa_layer *options, int name,
 						sizeof(value)));
 }
 
-/* IOP-03 IOP-04: as a responder that has had it from the beginning */
+/* IOP-03 IOP-04: the option acts as if set before the Request came */
 static void revision_1_of_accept_does_not_take_an_enhanced_request(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
@@ -1485,7 +1484,7 @@ static void options_of_accept_hold_for_the_reply(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 77u, f->deadline);
 }
 
-/* AMB-09: the peer is told */
+/* AMB-09: the peer gets a reject */
 static void impossible_options_of_accept_are_a_reject(struct kunit *test)
 {
 	const u8 send[] = { RDMA_MPA_RTR_SEND };
@@ -1503,7 +1502,7 @@ static void impossible_options_of_accept_are_a_reject(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->enters);
 }
 
-/* Late options are as good as none: the connection is gone */
+/* The connection is gone before accept, so its options have no effect */
 static void options_of_a_late_accept_do_not_matter(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
@@ -1546,7 +1545,7 @@ static struct fake *fast_opener(struct kunit *test, bool fallback)
 	return f;
 }
 
-/* As with connect(), TCP takes the first @len bytes at most */
+/* TCP takes at most the first @len bytes with the SYN */
 static size_t dial(struct fake *f, size_t len)
 {
 	len = min(len, iw_mpa_early_request(&f->s, f->syn, sizeof(f->syn)));
@@ -1555,7 +1554,7 @@ static size_t dial(struct fake *f, size_t len)
 	return len;
 }
 
-/* The SYN's @cut bytes and what was sent later are the frame */
+/* The SYN's @cut bytes and the bytes sent later make the frame */
 static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
 {
 	u8 bin[IW_MPA_FRAME_MAX];
@@ -1575,10 +1574,11 @@ static void request_is_early_only_if_asked_for_and_possible(struct kunit *test)
 		for (caps_on = 0; caps_on < 2; caps_on++) {
 			struct fake *f = new_fast_opener(test, policy_on,
 							 caps_on, false);
+			const struct iw_mpa_config *config = &f->s.setup->config;
 			bool on = policy_on && caps_on;
 
-			KUNIT_EXPECT_EQ(test, on, iw_mpa_config_fast_open(
-						&f->s.setup->config));
+			KUNIT_EXPECT_EQ(test, on,
+					iw_mpa_config_fast_open(config));
 			iw_mpa_connect(&f->s, &ulp_ping);
 			KUNIT_EXPECT_EQ(test, on ? 28 : 0,
 					(int)iw_mpa_early_request(&f->s, buf,
@@ -1594,7 +1594,7 @@ static void request_is_early_only_before_tcp_is_up(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf,
 							   sizeof(buf)));
 	iw_mpa_connect(&f->s, &ulp_ping);
-	/* Looking changes nothing; what does not fit is not sent early */
+	/* The call changes nothing; a Request that does not fit is not early */
 	KUNIT_EXPECT_EQ(test, 28, (int)iw_mpa_early_request(&f->s, buf, 28));
 	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_early_request(&f->s, buf, 27));
 	KUNIT_EXPECT_EQ(test, 28, (int)iw_mpa_early_request(&f->s, buf, 28));
@@ -1632,7 +1632,7 @@ static void early_and_late_bytes_make_one_request(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, cut < 28, f->sends);
 		expect_sent_in_two(f, REQ_PING, cut);
 
-		/* The Reply is measured against what was sent early, too */
+		/* The Reply is checked against the whole Request */
 		KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
 				feed(f, REP "500200048008c008", 532, false));
 		KUNIT_EXPECT_EQ(test, 1, f->events);
@@ -1662,7 +1662,7 @@ static void second_attempt_is_not_early(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->events);
 }
 
-/* ERR-06 INI-15: nobody listens, or nobody answers the SYN */
+/* ERR-06 INI-15: the SYN gets a RST or no answer */
 static void early_request_nobody_gets_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
@@ -1703,13 +1703,13 @@ static void requests_in_syns_are_counted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_sent_syn"));
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_rcvd_syn"));
 	iw_mpa_abort(&f->s, -ENODEV);
-	/* Late, when it does not matter any more */
+	/* After the end of the session the call has no effect */
 	iw_mpa_fast_opened(&f->s);
 	KUNIT_EXPECT_EQ(test, 1ULL, counted(test, dev, "mpa_req_rcvd_syn"));
 	iw_mpa_unregister_device(dev);
 }
 
-/* RSP-13: a driver says nothing that its device cannot do, or that nobody can */
+/* RSP-13: initial settings must be valid and supported by the device */
 static void initial_settings_are_within_the_device(struct kunit *test)
 {
 	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
@@ -1727,7 +1727,7 @@ static void initial_settings_are_within_the_device(struct kunit *test)
 	KUNIT_ASSERT_NOT_NULL(test, ibdev);
 	ibdev->phys_port_cnt = 1;
 	ibdev->dev.init_name = "fake";
-	/* What it cannot send, then no value at all */
+	/* A kind that the device cannot send, then an invalid value */
 	KUNIT_EXPECT_PTR_EQ(test, ERR_PTR(-EINVAL),
 			    iw_mpa_register_device(ibdev, &driver));
 	choice.value = 8;
@@ -1739,7 +1739,7 @@ static void initial_settings_are_within_the_device(struct kunit *test)
 			    iw_mpa_register_device(ibdev, &driver));
 }
 
-/* Below its own layers, a wish that a device cannot fulfil is ignored */
+/* A device without Fast Open ignores an inherited `fastopen on` */
 static void device_without_fast_open_does_without(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
@@ -1757,7 +1757,7 @@ static void device_without_fast_open_does_without(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* Those of a listener take none either */
+/* A listener on a device without Fast Open takes no Request in a SYN */
 static void listener_takes_requests_in_syns_if_it_can(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
@@ -1812,7 +1812,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
-	KUNIT_CASE_PARAM(session_is_counted_for_each_thing_once,
+	KUNIT_CASE_PARAM(session_counts_each_thing_once,
 			 story_gen_params),
 	KUNIT_CASE(refused_connect_has_not_started),
 	KUNIT_CASE(outcome_outlives_the_setup),

@@ -2,7 +2,7 @@
 # shellcheck shell=bash
 # Shared by the scripts of this directory; sourced, never run.
 
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # for scripts that source this
 REPO=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd -P)
 CACHE=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa
 
@@ -16,7 +16,7 @@ usage() {
 	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
 }
 
-# files_of TOPIC/NAME: those of our files that come with this patch, as patches/files says
+# files_of TOPIC/NAME: prints our files that come with this patch, from patches/files
 files_of() {
 	awk -v patch="$1" '/^#/ { next } /^\t/ { if (mine) print substr($0, 2); next } { mine = $0 == patch }' \
 		"$REPO/patches/files"
@@ -33,7 +33,7 @@ hash_tree() {
 		sha256sum | cut -c1-16
 }
 
-# prune DIR GLOB: keep the two newest entries, and whatever was used in the last two hours
+# prune DIR GLOB: keeps the two newest entries and all that were used in the last two hours
 prune() {
 	find "$1" -mindepth 1 -maxdepth 1 -name "$2" ! -name '.*' -printf '%T@ %p\n' |
 		sort -rn | tail -n +3 | cut -d' ' -f2- | while IFS= read -r old; do
@@ -43,8 +43,8 @@ prune() {
 	done
 }
 
-# product KIND KEY BUILDER [ARG…]: sets OUT to the directory $CACHE/KIND/KEY. When it is not
-# there, `BUILDER ARG… DIR` fills a temporary directory, which is then renamed into place.
+# product KIND KEY BUILDER [ARG…]: sets OUT to the directory $CACHE/KIND/KEY. If the directory does
+# not exist, `BUILDER ARG… DIR` fills a temporary one, which is then renamed into place.
 product() {
 	local kind=$1 key=$2 lock
 	shift 2
@@ -65,11 +65,11 @@ product() {
 	touch "$OUT"
 }
 
-# What scripts/vm-init needs before it has the machine's file system
+# Modules that scripts/vm-init needs before it has the machine's file system
 BOOT_MODULES=(virtio_pci virtio_console 9pnet_virtio 9p overlay)
 
-# build_initrd RELEASE ROOT DIR: DIR/initrd for the kernel RELEASE whose modules are in ROOT; without
-# RELEASE for one that has them built in
+# build_initrd RELEASE ROOT DIR: makes DIR/initrd for the kernel RELEASE whose modules are in ROOT. If
+# RELEASE is empty, the kernel has these modules built in
 build_initrd() {
 	local release=$1 root=$2 out=$3 module path
 	mkdir -p "$out/root/"{bin,modules,proc,sys,dev}

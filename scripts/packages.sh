@@ -1,22 +1,22 @@
 # shellcheck shell=bash
 # SPDX-License-Identifier: GPL-2.0
 
-# missing_packages PACKAGE…: those that are not installed
+# missing_packages PACKAGE…: prints the packages that are not installed
 missing_packages() {
 	comm -23 <(printf '%s\n' "$@" | sort -u) \
 		<(dpkg-query -W -f '${db:Status-Status} ${Package}\n' "$@" 2>/dev/null |
 			sed -n 's/^installed //p' | sort -u)
 }
 
-# install_packages PACKAGE…: apt's lists may be too old, or not there yet
+# install_packages PACKAGE…: updates apt's lists if they are missing or too old
 install_packages() {
 	local -a install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@")
 	export DEBIAN_FRONTEND=noninteractive
 	"${install[@]}" >&2 || { apt-get update -qq >&2 && "${install[@]}" >&2; }
 }
 
-# require_packages PACKAGE…: installs what is missing if we are root, else says
-# in one line what to install.
+# require_packages PACKAGE…: installs the missing packages if we are root, else
+# prints them in one line.
 require_packages() {
 	local -a missing
 	mapfile -t missing < <(missing_packages "$@")
@@ -28,7 +28,7 @@ require_packages() {
 	install_packages "${missing[@]}"
 }
 
-# use_ccache: ccache, which cmake's compilers go through from now on, takes the objects of any checkout
+# use_ccache: lets cmake's compilers use ccache, which takes the objects of any checkout
 use_ccache() {
 	export CCACHE_DIR=${XDG_CACHE_HOME:-$HOME/.cache}/iw_mpa/ccache CCACHE_BASEDIR=$PWD CCACHE_NOHASHDIR=1
 	export CCACHE_MAXSIZE=2G CMAKE_C_COMPILER_LAUNCHER=ccache CMAKE_CXX_COMPILER_LAUNCHER=ccache

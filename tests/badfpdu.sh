@@ -3,13 +3,13 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/badfpdu.sh [REGEX]
 #
-# Peers and programs that misbehave once they are connected: nothing of the kernel breaks, what a
-# program has posted completes, and its memory is free in the end. Client-server connections, so that
-# unmodified siw, which does not survive some of this, can be compared. REGEX picks the cases.
+# Peers and programs that misbehave once they are connected: the kernel does not break, a program's
+# work requests complete, and its memory is free at the end. Connections are client-server, so that
+# unmodified siw can be compared; it does not survive some cases. REGEX picks the cases.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-# So long may an honest initiator have to wait
+# Seconds that an honest initiator may have to wait
 readonly PROMPT=8
 port=7900
 
@@ -29,7 +29,7 @@ no_warning() {
 	fi
 }
 
-# The peer sends what it should not
+# A bad peer against our responder
 peer() { # NAME=VALUE…
 	peer_of '' "$@"
 }
@@ -53,7 +53,7 @@ peer_of() { # OPTION-OF-THE-SERVER NAME=VALUE…
 	has_line server '^pinned at the end: 0 kB' || fail "$(grep pinned "$WORK/server.log")"
 }
 
-# odd WHAT: a program at a good responder; how its requests ended is in its log
+# odd WHAT: an odd program at a good responder; its log has the status of its work requests
 odd() { # WHAT [OPTION-OF-THE-SERVER…]
 	capture wire a
 	serve --expose "${@:2}"
@@ -71,7 +71,7 @@ all_completed() {
 	has_line client '^0 work requests have not completed' || fail "$(grep 'not completed' "$WORK/client.log")"
 }
 
-# terminated L/T/C [HEX]: what our responder said; the header that it returns ends in HEX
+# terminated L/T/C [HEX]: our responder sent this TERM; the header in the TERM ends in HEX
 terminated() {
 	local term
 	term=$("$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" |
@@ -98,7 +98,7 @@ many_reads() {
 	fi
 }
 
-# Our initiator's program, and a peer that answers as scenario odd-responder.txt says
+# Our initiator's program, and a peer that plays scenario odd-responder.txt
 odd_responder() { # PORT IRD NAME=VALUE…
 	local setting
 	# unmodified siw asks for the client-server model
@@ -125,7 +125,7 @@ after_odd_against() {
 	no_warning
 }
 
-# It asks for ORD 8 and offers IRD 2, which suits the responder (which raises its IRD to 8)
+# The program asks for ORD 8 and offers IRD 2. The responder raises its IRD to 8
 qp_is_told_right() {
 	serve
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --ird 2 --ord 8 --odd query --timeout 20
@@ -140,11 +140,11 @@ memory_behind_empty_sge() {
 
 short_read() {
 	odd_against read 8 'READS=expect read-request' 'MORE=send read-response last=0 len=0' 'THEN=send read-response len=0'
-	has_line client '^request completed: success' && fail 'a read of which nothing came has succeeded'
+	has_line client '^request completed: success' && fail 'a read without any data has succeeded'
 	has_line client '^request completed: ' || fail 'the read has not completed'
 }
 
-# Once for ibv_modify_qp(), once for the end of the connection
+# The queues are flushed once for ibv_modify_qp(), once for the end of the connection
 flushed_once() {
 	local count entries
 	odd refill
@@ -153,7 +153,7 @@ flushed_once() {
 	((count > 0 && count <= 2 * entries)) || fail "$count entries of $entries were flushed"
 }
 
-# It is refused, and there is no socket yet
+# rdma_connect() is refused before there is a socket
 connect_in_error() {
 	serve
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --spoil --timeout 20
@@ -169,7 +169,7 @@ read_across() {
 	has_line client "^all that was read is the server's\$" || fail "$(grep -E 'not the server|completed:' "$WORK/client.log")"
 }
 
-# Five bytes on the one page, the rest on the other; letters by their place in the two pages
+# Five bytes on the first page, the others on the second; each letter depends on its place
 send_across() {
 	local text='' i
 	for ((i = 4091; i < 4091 + 32; i++)); do
@@ -179,7 +179,7 @@ send_across() {
 	wait_line server "^conn 1 received 32 $text\$" 10
 }
 
-# What the peer does not like it says
+# mpapeer reports a failed expectation
 peer_is_content() {
 	has_line peer '== PASS' || fail "$(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 }
@@ -189,7 +189,7 @@ odd_and_content() { # WHAT IRD NAME=VALUE…
 	peer_is_content
 }
 
-# A request with a key that does not exist was in the send queue already
+# A request with an invalid key is in the send queue before the connection is up
 posted_too_early() {
 	serve
 	start early a 60 "$RDMAFIRST" client "$(address b)" "$port" --too-early --timeout 20
@@ -200,7 +200,7 @@ posted_too_early() {
 	good
 }
 
-# The answer takes some seconds, and the memory is taken back when it has begun
+# The answer takes some seconds; the program deregisters the memory when it has begun
 taken_back() {
 	tc -n b qdisc replace dev eth0 root netem rate 40mbit limit 10000
 	serve --expose --pages 8192 --take-back "$WORK/now"
@@ -216,7 +216,7 @@ taken_back() {
 	no_warning
 }
 
-# The program cannot keep the connection management of the host waiting
+# The program must not block the host's connection management
 replaced_page() {
 	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
 	start odd a 60 "$RDMAFIRST" client "$(address b)" $((port + 50)) --no-receive --odd replaced-page --timeout 20
@@ -228,7 +228,7 @@ replaced_page() {
 	stop odd KILL
 }
 
-# Also memory that nobody has: of that nothing may be left behind, either
+# Registration of unmapped memory, too: it must leave nothing behind
 all_is_registered() {
 	serve --expose
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd register-all --timeout 20
@@ -269,14 +269,14 @@ bad 'F3: a SEND that is interrupted by DDP version 2' peer \
 bad 'ibv_query_qp() tells state, ORD and IRD' qp_is_told_right
 bad 'F4: a WRITE that ends behind the last address (TERM 1/1/1)' odd_terminated write-wrap 1/1/1
 bad 'F4: a Read Request for 2 GB and more (TERM 0/1/1)' odd_terminated read-huge 0/1/1
-# mpa_len 46 less the header's; opcode 1; QN 1, MSN 1, MO 0
+# the header in the TERM: mpa_len, opcode 1, QN 1, MSN 1, MO 0
 bad 'F8: a Read Request beyond the region: its MSN is in the TERM' odd_terminated read-beyond 0/1/1 \
 	'414100000000000000010000000100000000'
 bad 'F9: two reads, the answer to the first is no good' odd_against two-reads 8 \
 	'READS=expect read-request' 'MORE=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
 bad 'F14: a Read Response in two segments that ends early' short_read
 bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
-bad 'F15: what is posted to a QP in error completes' odd_completes send-in-error
+bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
 bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
 bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
 bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9
@@ -288,7 +288,7 @@ bad 'F32: a program that fills its send queue again and again is flushed once ro
 bad 'F40: a few bytes are read from where two pages meet' read_across
 bad 'F40: a few bytes are sent from where two pages meet' send_across
 bad 'F41: a request that was posted before there was a connection ends it' posted_too_early
-bad 'F42: a read beyond the ORD waits, whatever is done to the queue pair' odd_and_content reads-and-modify 1 \
+bad 'F42: a read beyond the ORD waits, also if the queue pair is modified' odd_and_content reads-and-modify 1 \
 	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
 	'NEXT=expect read-request' 'LAST=send read-response len=16'
 bad 'F43: reads of the peer are answered while a message waits for our own' odd_and_content fenced-send 8 \
@@ -311,5 +311,5 @@ bad 'F52 F54: a region of all addresses, and one that is too large, is refused' 
 bad 'F53: memory that is deregistered while an answer comes in is not written any more' forgotten_sink
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F6: a program whose registered page is replaced by one that nobody provides' replaced_page
+	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
 finish

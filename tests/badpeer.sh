@@ -3,15 +3,15 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/badpeer.sh [REGEX]
 #
-# Initiators that misbehave at our responder: its program gets no connection, or one with an end;
-# it can always end itself; and the next, honest initiator is served, soon. REGEX picks the cases.
+# Initiators that misbehave at our responder. Its program gets no connection, or one that ends; the
+# program can always exit; the next, honest initiator is served soon. REGEX picks the cases.
 #
-# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# Unmodified siw does not survive: pick one case at a time to see its effect.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 readonly SCENARIOS=$TESTS/scenarios
-# So long may an honest initiator have to wait while others misbehave: emulation is slow
+# Seconds that an honest initiator may have to wait while others misbehave: emulation is slow
 readonly PROMPT=8
 # iw_mpa waits 10 s for an RTR
 readonly RTR_DEADLINE=10
@@ -53,7 +53,7 @@ refused() { # SCENARIO [NAME=VALUE…]
 	good
 }
 
-# The program may hear of it, but then also of its end, and sends nothing
+# The program may get a request, but then also its end, and sends nothing
 no_connection() { # SCENARIO [NAME=VALUE…]
 	serve
 	peer peer "$@"
@@ -76,7 +76,7 @@ program_ends() { # SIGNAL
 	good
 }
 
-# As the API forbids (I2)
+# The API forbids a second answer; the kernel must survive it (I2)
 second_answer() { # accept|reject
 	serve --again "$1"
 	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
@@ -85,7 +85,20 @@ second_answer() { # accept|reject
 	stop server
 }
 
-# Many that hold still, at any point, do not keep an honest one waiting
+# A program that answers a peer that has gone is told so, and not killed by SIGPIPE
+outlives_peer() { # accept|reject
+	local -a answer=()
+	[[ $1 == accept ]] || answer=(--reject no)
+	serve --delay 2000 "${answer[@]}"
+	peer peer gone
+	peer_was_content peer
+	wait_line server '^conn 1 (over|rdma_|reject)' 30
+	stop server
+	serve
+	good
+}
+
+# Many initiators that stop at any point do not delay an honest one
 still_ones() { # COUNT WHAT [SPLIT]
 	local i
 	serve
@@ -98,7 +111,7 @@ still_ones() { # COUNT WHAT [SPLIT]
 	good
 }
 
-# The program must not be told that there are no reads: some refuse such peers
+# The request event must not show depths of 0: some programs refuse such peers
 rev1_depths() {
 	serve
 	peer peer rev1
@@ -133,8 +146,8 @@ many_reads() {
 	good
 }
 
-# S6: a port scan. It takes other ports than an honest client, which rdma_cm may want to take one
-# that TCP still has in TIME_WAIT.
+# S6: a port scan. It uses other source ports than an honest client: rdma_cm may choose a port for the
+# client that TCP still has in TIME_WAIT.
 scan() { # COUNT SIDE-BY-SIDE
 	local i range
 	serve
@@ -196,6 +209,8 @@ bad 'S1, I3: no RTR, and the program is killed' program_ends KILL
 bad 'no RTR, and the program ends' program_ends TERM
 bad 'I2: no RTR, and the program accepts again' second_answer accept
 bad 'I2: no RTR, and the program rejects after all' second_answer reject
+bad 'FIN and RST behind the Request, and the program accepts' outlives_peer accept
+bad 'FIN and RST behind the Request, and the program rejects' outlives_peer reject
 
 # S5, S6: an honest initiator does not wait for the others
 bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
@@ -207,5 +222,5 @@ bad 'S5, S14: one that sends byte by byte' slow_but_honest
 bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
 bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
 bad 'I7: an accept that fails is a reject on the wire' failed_accept
-bad 'S21: more reads than we can take (IRD-04): a Reply with what we can' many_reads
+bad 'S21: more reads than we can take (IRD-04): a Reply with our limit' many_reads
 finish

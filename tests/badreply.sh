@@ -3,17 +3,18 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/badreply.sh [REGEX]
 #
-# A program connects with our initiator to a responder that answers badly, or not at all: it is told
-# so by one event, soon, and the wire sees what RFC 6581 wants. REGEX picks the cases.
+# A program connects with our initiator to a responder that answers badly, or not at all. The program
+# soon gets one event with the failure, and our initiator follows RFC 6581 on the wire. REGEX picks
+# the cases.
 #
-# Unmodified siw does not survive: pick one case at a time to see what becomes of it.
+# Unmodified siw does not survive: pick one case at a time to see its effect.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 readonly SCENARIOS=$TESTS/scenarios
 port=7600
 
-# played SCENARIO [NAME=VALUE…]: what the client says is in its log, its status in STATUS
+# played SCENARIO [NAME=VALUE…]: plays a scenario; the client's output is in its log, its status in STATUS
 played() {
 	local scenario=$1 setting
 	local -a settings=()
@@ -29,7 +30,7 @@ played() {
 	[[ $STATUS -eq 0 ]] || fail "the responder: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 }
 
-# told EVENTS: the last thing that the client's program heard, and the only one of its kind
+# told EVENTS: the client's program got exactly one such event, and it was the last
 told() {
 	local events
 	events=$(sed -nE 's/^event (RDMA_CM_EVENT_[A-Z_]+) status .*/\1/p' "$WORK/client.log" |
@@ -50,7 +51,7 @@ fails_with() { # EVENTS SCENARIO [NAME=VALUE…]
 	told "$1"
 }
 
-# Nobody listens: rdma_connect() says so itself, or an event does
+# Without a listener, rdma_connect() fails or an event tells the failure
 refused() {
 	run client a 30 "$RDMAFIRST" client "$(address b)" "$port" --timeout 8
 	[[ $STATUS =~ ^[124]$ ]] || fail "the client ended with status $STATUS"
@@ -63,7 +64,7 @@ whole_reject() {
 	has_line client 'RDMA_CM_EVENT_REJECTED .* pdata 9 6e6f207468616e6b73$' || fail "$(grep REJECTED "$WORK/client.log")"
 }
 
-# rdmafirst asks for 4 and 4; the peer would take more reads than that (I5, S9)
+# rdmafirst asks for depths of 4; the peer would take more reads (I5, S9)
 depths_stay() { # IRD
 	local -a settings=(--set "REPLY=enhanced ird=$1 ord=4")
 	! has_negotiator || settings=(--set "REPLY=p2p rtr=write ird=$1 ord=4" --set 'RTR=expect write-rtr')
@@ -74,7 +75,7 @@ depths_stay() { # IRD
 		fail "$(grep -E 'ESTABLISHED|ERROR|UNREACH' "$WORK/client.log")"
 }
 
-# A program does not wait for a peer that does not answer when it destroys its id
+# A program that destroys its id does not wait for a peer that does not answer
 destroyed_in_time() {
 	start peer b 90 "$MPAPEER" run "$SCENARIOS/hold-responders.txt" --listen "$(address b):$port" --accept-within 60s
 	wait_line peer '^listening on' 20
@@ -85,7 +86,7 @@ destroyed_in_time() {
 	wait_for 4 'the program to end' is_gone client
 }
 
-# A reply that is no good, then a connection that is
+# A bad Reply, then a good connection
 then_works() {
 	fails reply 'REPLY=enhanced no-word pd-length=0'
 	start server b 60 "$RDMAFIRST" server "$(address b)" $((port + 100))
@@ -104,7 +105,7 @@ bad() {
 asks=p2p
 has_negotiator || asks=enhanced
 
-# ERR-09, SEC-04: the frame is no good
+# ERR-09, SEC-04: bad frames
 for length in 0 1 2 3; do
 	bad "S4d: S=1 and PD_Length $length" fails reply "REPLY=enhanced no-word pdata-len=$length" ASKS=$asks
 done
@@ -115,7 +116,7 @@ bad 'the key of a Request' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 key=requ
 bad 'Rev 3' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 rev=3'
 bad 'an accept that is not enhanced (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
 
-bad 'nobody listens' refused
+bad 'no listener' refused
 
 # The stream ends too early, or not at all
 bad 'half a header, then FIN' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10' MORE=shutdown
@@ -128,12 +129,12 @@ bad 'nothing at all' fails_with UNREACHABLE no-reply THEN=flush
 bad 'FIN at once' fails no-reply THEN=shutdown
 bad 'an FPDU right behind the Reply (SEC-06)' fails glued-reply
 
-# The frame is good, the terms are not
+# Good frames with unacceptable terms
 bad 'S22: A=0 (RTR-12): TERM 2/0/7' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
 bad 'A=1 without an RTR type (RTR-11): TERM 2/0/7' fails reply-term 'REPLY=p2p ird=8 ord=8' TERM=2/0/7
 bad 'S17: a TERM has the CRC that was agreed on' fails reply-term 'REPLY=crc p2p=0 ird=8 ord=8' TERM=2/0/7
-bad 'I5: IRD 300: the program is told what it asked for' depths_stay 300
-bad 'S9: IRD 0x3FFE: the program is told what it asked for' depths_stay 0x3ffe
+bad 'I5: IRD 300: the program gets the depths that it asked for' depths_stay 300
+bad 'S9: IRD 0x3FFE: the program gets the depths that it asked for' depths_stay 0x3ffe
 bad 'ORD beyond our device (IRD-15): TERM 2/0/6' fails reply-term 'REPLY=p2p rtr=write ird=8 ord=1000' TERM=2/0/6
 
 # Rejects

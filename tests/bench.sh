@@ -3,18 +3,18 @@
 #
 # Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick]
 #
-# Not a test: what scripts/bench runs in its machines. Measures by turns with our modules and with the
-# unmodified ones in STOCK-DIR, and prints a line of JSON for each result: the setup of connections and
-# plain TCP beside it, or the data path. setup and quick want a machine with --icount, whose time is
-# the number of instructions.
+# Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
+# unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
+# TCP, or the data path. setup and quick need a machine with --icount, where time is the number of
+# instructions.
 set -euo pipefail
 
 BUILD=$(cd "${0%/*}/../build/tools" && pwd -P)
 RDMABENCH=$BUILD/bench/rdmabench
-# or unmodified siw would end at 71 connections
+# without this library, unmodified siw could make only 71 connections
 CMTIME=(env "LD_PRELOAD=$BUILD/bench/libskipkey.so" cmtime)
 stock_dir=$1 mode=${2:-setup}
-# ROUND and VARIANT name what is in force, for say()
+# The current round and variant, for say()
 round=0 variant='' work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
@@ -25,8 +25,8 @@ quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 *) exit 2 ;;
 esac
 last=${nodes[-1]}
-# Seconds. While the host is asked for a file nothing runs, and the time of a machine that counts
-# instructions flies
+# Seconds. While a machine with --icount waits for a file of the host, it runs nothing and its time
+# passes quickly
 patience=100000
 [[ $mode != data ]] || patience=150
 ulimit -n 65536
@@ -82,11 +82,11 @@ load() {
 
 # ---- networks
 
-# n0, n1… at one bridge; who has which address is known, as the replies to ARP can be missed
+# n0, n1… at one bridge, with permanent neighbour entries, because ARP replies can get lost
 make_nodes() {
 	local i j
 	sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=65536
-	# nor is a packet to be lost that comes with a thousand others
+	# no packet may be lost in a burst of a thousand
 	sysctl -qw net.core.netdev_max_backlog=100000
 	{
 		echo 'link add bench0 type bridge'
@@ -109,7 +109,7 @@ make_nodes() {
 	done
 }
 
-# Unmodified siw listens on all addresses, as perftest does, only if no two namespaces have an interface
+# Unmodified siw can listen on all addresses, like perftest, only if no two namespaces have an interface
 # of the same index
 give_indices() {
 	local netns host=1
@@ -126,7 +126,7 @@ mac() {
 	printf '02:00:00:00:78:%02x' "$1"
 }
 
-# places COUNT: for rdmabench
+# places COUNT: prints the places for rdmabench
 places() {
 	local i
 	for ((i = 0; i < $1; i++)); do
@@ -134,7 +134,7 @@ places() {
 	done
 }
 
-# In one direction: this is what a round trip takes
+# The delay is in one direction only, so it is the delay of a round trip
 set_delay() {
 	tc -n a qdisc del dev eth0 root 2>/dev/null || true
 	[[ $1 == 0 ]] || tc -n a qdisc add dev eth0 root netem delay "$1ms" limit 100000
@@ -149,7 +149,7 @@ wait_listener() {
 	done
 }
 
-# What an earlier connection leaves behind must not be in the way of a later one
+# The remains of an earlier connection must not disturb a later one
 forget_quickly() {
 	local netns
 	for netns in $(ip netns list | cut -d' ' -f1); do
@@ -204,8 +204,8 @@ run_perftest() {
 	[[ -z $value ]] || say perftest "{\"program\": \"$program\", \"$name\": $value}"
 }
 
-# counts_at DELAY: with the longest, only what it is there for: the work of all connections beside a
-# round trip as it would be on a processor that does more in a nanosecond
+# counts_at DELAY: the longest delay has only the smallest and the largest count. It compares the work
+# of all connections with a round trip, as on a processor that does more in a nanosecond
 counts_at() {
 	if (($1 == 150)); then
 		echo "${counts[0]} ${counts[-1]}"
@@ -214,7 +214,7 @@ counts_at() {
 	fi
 }
 
-# times COUNT: how often in a round; a single connection is soon made, and soon disturbed
+# times COUNT: repetitions in a round; a single connection is quick, but easily disturbed
 times() {
 	if (($1 == 1)); then seq 5; else echo 1; fi
 }
@@ -245,7 +245,7 @@ measure_setup() {
 	done
 }
 
-# As unmodified siw connects: without the message that says Ready to Receive
+# The client-server model of unmodified siw, without a Ready-to-Receive message
 measure_client_server() {
 	local count _
 	variant=client-server
@@ -292,14 +292,14 @@ warm_up() {
 	"$RDMABENCH" connect --per-pair 8 b=10.77.0.2 a=10.77.0.1 >/dev/null
 }
 
-# Each program's libibverbs would load them all
+# libibverbs would load every provider in every program
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 make_nodes
 [[ $mode != data ]] || give_indices
 forget_quickly
 start=$(now_us)
 for ((round = 1; round <= rounds; round++)); do
-	# who comes first changes, in case it matters
+	# the order alternates, in case it matters
 	order=(stock ours)
 	((round % 2)) || order=(ours stock)
 	for variant in "${order[@]}"; do
@@ -317,5 +317,5 @@ for ((round = 1; round <= rounds; round++)); do
 	done
 	[[ $mode == data ]] || measure_floor
 done
-# scripts/vm unloads what it knows of
+# scripts/vm unloads our modules at the end
 load ours

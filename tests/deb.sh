@@ -6,9 +6,9 @@
 #
 # Runs in machines of scripts/vm --root whose system scripts/deb-test has made.
 #
-# installed  iw-mpa-dkms is: its modules load and say VERSION, rping connects peer-to-peer from a to
-#            b, and every other module of the kernel that uses RDMA loads
-# removed    it is not any more: the kernel's own modules load
+# installed  iw-mpa-dkms is installed: its modules load and have version VERSION, rping connects
+#            peer-to-peer from a to b, and every other module of the kernel that uses RDMA loads
+# removed    iw-mpa-dkms has been removed: the kernel's own modules load
 set -euo pipefail
 
 fail() {
@@ -16,15 +16,15 @@ fail() {
 	exit 1
 }
 
-# Modules of the kernel that need one of those we replace
+# Modules of the kernel that depend on one that we replace
 dependents() {
 	sed -nE 's,^kernel/.*/([^/]*)\.ko[^:]*:.*/(ib_core|iw_cm|rdma_cm)\.ko.*,\1,p' "/lib/modules/$(uname -r)/modules.dep" |
-		tr - _ | grep -vxE 'ib_core|iw_cm|rdma_cm|rdma_ucm|iw_cxgb4'
+		tr - _ | grep -vxE 'iw_cm|rdma_cm|rdma_ucm|iw_cxgb4'
 }
 
 versions_are() {
 	local module
-	for module in ib_core iw_cm rdma_cm rdma_ucm iw_mpa siw; do
+	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw; do
 		[[ $(cat "/sys/module/$module/version") == "$1" ]] || fail "$module is loaded, but not of version $1"
 	done
 }
@@ -93,7 +93,7 @@ removed() {
 	local module
 	! modinfo siw 2>/dev/null || fail 'siw is there'
 	modprobe -a ib_uverbs rdma_ucm
-	for module in ib_core iw_cm rdma_cm rdma_ucm; do
+	for module in iw_cm rdma_cm rdma_ucm; do
 		[[ -e /sys/module/$module && ! -e /sys/module/$module/version ]] || fail "$module is not the kernel's"
 	done
 	load_dependents
@@ -101,5 +101,5 @@ removed() {
 
 case ${1:-} in
 installed | removed) "$@" ;;
-*) fail "what is '${1:-}'?" ;;
+*) fail "unknown command: '${1:-}'" ;;
 esac

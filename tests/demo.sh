@@ -3,8 +3,8 @@
 #
 # Usage: scripts/vm run --pair -- tests/demo.sh
 #
-# One RDMA connection between two machines, and what they negotiated, as the
-# rdma tool shows it. Runs on both; exit status 0 only if both ends agree on a
+# Makes one RDMA connection between two machines and shows its negotiated values
+# with the rdma tool. Runs on both; exit status 0 only if both ends agree on a
 # peer-to-peer connection of MPA revision 2.
 set -euo pipefail
 
@@ -33,7 +33,7 @@ connect() {
 	pid=$!
 }
 
-# On a busy host a program can be too slow for the other's deadline
+# On a busy host, one program can be too slow for the deadline of the other
 connects() {
 	if ! kill -0 "$pid" 2>/dev/null; then
 		echo "rping ended: $(paste -sd';' /tmp/rping)" >&2
@@ -42,7 +42,7 @@ connects() {
 	connected
 }
 
-# The connected QP's driver attributes, one "name value" a line
+# Prints the driver attributes of the connected QP, one "name value" in each line
 negotiated() {
 	rdma resource show qp -dd | grep -m 1 'drv_mpa-state RDMA' |
 		grep -o 'drv_[a-z-]* [^ ]*' | sed 's/^drv_//'

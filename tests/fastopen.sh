@@ -3,8 +3,8 @@
 #
 # Usage: scripts/vm run -- tests/fastopen.sh
 #
-# The MPA Request in TCP's SYN: one round trip instead of two where it is asked for and possible, two
-# where it is not; whoever makes use of it to be a nuisance meets the same limits.
+# The MPA Request in TCP's SYN. Connecting takes one round trip if this is set and possible, otherwise
+# two. A hostile peer meets the same limits as without Fast Open.
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -13,10 +13,10 @@ source "${0%/*}/mpa.sh"
 
 readonly WAY_MS=25
 readonly TRIP_US=$((2 * WAY_MS * 1000))
-# of so many connections the quickest counts: others want the processors, too
+# the quickest of this many connections counts, because other load can delay one
 readonly SAMPLES=10
-# So much later than after its round trips it may be there: before one more could have been made; with a
-# kernel that has checkers it is not a matter of round trips
+# Allowed delay of a connection after its round trips: less than another round trip. With a kernel that
+# has checkers, connecting takes much longer than its round trips
 late_us=$((TRIP_US - 1))
 [[ $VM_KERNEL == debian ]] || late_us=$((10 * TRIP_US))
 readonly REQ=4d504120494420526571204672616d65
@@ -24,7 +24,7 @@ readonly REP=4d504120494420526570204672616d65
 # Rev 2, peer-to-peer, RTR by Write, IRD and ORD 8
 readonly REQUEST=${REQ}5002000480088008
 
-# Every case begins with nothing set, no cookie, and a network that takes no time
+# Every case begins without settings, without a cookie, and with a network without delay
 plain() {
 	local netns
 	nothing_set
@@ -36,7 +36,7 @@ plain() {
 	done
 }
 
-network() { # NETNS NETEM-OPTION…: of what it sends
+network() { # NETNS NETEM-OPTION…: for the packets that the namespace sends
 	tc -n "$1" qdisc replace dev eth0 root netem limit 10000 "${@:2}"
 }
 
@@ -51,7 +51,7 @@ far() {
 	network b delay ${WAY_MS}ms
 }
 
-# What a burst of packets brings is there before anybody has looked at the first
+# All packets of a burst arrive before the receiver handles the first
 in_bursts() {
 	network b delay 5ms slot 80ms 80ms
 }
@@ -62,7 +62,7 @@ serve() { # PORT [OPTION…]
 }
 
 family=''
-# Sets TOOK, in us: what the quickest one took
+# Sets TOOK to the time of the quickest connection, in us
 connect() { # PORT [TIMES]
 	run_well client a 60 "$RDMAFIRST" client "$(address b "$family")" "$1" --expect first --times "${2:-1}"
 	TOOK=$(sed -n 's/^rdma_connect to outcome: \([0-9]*\) us$/\1/p' "$WORK/client.log" | sort -n)
@@ -93,7 +93,7 @@ has_counted() { # LINK 'COUNTER=MORE…' BEFORE
 	done
 }
 
-# A line for each SYN of an initiator: none, cookiereq or cookie; bytes of data; request, if one begins there
+# Prints a line for each SYN of an initiator: none, cookiereq or cookie; bytes of data; request, if it has a Request
 syns() { # NAME PORT
 	tcpdump -nA -r "$WORK/$1.pcap" "dst port $2" 2>/dev/null | awk '
 		/ Flags \[/ {
@@ -128,7 +128,7 @@ play() { # NAME NETNS OPTIONS STATEMENT…
 	start "$name" "$netns" 60 "$MPAPEER" run "$WORK/$name.txt" --fast-open $options
 }
 
-# Other sockets of the server's port than the listener
+# Prints the sockets of the server's port except the listener
 sockets() { # PORT
 	cat "/proc/${pid_of[server]}/net/tcp" "/proc/${pid_of[server]}/net/tcp6" |
 		awk -v port="$(printf ':%04X$' "$1")" '$2 ~ port && $4 != "0A"'
@@ -166,13 +166,13 @@ one_round_trip() { # PORT RTR-KIND FIRST-FPDU [6]
 	on_the_wire wire "$1" "frames_first, order([\"initiator $3\"])" $((3 + SAMPLES))
 }
 
-# It does not say so; who listens is told of a setting
+# The monitor does not print when it is ready; a changed setting shows it
 monitor_listens() {
 	mpa set default decide-timeout 60000
 	has_line monitor '^policy default '
 }
 
-# Of two connections the second is said to be one, by the rdma tool and by a tracepoint
+# Of two connections, the rdma tool and a tracepoint report Fast Open for the second only
 told() {
 	local events=$TRACING/events/iw_mpa said
 	fast
@@ -182,7 +182,7 @@ told() {
 	wait_for 20 'the monitor' monitor_listens
 	connect 7903
 	wait_line monitor '^established link siw0/1 .*role initiator' 20
-	! has_line monitor 'fastopen' || fail 'the first is said to be one'
+	! has_line monitor 'fastopen' || fail 'Fast Open is reported for the first connection'
 	[[ ! -d $events ]] || echo 1 >$events/mpa_fastopen/enable
 	connect 7903
 	wait_line monitor '^established link siw0/1 .*role initiator .*fastopen on' 20
@@ -209,7 +209,7 @@ off_is_off() {
 	syns_are wire 7910 "$(times $SAMPLES 'none 0')"
 }
 
-# The sysctl asks for it for all listeners, which does not stand for what their programs can bear
+# The sysctl turns Fast Open on for all listeners, but not every program can bear a SYN twice
 listener_off_is_off() {
 	plain
 	sysctl_of b tcp_fastopen $((0x403))
@@ -223,7 +223,7 @@ listener_off_is_off() {
 	syns_are wire 7911 'cookiereq 0' 'cookiereq 0'
 }
 
-# What the first connection finds out the second makes use of, and others cannot
+# Two connections with Fast Open work. Then NETNS turns it off: later ones take two round trips
 goes_without() { # PORT NETNS SYSCTL OTHER-SYNS
 	fast
 	capture wire a
@@ -239,12 +239,12 @@ goes_without() { # PORT NETNS SYSCTL OTHER-SYNS
 	syns_are wire "$1" 'cookiereq 0' 'cookie 24 request' "$(times $SAMPLES "$4")"
 }
 
-# nstat of a namespace: since it began
+# Prints a TCP counter of a namespace since its creation
 tcp_counter() { # NETNS NAME
 	within "$1" nstat -asz "TcpExt$2" | awk -v name="TcpExt$2" '$1 == name { print $2 }'
 }
 
-# A path that does not like data in SYNs: as if the one with data were lost
+# A path that drops SYNs with data
 lost_syn() {
 	local fails
 	fast
@@ -260,7 +260,7 @@ lost_syn() {
 	counted siw0/1 'req_sent_syn=0 established_initiator=1' ended_well client 30
 	stop server
 	capture_end wire
-	# what is lost in the qdisc is not captured
+	# a packet that is lost in the qdisc is not captured
 	syns_are wire 7914 'cookiereq 0' 'none 0'
 	[[ $(tcp_counter a TCPFastOpenActiveFail) -eq $((fails + 1)) ]] || fail 'no SYN with data was lost'
 }
@@ -276,7 +276,7 @@ doubled_syn() {
 	stop server
 }
 
-# Answered and closed by the time the initiator looks at its new connection
+# The Reply and the close are there before the initiator handles its new connection
 rejected() {
 	fast
 	serve 7916 --reject busy
@@ -289,7 +289,7 @@ rejected() {
 	stop server
 }
 
-# ... or did not like what it saw
+# ... or the peer closes on the Request
 falls_back() { # PORT HOW
 	fast
 	mpa set link siw0/1 revision fallback
@@ -308,7 +308,7 @@ falls_back() { # PORT HOW
 	syns_are wire "$1" 'cookie 24 request' 'none 0'
 }
 
-# Its SYN comes, and nothing else; nor does it hear of us
+# Only the SYN of this peer comes, and our packets do not reach it
 silent() { # PORT COUNTER HEX
 	local timeouts
 	fast
@@ -342,7 +342,7 @@ vain_syn() { # PORT COUNTER HEX VALUE
 	stop peer KILL
 }
 
-# What a copy of a SYN looks like: when the answer comes, nobody has asked
+# A copy of a SYN: the host that gets our answer has not asked
 nobody_knows_of_it() { # PORT HEX COUNTERS
 	fast
 	serve "$1"
@@ -370,9 +370,9 @@ has_socket() { # PORT
 check 'the second connection to a peer takes one round trip' one_round_trip 7900 write write
 check 'the same with an RTR by Read' one_round_trip 7901 read read-request
 check 'the same with IPv6' one_round_trip 7902 write write 6
-check 'who watches is told' told
+check 'the monitor and the tracepoint report it' told
 check 'off: no option and no data in any SYN' off_is_off
-check 'off for a listener: no cookie, whatever the sysctl says' listener_off_is_off
+check 'off for a listener: no cookie, with any value of the sysctl' listener_off_is_off
 check 'a peer that has stopped to take data in SYNs: two round trips' goes_without 7912 b 1 'cookie 24 request'
 check 'an initiator that may not: two round trips' goes_without 7913 a 2 'none 0'
 check 'a SYN with data that is lost is sent again without' lost_syn
@@ -382,7 +382,7 @@ check 'a peer that resets on the Request in the SYN is asked with Rev 1' falls_b
 check 'a peer that closes on the Request in the SYN is asked with Rev 1' falls_back 7918 close
 check 'half a Request in a SYN, then silence: closed, nothing is left' silent 7919 timeout_request "$REQ"
 check 'a Request in a SYN, then silence: closed, nothing is left' silent 7920 timeout_rtr "$REQUEST"
-check 'a Request in a SYN that nobody knows of: ended by its RST' \
+check 'a Request in a SYN that its sender does not know: ended by a RST' \
 	nobody_knows_of_it 7921 "$REQUEST" 'established_responder=0 failed_responder=1'
 check 'the same without an RTR to wait for' \
 	nobody_knows_of_it 7922 "${REQ}40010000" 'established_responder=1 failed_responder=0'

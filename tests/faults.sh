@@ -3,12 +3,12 @@
 #
 # Usage: scripts/vm run --kernel debug --timeout 400 -- tests/faults.sh [REGEX]
 #
-# Every allocation that registering memory, listening, connecting and accepting make fails once: the
-# first, the second, until none is left: those in the program's calls, and those of the kernel's workers,
-# which do the rest for both roles. The program is told, nothing breaks or leaks (scripts/vm and the debug
-# kernel look), and a good connection works.
+# Every allocation while memory is registered and while a connection is set up fails once, one after
+# the other: allocations in the program's system calls, and allocations in the kernel's workers for both
+# roles. The program gets an error, nothing breaks or leaks (scripts/vm and the debug kernel check this),
+# and a good connection works afterwards.
 #
-# Needs CONFIG_FAILSLAB, which Debian's kernel does not have: then there are no cases.
+# Needs CONFIG_FAILSLAB, which Debian's kernel does not have: without it there are no cases.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -24,7 +24,7 @@ good() {
 	ended_well good-server 20
 }
 
-# A checker that has given up would find nothing
+# kmemleak turns itself off after an error and would then find nothing
 kmemleak_is_on() {
 	echo scan >/sys/kernel/debug/kmemleak
 }
@@ -38,8 +38,8 @@ fails() { # STAGE SECONDS
 	kmemleak_is_on || fail 'kmemleak has given up'
 }
 
-# Entries for connection requests that wait for the listener's handler can be had from the reserve
-# alone. scripts/vm has marked their cache for failslab.
+# With 1, iw_cm gets entries for connection requests only from its reserve. scripts/vm has marked their
+# cache for failslab.
 requests_fail() { # 0|1
 	if [[ $1 -eq 0 ]]; then
 		echo 0 >$FAILSLAB/probability
@@ -52,8 +52,9 @@ requests_fail() { # 0|1
 	echo 100 >$FAILSLAB/probability
 }
 
-# Where there was no memory for a FIN, TCP keeps the socket in LAST-ACK for ever, without a timer. Since 7.2,
-# under lockdep, a socket of siw's holds the module. The kernels with that can end one (CONFIG_INET_DIAG_DESTROY).
+# If there was no memory for a FIN, TCP keeps the socket in LAST-ACK for ever, without a timer. Since 7.2,
+# under lockdep, a socket of siw holds the module. Our kernels with lockdep have CONFIG_INET_DIAG_DESTROY, so that
+# `ss -K` can end such a socket.
 end_sockets_without_fin() {
 	local netns
 	for netns in a b; do
@@ -69,7 +70,7 @@ all_have_an_outcome() {
 	[[ $(outcomes 'ESTABLISHED|REJECTED') -eq 40 ]]
 }
 
-# Each is connected or refused, and the program told, soon: siw waits 10 s for a Reply
+# Each client is soon connected or refused: siw waits only 10 s for a Reply
 reserve() {
 	local connected
 	port=$((port + 1))
@@ -92,7 +93,7 @@ reserve() {
 
 if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
-	# which one it was is in the kernel log
+	# the kernel log shows which allocation failed
 	echo 1 >$FAILSLAB/verbose
 	check 'F50: allocations of ibv_reg_mr() fail, one at a time' fails memory 60
 	check 'allocations of rdma_listen() fail, one at a time' fails listen 60

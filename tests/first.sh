@@ -3,12 +3,12 @@
 #
 # Usage: scripts/vm run [--stock] -- tests/first.sh
 #
-# What the peer-to-peer model is for: the responder's program sends right after it has accepted,
-# before the initiator's has sent anything. With --stock a record of what unmodified siw does.
+# The purpose of the peer-to-peer model: the responder's program sends right after it has accepted,
+# before the initiator's program has sent anything. With --stock it records the results of unmodified siw.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-# Sets STATUS to the client's; the message and the capture are in $WORK
+# Sets STATUS to the client's exit status; the message and the capture are in $WORK
 responder_sends() { # NETNS PORT [6]
 	local server=$1 port=$2 to
 	to=$(address "$server" "${3:-}")
@@ -29,7 +29,7 @@ responder_first() { # NETNS PORT [6]
 	on_the_wire wire "$2" 'order(["initiator write", "responder send"])'
 }
 
-# --stock: whatever happens is told, nothing fails
+# --stock: results are printed, nothing fails
 record() { # NETNS PORT
 	responder_sends "$@"
 	note "the client's status: $STATUS"

@@ -3,36 +3,36 @@
 #
 # Usage: scripts/vm run -- tests/halfopen.sh
 #
-# 999 initiators that do not get on with it, at one listener, for some time: a third each sends
-# nothing, half a Request, or a Request and no RTR; whoever is closed comes back at once. What they
-# may take is bounded and given back, and an honest client does not wait for them.
+# 999 initiators stop in the middle of connection setup, at one listener, for some time: a third each
+# sends nothing, half a Request, or a Request and no RTR. An initiator that is closed comes back at once.
+# Their use of memory is bounded and ends with them, and an honest client does not wait for them.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 peers=999
 readonly PORT=7950
-# siw keeps as many connections of a listener that have not sent their Request as its backlog says; those
-# that it has dropped for the last hundred or so are still on their way out
+# For each listener, siw keeps at most BACKLOG connections without a Request. About a hundred more may
+# be there that siw has just dropped
 readonly BACKLOG=256
 readonly NO_REQUEST_MAX=$((BACKLOG + 128))
-# The flood has an address of its own: rdma_cm gives an honest client a source port without asking
-# whether TCP has given it to another
+# The flood has its own source address: rdma_cm may give an honest client a source port that TCP has
+# given to another connection
 readonly FLOOD_FROM=10.77.0.3
 prompt_ms=2000 siege_s=40
-# With KASAN, or lockdep and kmemleak. With KASAN a program that makes and ends a QP for each of 333
-# Requests is behind by more than any deadline
+# Limits on a kernel with KASAN, or with lockdep and kmemleak. With KASAN a program that makes and
+# destroys a QP for each of 333 Requests is slower than any deadline
 case $VM_KERNEL in
 debug) peers=299 prompt_ms=8000 siege_s=100 ;;
 6.12 | 7.2) prompt_ms=4000 ;;
 esac
 HALFOPEN=$BUILD/halfopen/halfopen
 
-# in KiB; without what kmemleak, where a kernel has it, notes of every allocation
+# Prints slab memory in KiB, without kmemleak's own objects
 slab() {
 	awk '/^Slab:/ { kib = $2 } $1 ~ /^kmemleak_/ { kib -= $15 * $6 * 4 } END { print kib }' /proc/meminfo /proc/slabinfo
 }
 
-# The kernel keeps what nobody has any more, in caches; later ones more than earlier ones
+# The kernel keeps free objects in caches, later kernels more than earlier ones
 drop_slabs() {
 	local cache
 	for cache in /sys/kernel/slab/*/shrink; do
@@ -46,8 +46,8 @@ sockets() {
 		"/proc/${pid_of[server]}/net/tcp" | wc -l
 }
 
-# Established connections that have not sent their Request: those that rdma_cm does not know, also if the
-# program has not looked yet
+# Prints the number of established connections without a Request: rdma_cm does not know these. It knows
+# the others even before the program has read their events
 without_request() {
 	comm -23 <(within b ss -Htn state established "sport = :$PORT" | awk '{ print $4 }' | sort) \
 		<(rdma resource show cm_id | sed -n "s/.*src-addr $(address b):$PORT .*dst-addr \([^ ]*\).*/\1/p" | sort) | wc -l
@@ -57,7 +57,7 @@ is_quiet() {
 	[[ $(sockets) -eq 0 && $(in_program) -eq 0 ]]
 }
 
-# back_to KIB: not more than a little above what it was
+# is_back KIB: slab memory is at most a little above its former value
 is_back() {
 	drop_slabs
 	[[ $(slab) -le $(($1 + 4096)) ]]
@@ -92,7 +92,7 @@ under_siege() {
 		honest >"$WORK/ms"
 		ms=$(<"$WORK/ms")
 		n=$(without_request)
-		# what was measured when they had gone does not count
+		# a measurement after the flood has ended does not count
 		is_gone flood && break
 		measured=$((measured + 1))
 		with=$(slab)
@@ -118,7 +118,7 @@ peers_are_closed() {
 	[[ $n -eq 0 ]]
 }
 
-# Most of them are still on their way to the program
+# The program is killed while most requests have not reached it yet
 killed_under_requests() {
 	serve
 	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --source $FLOOD_FROM --peers 300 --request --seconds 30

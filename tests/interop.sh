@@ -5,7 +5,7 @@
 #
 # Our siw and an unmodified one, each as initiator and as responder. The unmodified initiator asks
 # for the client-server model with enhanced data; ours asks for peer-to-peer and sends its RTR.
-# Runs on both machines; ours looks at the wire.
+# Runs on both machines; ours checks the wire.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -3,21 +3,21 @@
 #
 # Usage: scripts/vm run --pair -- tests/iwpm.sh [REGEX]
 #
-# The iWARP port mapper. iw_cm asks iwpmd, if it runs, for a TCP port of the host's for each listener
-# and each connection, and through it the peer's iwpmd (UDP port 3935) which port a listener there
-# has got. siw's sockets are the host's: it needs no other port and says so (IW_F_NO_PORT_MAP), and
-# its ports are mapped to themselves; but it connects to whatever port the peer's mapper names.
+# The iWARP port mapper. If iwpmd runs, iw_cm asks it for a TCP port of the host for each listener and
+# each connection. For a connection it also asks the peer's iwpmd (UDP port 3935) for the port of the
+# listener there. siw uses sockets of the host and needs no other port (IW_F_NO_PORT_MAP), so its ports
+# are mapped to themselves. But siw connects to any port that the peer's mapper names.
 # Runs on both machines.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
 peer=$(other "$ROLE")
-# What a listener has before iwpmd runs, and one after
+# Ports of a listener from before iwpmd runs, and of one from after
 declare -A early=([a]=7901 [b]=7902) mapped=([a]=7911 [b]=7912)
-# No listener: the peer's mapper has to know better
+# A port without a listener: the peer's mapper has to name another one
 nowhere=7999
 
-# Both machines come by here
+# Returns when both machines have reached it
 meet() { # NAME
 	: >"/run/vm/ctl/$ROLE.iwpm-$1"
 	wait_for 120 "the peer, to be $1" test -e "/run/vm/ctl/$peer.iwpm-$1"
@@ -37,8 +37,8 @@ has_new_connection() { # PORT COUNT
 	[[ $(seen_connections "$1") -gt $2 ]]
 }
 
-# One more connection to the port, and it and those before are as they should be. A case begins
-# without the JSON of the one before.
+# Makes one more connection to the port, and checks it and the earlier ones. A case begins without the
+# JSON of the case before.
 connects() { # PORT
 	local before
 	before=$(seen_connections "$1")
@@ -52,7 +52,7 @@ mapper_listens() { [[ -n $(ss -Hlun 'sport = :3935') ]]; }
 start_iwpmd() {
 	/usr/sbin/iwpmd
 	wait_for 20 'iwpmd' mapper_listens
-	# it now asks the kernel for what there is
+	# iwpmd now asks the kernel for existing listeners
 	sleep 2
 }
 
@@ -74,7 +74,7 @@ mapped_to_itself() {
 	! is_mapped "${early[$ROLE]}" || fail 'a listener from before iwpmd is mapped'
 }
 
-# The peer's mapper has said so to ours: 1 accept, 3 reject
+# The peer's mapper has sent this answer to ours: 1 accept, 3 reject
 answered() { # TYPE PORT
 	[[ -n $(tcpdump -nr "$WORK/udp.keep" \
 		"src host $(address "$peer") and udp src port 3935 and udp[8] >> 4 == $1 and udp[12:2] == $2" 2>/dev/null) ]]
@@ -85,7 +85,7 @@ connects_mapped() { # TYPE PORT
 	wait_for 10 "the peer's mapper to answer" answered "$1" "$2"
 }
 
-# Accepts each request (it begins with 04, ends with the mapped address and has 64 bytes), naming a port
+# Accepts each request and names a port. A request begins with 04, ends with the mapped address and has 64 bytes
 false_mapper() { # PORT
 	# shellcheck disable=SC2016 # perl's variables
 	perl -MIO::Socket::INET -e '
@@ -140,7 +140,7 @@ meet through-with-the-false-mapper
 [[ $ROLE == a ]] || kill "$false"
 meet with-no-mapper-in-b
 if [[ $ROLE == a ]]; then
-	check 'iwpmd in one, and nobody answers it: rping' connects "${mapped[b]}"
+	check 'iwpmd in one, without an answer: rping' connects "${mapped[b]}"
 	stop_iwpmd
 fi
 meet at-the-end

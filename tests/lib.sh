@@ -1,26 +1,26 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# What the suites of this directory share; sourced, never run. Runs inside the machines of
-# scripts/vm. A suite is
+# Functions for the suites of this directory; sourced, never run. The suites run inside the machines
+# of scripts/vm. A suite is
 #
 #	source "${0%/*}/lib.sh"
-#	check 'what is claimed' FUNCTION [ARG…]		# as often as it likes
+#	check CLAIM FUNCTION [ARG…]		# as often as needed
 #	finish
 #
-# and prints one line a case, `ok CLAIM` or `not ok CLAIM: why`, lines `# …` beside them, and last
-# `done N`, the number of cases.
+# A suite prints one line for each case, `ok CLAIM` or `not ok CLAIM: why`, and lines `# …` between
+# them. The last line is `done N`, the number of cases.
 #
-# With --stock (of both machines) nothing is claimed: a case that does not hold is `ok recorded: CLAIM: does not hold: why`.
+# With --stock (of both machines) no case fails. The line is then `ok recorded: CLAIM: does not hold: why`.
 #
-# A case runs in a shell of its own with errexit: a command that fails makes it fail, `fail WHY…`
-# says more. What it started is stopped at its end; a process that cannot be stopped fails it.
-# Every wait has a deadline, in seconds, made for emulation: nothing waits so long in a good run.
+# A case runs in its own shell with errexit: a command that fails makes the case fail, `fail WHY…`
+# gives the reason. The case's processes are stopped at its end; a process that cannot be stopped
+# fails the case. Every wait has a deadline in seconds, for slow emulation; a good run ends sooner.
 set -euo pipefail
 
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 BUILD=${TESTS%/*}/build/tools
-# shellcheck disable=SC2034 # for those who source this
+# shellcheck disable=SC2034 # for suites that source this
 RDMAFIRST=$BUILD/rdmafirst/rdmafirst
 MPAPEER=$BUILD/mpapeer/mpapeer
 
@@ -28,7 +28,7 @@ readonly TRACING=/sys/kernel/tracing
 
 # seconds that a process may take to die
 PATIENCE=25
-# The suite's argument: only cases whose claim it matches
+# The suite's argument, a regular expression: it picks cases by their claims
 only=${1:-}
 WORK=$(mktemp -d)
 cases=0 failed=0
@@ -38,7 +38,7 @@ note() {
 	printf '# %s\n' "$*"
 }
 
-# Ends the case. To be used in the case's own shell, not in $( ).
+# Ends the case. Works only in the case's own shell, not in $( ).
 fail() {
 	[[ -s $WORK/why ]] || printf '%s\n' "$*" >"$WORK/why"
 	exit 1
@@ -46,7 +46,7 @@ fail() {
 
 # ---- addresses
 
-# address NETNS [6]: of the namespace or machine a or b
+# address NETNS [6]: prints the address of the namespace or machine a or b
 address() {
 	case $1${2:-} in
 	a) echo 10.77.0.1 ;;
@@ -60,7 +60,7 @@ other() {
 	case $1 in a) echo b ;; b) echo a ;; esac
 }
 
-# within NETNS [exec] COMMAND…: with --pair, this machine is the namespace
+# within NETNS [exec] COMMAND…: runs in the namespace; with --pair, on this machine
 within() {
 	local netns=$1 exec=''
 	shift
@@ -76,7 +76,7 @@ sysctl_of() { # NETNS NAME VALUE
 	within "$1" tee "/proc/sys/net/ipv4/$2" <<<"$3" >/dev/null
 }
 
-# ---- waiting; often, so without a process of its own where bash can do it
+# ---- waiting; by bash alone where possible, because a process costs much under emulation
 
 exec {never}<> <(:)
 
@@ -89,7 +89,7 @@ now_ms() {
 	echo $((${t%.*} * 1000 + 10#${t#*.} / 1000))
 }
 
-# wait_for SECONDS WHAT COMMAND…: until COMMAND succeeds
+# wait_for SECONDS WHAT COMMAND…: waits until COMMAND succeeds; WHAT is for the message
 wait_for() {
 	local end=$(($(now_ms) + $1 * 1000)) what=$2
 	shift 2
@@ -111,7 +111,8 @@ has_line() { # NAME REGEX
 	return 1
 }
 
-# wait_line NAME REGEX SECONDS: until the output of the process has such a line. Fails when it ends before.
+# wait_line NAME REGEX SECONDS: waits for such a line in the output of the process. Fails if the process
+# ends before.
 wait_line() {
 	local end=$(($(now_ms) + $3 * 1000))
 	until has_line "$1" "$2"; do
@@ -131,14 +132,14 @@ wait_listener() { # ADDRESS PORT
 	wait_for 30 "a listener on $1 port $2" has_listener "$1" "$2"
 }
 
-# ---- processes; NAME is one of the case, its output is in $WORK/NAME.log
+# ---- processes; NAME is a process of the case, its output is in $WORK/NAME.log
 
-# start NAME NETNS SECONDS COMMAND…: in the background, ended after so many seconds
+# start NAME NETNS SECONDS COMMAND…: runs in the background, for at most so many seconds
 start() {
 	local name=$1 netns=$2 seconds=$3
 	shift 3
 	: >"$WORK/$name.log"
-	# exec: the process that $! names must be the one that a signal is meant for
+	# exec: $! must name the process that a signal is for
 	(within "$netns" exec timeout -k 5 "$seconds" "$@") >"$WORK/$name.log" 2>&1 </dev/null &
 	pid_of[$name]=$!
 }
@@ -147,7 +148,7 @@ is_gone() {
 	! kill -0 "${pid_of[$1]}" 2>/dev/null
 }
 
-# Sets STATUS. Fails if the process does not end by itself.
+# Waits for the end of a process. Sets STATUS. Fails if the process does not end by itself.
 ended() { # NAME SECONDS
 	wait_for "$2" "the end of $1" is_gone "$1"
 	STATUS=0
@@ -160,7 +161,7 @@ ended_well() { # NAME SECONDS
 	[[ $STATUS -eq 0 ]] || fail "$1 ended with status $STATUS"
 }
 
-# run NAME NETNS SECONDS COMMAND…: in the foreground. Sets STATUS.
+# run NAME NETNS SECONDS COMMAND…: runs in the foreground. Sets STATUS.
 run() {
 	start "$@"
 	ended "$1" $(($3 + 10))
@@ -171,11 +172,11 @@ run_well() {
 	[[ $STATUS -eq 0 ]] || fail "$1 ended with status $STATUS"
 }
 
-# stop NAME [SIGNAL]: it must be gone soon
+# stop NAME [SIGNAL]: sends a signal; fails if the process is not gone soon
 stop() {
 	local pid=${pid_of[$1]:-} signal=${2:-TERM}
 	[[ -n $pid ]] || return 0
-	# timeout passes on what it can catch, and ends with its child
+	# timeout forwards signals that it can catch, and ends with its child
 	if [[ $signal == KILL ]]; then
 		pkill -KILL -P "$pid" || true
 	else
@@ -195,7 +196,7 @@ stop_all() {
 
 # ---- captures
 
-# capture NAME NETNS: starts to record what passes the namespace's network interface
+# capture NAME NETNS: starts to record packets on the namespace's network interface
 capture() {
 	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" tcp
 	wait_line "tcpdump-$1" 'listening on' 30
@@ -224,20 +225,20 @@ on_the_wire() {
 
 # ---- for two machines, which do not wait for each other
 
-# Until the machine ends, as often as it ends: so that the peer finds it, however late it comes
+# Restarts a server until the machine ends, so that the peer finds one, however late it comes
 serve_forever() {
 	while :; do
 		"$@" || sleep 0.5
 	done </dev/null >/dev/null 2>&1 &
 }
 
-# How many connections the server of rdmafirst has at the moment, by its log
+# Prints the current number of connections of rdmafirst's server, from its log
 in_program() {
 	awk '/^conn [0-9]+ accepted/ { has[$2] } /^conn [0-9]+ over/ { delete has[$2] } END { print length(has) }' \
 		"$WORK/server.log"
 }
 
-# until_served SECONDS COMMAND…: until the peer's server is there and COMMAND succeeds
+# until_served SECONDS COMMAND…: repeats COMMAND until the peer's server answers and COMMAND succeeds
 until_served() {
 	local end=$(($(now_ms) + $1 * 1000))
 	shift
@@ -251,13 +252,13 @@ until_served() {
 	done
 }
 
-# Records into the capture "wire" of all cases
+# Starts the capture "wire" for all cases
 keep_capture() {
 	tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/wire.keep" tcp >"$WORK/tcpdump.keep" 2>&1 &
 	wait_for 30 'tcpdump' grep -q 'listening on' "$WORK/tcpdump.keep"
 }
 
-# is_seen PORT COUNT: so many connections to the port are in the kept capture, and their end
+# is_seen PORT COUNT: the kept capture has so many connections to the port, with their ends
 is_seen() {
 	cp "$WORK/wire.keep" "$WORK/wire.pcap"
 	local seen
@@ -266,7 +267,7 @@ is_seen() {
 	[[ $seen -ge $2 ]]
 }
 
-# describe NAME PORT: what passed, to read
+# describe NAME PORT: prints the captured connections in readable form
 describe() {
 	"$MPAPEER" decode --port "$2" "$WORK/$1.pcap"
 }
@@ -291,12 +292,12 @@ show_captures() {
 	done
 }
 
-# slow_down FUNCTION COUNT: on a kernel with kprobes each call takes longer, by so many traces of the
-# stack, some milliseconds: what else comes has its chance
+# slow_down FUNCTION COUNT: on a kernel with kprobes, makes each call longer by so many stack traces,
+# some milliseconds, so that races with other events become likely
 slow_down() {
 	local i
 	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
-	speed_up # a case before may have failed
+	speed_up # an earlier case may have failed before its own speed_up
 	for ((i = 0; i < $2; i++)); do
 		echo "p:slow$i $1" >>"$TRACING/kprobe_events"
 		echo stacktrace >"$TRACING/events/kprobes/slow$i/trigger"
@@ -325,7 +326,7 @@ remove_if_there() { # FILE…
 }
 
 check() {
-	local claim=$1 status start why
+	local claim=$1 status start why code=0
 	shift
 	[[ $claim =~ $only ]] || return 0
 	start=$(now_ms)
@@ -335,7 +336,7 @@ check() {
 	(
 		set -eE
 		trap 'status=$?; set +eE; trap - ERR; (stop_all) || exit 1; exit $status' EXIT
-		trap '[[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $?" >"$WORK/why"' ERR
+		trap 'code=$?; [[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $code" >"$WORK/why"' ERR
 		"$@"
 	)
 	status=$?
@@ -361,8 +362,8 @@ has_negotiator() {
 	modinfo iw_mpa >/dev/null 2>&1
 }
 
-# check_beside CLAIM FUNCTION [ARG…]: like check, but returns at once; at most 4 at a time. Nothing
-# that the case changes is seen outside.
+# check_beside CLAIM FUNCTION [ARG…]: like check, but returns at once; at most 4 run at a time. The
+# case cannot change variables of the suite.
 beside=0
 check_beside() {
 	[[ $1 =~ $only ]] || return 0
@@ -378,7 +379,7 @@ check_beside() {
 	) &
 }
 
-# Waits for those that check_beside started
+# Waits for the cases that check_beside started
 together() {
 	((beside > 0)) || return 0
 	wait
@@ -398,8 +399,8 @@ finish() {
 	[[ $failed -eq 0 ]]
 }
 
-# The first packets between two namespaces cost an ARP exchange, which ib_core takes badly if it is
-# quick (see tools/rdmafirst/client.cpp).
+# The first packets between two namespaces cause an ARP exchange. If it is quick, ib_core fails (see
+# tools/rdmafirst/client.cpp), so this makes the exchange in advance.
 warm_up() {
 	local netns
 	for netns in a b; do
@@ -409,7 +410,7 @@ warm_up() {
 	done
 }
 
-# libibverbs would load each of them for every program, which takes longer than the program
+# libibverbs would load every provider in every program, which takes longer than the program itself
 [[ -z ${VM_MODDIR:-} ]] || find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 
 warm_up

@@ -1,18 +1,18 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# Settings and counters, for suites that source it behind lib.sh. Settings are made by `rdma mpa` of
-# patches/iproute2 or, in a suite that begins with ynl_start, by the kernel's YNL client.
+# Settings and counters, for suites that source this file after lib.sh. `rdma mpa` of patches/iproute2
+# makes settings or, in a suite that begins with ynl_start, the kernel's YNL client.
 
 RDMA=${TESTS%/*}/build/rdma
 YNL=$TESTS/ynl.py
 
-# mpa ARG…: the tool
+# mpa ARG…: runs `rdma mpa`
 mpa() {
 	"$RDMA" mpa "$@"
 }
 
-# All settings of both devices are as they were built in
+# Resets all settings of both devices to their built-in values
 nothing_set() {
 	"$RDMA" -b - <<-END
 		mpa reset default
@@ -23,14 +23,14 @@ nothing_set() {
 	END
 }
 
-# The session is for one at a time
+# One case at a time can use the session
 ynl_start() {
 	mkfifo "$WORK/ynl.ask" "$WORK/ynl.answer"
 	"$YNL" <"$WORK/ynl.ask" >"$WORK/ynl.answer" &
 	exec {ynl_ask}>"$WORK/ynl.ask" {ynl_answer}<"$WORK/ynl.answer"
 }
 
-# ynl REQUEST…: of tests/ynl.py, by the session; fails if it is refused
+# ynl REQUEST…: sends a request of tests/ynl.py through the session; fails if the request is refused
 ynl() {
 	local answer
 	echo "$*" >&"$ynl_ask"
@@ -43,7 +43,7 @@ ynl() {
 	[[ $answer == null ]] || echo "$answer"
 }
 
-# The counters of a port, as everybody can read them: a JSON object
+# Prints the counters of a port, which anyone can read, as a JSON object
 counters() { # LINK
 	rdma statistic show link "$1" -j | jq -c '.[0]'
 }
@@ -52,7 +52,7 @@ counter() { # LINK NAME, with or without mpa_
 	counters "$1" | jq ".mpa_${2#mpa_}"
 }
 
-# How many connections of a port are being set up
+# Prints the number of connections of a port that are being set up
 half_open() { # LINK
 	counters "$1" | jq '.mpa_started_initiator + .mpa_started_responder - .mpa_established_initiator
 		- .mpa_established_responder - .mpa_failed_initiator - .mpa_failed_responder'

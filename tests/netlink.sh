@@ -45,7 +45,7 @@ refused() {
 }
 
 serve() { # PORT [OPTION…]
-	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 80 "${@:2}"
+	start server b 240 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 80 "${@:2}"
 	wait_line server '^listening' 30
 }
 

@@ -3,8 +3,8 @@
 #
 # Usage: scripts/vm run --pair -- tests/pair.sh [REGEX]
 #
-# Two machines, each with a server for the other: rping, and perftest, whose servers listen on the
-# wildcard address (which the two namespaces of one machine cannot both do). Runs on both.
+# Two machines, each with a server for the other: rping, and perftest. perftest's servers listen on the
+# wildcard address, which the two namespaces of one machine cannot both do. Runs on both machines.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -29,8 +29,8 @@ seen_on_the_wire() {
 
 keep_capture
 serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
-# perftest's servers serve once, whatever becomes of it. -F: it does not want processors whose clocks
-# differ, as those of emulated machines do.
+# perftest's servers serve once, even if that fails. -F: perftest accepts processors whose clocks
+# differ, like those of emulated machines.
 serve_forever ib_send_lat -R -F -p $((port[$ROLE] + 10)) -n 50 -s 64
 serve_forever ib_read_bw -R -F -p $((port[$ROLE] + 20)) -n 50 -s 4096
 

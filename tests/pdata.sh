@@ -3,12 +3,12 @@
 #
 # Usage: scripts/vm run -- tests/pdata.sh
 #
-# Private data with connect, accept and reject arrives whole and free of the enhanced data, up to
-# the 255 bytes that rdma_cm can say (MPA itself has room for 508).
+# Private data of connect, accept and reject arrives whole and without the enhanced data, up to the
+# 255 bytes that rdma_cm supports (MPA itself has room for 508).
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-# hex_of LENGTH: byte i is i, as rdmafirst sends it
+# hex_of LENGTH: prints the private data of rdmafirst, where byte i is i
 hex_of() {
 	local i
 	for ((i = 0; i < $1; i++)); do

@@ -144,6 +144,38 @@ shown() {
 	ended server 30
 }
 
+# lists COUNT: of so many ids of siw1, the median of the time that siw takes for one, in microseconds
+lists() {
+	local events=$TRACING/events/kprobes said
+	start server b 200 "$RDMAFIRST" server "$(address b)" 10000 --listeners "$1" --count 0 --timeout 190
+	wait_line server '^listening' 150
+	echo 'p:asks siw_fill_res_cm_id' >$TRACING/kprobe_events
+	echo 'r:told siw_fill_res_cm_id' >>$TRACING/kprobe_events
+	echo 1 >"$events/enable"
+	timeout 120 rdma resource show cm_id link siw1/1 >"$WORK/cm_id"
+	echo 0 >"$events/enable"
+	awk '{ for (i = 2; i <= NF; i++) if ($i == "asks:") asked = $(i - 1); else if ($i == "told:") print int(1e6 * ($(i - 1) - asked)) }' \
+		$TRACING/trace | sort -n >"$WORK/times"
+	echo >$TRACING/kprobe_events
+	said=$(grep -c ' state LISTEN ' "$WORK/cm_id")
+	[[ $said == "$1" ]] || fail "$said ids are listed, not $1"
+	stop server
+	TOOK=$(sed -n "$(($(wc -l <"$WORK/times") / 2))p" "$WORK/times")
+}
+
+# What siw takes for one does not grow with their number
+many_ids() {
+	local many=20000 few
+	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }
+	[[ $VM_KERNEL != debug ]] || many=4000
+	echo 8192 >$TRACING/buffer_size_kb
+	lists 500
+	few=$TOOK
+	lists $many
+	note "siw takes $few us for one of 500, $TOOK us for one of $many"
+	((TOOK <= 3 * few + 10)) || fail "siw takes $few us for one of 500, $TOOK us for one of $many"
+}
+
 # Whom it was to connect to, of a connection that is refused
 refused_address() {
 	start client a 60 "$RDMAFIRST" client "$(address b)" 7300 --linger 5000 --timeout 30
@@ -152,22 +184,68 @@ refused_address() {
 	has_line cm_id "dst-addr $(address b):7300( |$)" || fail "$(grep -o 'dst-addr [^ ]*' "$WORK/cm_id.log" | paste -sd' ')"
 }
 
-# Another process has it, and has not connected it
-connect_foreign() {
+# The user nobody has made it, and has not connected it
+connect_others() {
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --timeout 60
 	wait_line server '^listening' 30
-	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --foreign --timeout 20
+	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --qp-of nobody:siw0 --timeout 20
 	has_line client 'rdma_connect: Operation not permitted' || fail 'it is connected'
 	stop server
 }
 
-accept_foreign() {
-	start server b 90 "$RDMAFIRST" server "$(address b)" 7341 --foreign --timeout 60
+accept_others() {
+	start server b 90 "$RDMAFIRST" server "$(address b)" 7341 --qp-of nobody:siw1 --timeout 60
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7341 --timeout 20
 	has_line server '^conn 1 rdma_accept: Operation not permitted' || fail 'it is accepted with'
 	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'who connected is not told'
 	stop server
+}
+
+# A process of the same user has the file that the queue pair belongs to
+connect_shared() { # PORT WHOSE
+	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --silent --timeout 60
+	wait_line server '^listening' 30
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --qp-of "$2:siw0" --timeout 20
+	has_line client '^event RDMA_CM_EVENT_ESTABLISHED' || fail 'it is not connected'
+	stop server
+	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --qp-of "$2:siw1" --timeout 60
+	wait_line server '^listening' 30
+	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --no-receive --timeout 20
+	wait_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED' 20
+	stop server
+}
+
+has_kernels_qp() {
+	QPN=$(rdma resource show qp link siwk/1 -j | jq '[.[] | select(has("pid") | not)][0].lqpn')
+	[[ $QPN != null ]]
+}
+
+# The NVMe host in the first namespace has it; its peer takes its time
+connect_kernels() {
+	modprobe -q nvme-rdma || { note 'this kernel has no nvme-rdma' && return; }
+	ip -batch - <<-END
+		link add k0 type veth peer name k1 netns b
+		addr add 10.78.0.1/24 dev k0
+		link set k0 up
+	END
+	ip -n b addr add 10.78.0.2/24 dev k1
+	ip -n b link set k1 up
+	rdma link add siwk type siw netdev k0
+	ping -q -c 1 -W 5 10.78.0.2 >/dev/null
+	printf '%s\n' 'within 20s' 'expect request' 'wait 8s' >"$WORK/peer.txt"
+	start peer b 60 "$MPAPEER" run "$WORK/peer.txt" --listen 10.78.0.2:7342 --accept-within 40s
+	wait_line peer '^listening on' 20
+	echo 'transport=rdma,traddr=10.78.0.2,trsvcid=7342,nqn=nqn.2014-08.org.example:none' >/dev/nvme-fabrics 2>"$WORK/nvme.log" &
+	pid_of[nvme]=$!
+	wait_for 20 'its queue pair' has_kernels_qp
+	timeout -k 5 40 "$RDMAFIRST" client 10.78.0.2 7343 --qpn "$QPN" --timeout 20 >"$WORK/client.log" 2>&1 || true
+	has_line client 'rdma_connect: Operation not permitted' || fail 'it is not refused'
+	stop peer
+	wait_for 30 'the NVMe host to give up' is_gone nvme
+	modprobe -r nvme-rdma
+	rdma link del siwk
+	ip link del k0
 }
 
 listeners() { # NETNS PORT
@@ -237,10 +315,14 @@ check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
 check 'a hundred connections of one program at once' of_one_program 100
 check 'the rdma tool shows both ends of a connection' shown
+check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
 check 'F36: a connection that is refused keeps its addresses' refused_address
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
-check 'F57: a program cannot connect a queue pair of another one' connect_foreign
-check 'F57: a program cannot accept with a queue pair of another one' accept_foreign
+check 'F57: a program cannot connect a queue pair of another user' connect_others
+check 'F57: a program cannot accept with a queue pair of another user' accept_others
+check 'F57: a program cannot connect a queue pair of the kernel' connect_kernels
+check 'F57: a child can connect a queue pair of its parent' connect_shared 7344 parent
+check 'F57: a process that was passed the file of a queue pair can connect it' connect_shared 7345 sender
 check 'F35: a listener that cannot listen on a new device keeps nobody else off it' new_device
 finish

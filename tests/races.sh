@@ -3,16 +3,17 @@
 #
 # Usage: scripts/vm run --kernel debug --timeout 480 -- tests/races.sh [sample|REGEX]
 #
-# What can end a connection meets each state of it, in both roles: the peer resets or closes, a
-# deadline passes, the program is killed or destroys everything in order, the device, the network
-# interface, the namespace or the module goes. Nothing may crash, hang or leak (scripts/vm and the
-# debug kernel look), and good connections afterwards work: the next case's, and one at the end.
+# Each event that can end a connection happens in each state of a connection, in both roles: the peer
+# resets or closes, a deadline passes, the program is killed or destroys everything in order, the device,
+# the network interface, the namespace or the module goes. Nothing may crash, hang or leak (scripts/vm
+# and the debug kernel check this), and good connections work afterwards: those of the next case, and one
+# at the end.
 #
-# Peers of ours, in namespace a, hold a connection in each state side by side; siw is in b, as
-# responder and as initiator; then one of these things happens to all. Peers' ends come one after the
-# other, each in each state and after each of some delays. Deadlines pass meanwhile between c and d.
+# Our peers, in namespace a, hold one connection in each state. siw is in b, as responder and as
+# initiator. Then one of these events happens to all connections. Ends by the peer come one after the
+# other, in each state and after several delays. Meanwhile deadlines pass between c and d.
 #
-# `sample` has one delay instead of three and 5 s instead of 20 s of everything at once, and leaves out
+# `sample` has one delay instead of three and 5 s instead of 20 s of everything at once. It leaves out
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -20,11 +21,11 @@ source "${0%/*}/lib.sh"
 sample=''
 [[ $only != sample ]] || { sample=1 && only=''; }
 
-# Far less than any of the deadlines of iw_mpa that could hold something up, but for the one for a
-# Request, which is 5 s
+# Much less than any deadline of iw_mpa that could delay something, except that of the Request, which
+# is 5 s
 readonly SOON=8
 readonly STATES='no Request, half of one, undecided, no RTR, established; no TCP, no Reply, half of one, established'
-# Nobody is there, and nobody says so
+# No host has this address, and packets to it get no answer
 readonly NOBODY=10.77.0.77
 port=7800
 
@@ -32,7 +33,7 @@ play() { # NAME FILE OPTION…
 	start "$1" a 170 "$MPAPEER" run "${@:2}"
 }
 
-# Its clients, if any, go to the next port
+# Clients of the server's program, if any, connect to the next port
 serve() {
 	port=$((port + 10))
 	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 160 --ignore undecided
@@ -63,14 +64,14 @@ peers_saw_it() {
 	wait_for "$SOON" "the end of our initiator's connections" is_over_for responders $((port + 1))
 }
 
-# Both at once
+# Both programs end at once
 programs_end() { # SIGNAL
 	local name
 	for name in server client caller; do
 		if [[ $1 == KILL ]]; then
 			pkill -KILL -P "${pid_of[$name]}" || true
 		else
-			# it may have ended of what happened before
+			# the program may have ended because of an earlier event
 			kill "-$1" "${pid_of[$name]}" 2>/dev/null || is_gone "$name"
 		fi
 	done
@@ -84,9 +85,9 @@ nobody_is_stuck() {
 	! grep -qsE '^[0-9]+ \(.*\) D ' /proc/[0-9]*/stat
 }
 
-# That connections can be made is seen by the next case, which holds some
+# The next case makes connections, and so checks that this works
 in_order() {
-	wait_for "$SOON" 'nobody to be stuck' nobody_is_stuck
+	wait_for "$SOON" 'an end of stuck processes' nobody_is_stuck
 }
 
 good() {
@@ -103,7 +104,7 @@ add_device() { # NETNS DEVICE
 	within "$1" rdma link add "$2" type siw netdev eth0
 }
 
-# ---- what happens
+# ---- events
 
 program_ends() { # SIGNAL
 	hold_all
@@ -112,7 +113,7 @@ program_ends() { # SIGNAL
 	in_order
 }
 
-# With two threads
+# Two threads: one disconnects while the other destroys
 destroyed_while_it_disconnects() { # TIMES
 	serve
 	slow_down siw_verbs_modify_qp 400
@@ -122,7 +123,7 @@ destroyed_while_it_disconnects() { # TIMES
 	in_order
 }
 
-# It is in the system call that disconnects, which waits for what comes of the connect
+# The program is in the system call that disconnects, which waits for the outcome of the connect
 killed_while_it_disconnects() {
 	port=$((port + 10))
 	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
@@ -147,7 +148,7 @@ device_goes() { # SIGNAL
 	in_order
 }
 
-# Twice: the first time has not been dealt with when the second comes
+# Twice: the second event comes before the first has been handled
 interface_goes_down() { # SIGNAL
 	hold_all
 	ip -n b -batch - <<-END
@@ -198,7 +199,7 @@ namespace_goes() {
 	in_order
 }
 
-# Refused while programs have the device open; then it goes under peers that are half way
+# rmmod is refused while programs have the device open; then the module goes while peers are half way
 module_goes() {
 	hold_all
 	rmmod siw 2>/dev/null && fail 'rmmod took away a module that is in use'
@@ -213,9 +214,9 @@ module_goes() {
 	in_order
 }
 
-# ---- the peer's ends
+# ---- ends by the peer
 
-# initiators END… -- DELAY…: a scenario with each end in each state after each delay
+# initiators END… -- DELAY…: prints a scenario with each end in each state after each delay
 initiators() {
 	local end delay i more=''
 	local -a ends=()
@@ -240,7 +241,7 @@ initiators() {
 	echo
 }
 
-# The same, for our initiator
+# responders DELAY: the same for our initiator, with all ends
 responders() {
 	local end more=''
 	local reply='send reply p2p rtr=write ird=8 ord=8'
@@ -275,7 +276,7 @@ peer_ends() {
 	in_order
 }
 
-# Peers come and go while the server is killed and the device is taken away
+# Peers come and go while the server is killed and the device is removed
 all_at_once() {
 	local end seconds=20 rounds=0
 	[[ -z $sample ]] || seconds=5
@@ -348,7 +349,7 @@ deadlines_begin() {
 	done
 }
 
-# A case cannot wait for children of its parent
+# Not in a case: a case is a subshell and cannot wait for children of its parent
 deadlines_end() {
 	local name status
 	deadlines_wrong=''
@@ -381,7 +382,7 @@ deadlines_passed() {
 check "the peer resets, closes, or closes its half: $STATES" peer_ends
 check "the program is killed: $STATES" program_ends KILL
 check "the program destroys everything in order: $STATES" program_ends TERM
-check 'the program is killed while it disconnects what is not connected yet' killed_while_it_disconnects
+check 'the program is killed while it disconnects during connect' killed_while_it_disconnects
 check "rdma link del, and the program is killed: $STATES" device_goes KILL
 check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then

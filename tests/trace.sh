@@ -3,8 +3,8 @@
 #
 # Usage: scripts/vm run -- tests/trace.sh [REGEX]
 #
-# The tracepoints tell all there is to tell, and the lines of the documentation that look at them do
-# what it says.
+# The tracepoints show every event of connection setup, and the command lines in the documentation that
+# use them work.
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -14,8 +14,8 @@ source "${0%/*}/mpa.sh"
 EVENTS=$TRACING/events/iw_mpa
 DOCUMENT=${TESTS%/*}/Documentation/infiniband/iw_mpa.rst
 
-# run_documented NAME PROGRAM SECONDS: the one command line of the document that begins with PROGRAM,
-# in the first namespace, where tracefs is
+# run_documented NAME PROGRAM SECONDS: runs the one command line of the document that begins with PROGRAM,
+# in the first namespace, which has tracefs
 run_documented() {
 	local line
 	line=$(sed -n "s/^   # \($2 .*\)/\1/p" "$DOCUMENT")
@@ -38,7 +38,7 @@ client() { # PORT [OPTION…]
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$@"
 }
 
-# One connection that is established and one that nobody answers
+# One connection that is established and one without a listener
 two_connections() { # PORT
 	serve "$1"
 	client "$1" --expect first
@@ -59,7 +59,7 @@ fallback() { # PORT
 	mpa reset dev siw0
 }
 
-# A responder whose Reply fits with nothing: the initiator sends a TERM
+# A responder with an unacceptable Reply: the initiator sends a TERM
 term_sent() { # PORT
 	start peer b 60 "$MPAPEER" run "$TESTS/wire/initiator/v47-model.txt" --listen "$(address b):$1" --accept-within 40s
 	wait_line peer '^listening on' 20
@@ -67,7 +67,7 @@ term_sent() { # PORT
 	ended_well peer 30
 }
 
-# Initiators: one sends a TERM instead of its RTR, one no Request, one what is none
+# Three initiators: a TERM instead of the RTR, no Request, bytes that are no Request
 bad_initiators() { # PORT
 	mpa set link siw1/1 request-timeout 500
 	serve "$1"
@@ -80,13 +80,13 @@ bad_initiators() { # PORT
 	mpa reset link siw1/1
 }
 
-# said EVENT REGEX: the report has such a line
+# said EVENT REGEX: the report has a line of EVENT that matches
 said() {
 	has_line report " $1: +$2" ||
 		fail "not traced: $1: $2 ($(grep -c " $1:" "$WORK/report.log") of $(wc -l <"$WORK/report.log") lines are of it; $(paste -sd' ' "$WORK/report-errors.log" | cut -c1-300))"
 }
 
-# It says so, but not before its buffer is full
+# The program's message is buffered, so it cannot show that recording has begun
 is_recording() {
 	[[ -e trace.dat.cpu0 && $(<$EVENTS/enable) == 1 && $(<$TRACING/tracing_on) == 1 ]]
 }

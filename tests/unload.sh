@@ -3,21 +3,21 @@
 #
 # Usage: scripts/vm run -- tests/unload.sh
 #
-# Devices, interfaces and namespaces go away under listeners, connections and peers that are half
-# way, and none of these keeps whoever takes them away waiting.
+# Devices, interfaces and namespaces go away while there are listeners, connections and peers that are
+# half way. None of these may delay the removal.
 #
-# siw cannot take a device away from a program that has it open (it has no disassociate_ucontext,
-# so ib_uverbs waits for the program to end); so the programs are killed while somebody waits. A
-# listener on the wildcard address does not have the device open. (That at the end all modules can
-# be unloaded without a leak is looked at by scripts/vm.)
+# siw cannot take a device away from a program that has it open: siw has no disassociate_ucontext, so
+# ib_uverbs waits for the program to end. Therefore the programs are killed while the removal waits. A
+# listener on the wildcard address does not have the device open. scripts/vm checks that at the end all
+# modules can be unloaded without a leak.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-# Far less than any of the deadlines of iw_mpa that could hold something up
+# Much less than any deadline of iw_mpa that could delay something
 readonly SOON=5
 
 readonly HALF='MPA ID R'
-# vector V08 of spec/REQUIREMENTS.md, as printf writes it: peer-to-peer, RTR by Write
+# vector V08 of the conformance matrix, for printf: peer-to-peer, RTR by Write
 readonly V08='MPA ID Req Frame\x50\x02\x00\x04\x80\x08\x80\x08'
 
 serve() { # PORT [OPTION…]
@@ -30,7 +30,7 @@ connect() { # NAME PORT
 	wait_line "$1" '^received' 60
 }
 
-# peer NAME PORT BYTES: a TCP client that sends BYTES (as printf writes them) and then holds still
+# peer NAME PORT BYTES: starts a TCP client that sends BYTES (for printf) and then stays silent
 peer() {
 	# shellcheck disable=SC2016 # for the other shell
 	start "$1" a 100 bash -c 'exec 3<>"/dev/tcp/$0/$1" && printf "$2" >&3 && echo sent && exec sleep 90' \
@@ -38,7 +38,7 @@ peer() {
 	wait_line "$1" '^sent' 20
 }
 
-# A listener with everything that can hang on it
+# A listener with a connection in each state
 everything() { # PORT
 	serve "$1"
 	connect client "$1"
@@ -105,7 +105,7 @@ half_way_dies() {
 	works 7521
 }
 
-# The program has a request and has not answered
+# The program has got a request and has not answered
 undecided_dies() {
 	serve 7530 --delay 60000
 	peer silent 7530 "$V08"
@@ -126,7 +126,7 @@ initiator_dies() {
 }
 
 wildcard_dies() {
-	# both devices would be listened on, in one namespace, by the same interface number
+	# siw would listen on both devices in one namespace, with the same interface number
 	rdma link del siw0
 	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout 100
 	wait_line server '^listening' 30
@@ -147,8 +147,8 @@ killed() {
 	works 7561
 }
 
-# Nobody acknowledges the FINs of connections whose interface has gone. A kernel with lockdep has
-# siw as long as there are sockets with lock classes of siw: TCP shall soon do without.
+# The FINs of connections whose interface has gone get no answer. On a kernel with lockdep, siw stays
+# loaded while there are sockets with its lock classes, so TCP must drop these sockets soon.
 forget_orphans_soon() {
 	local netns
 	for netns in a b; do
@@ -191,8 +191,8 @@ is_without_interface() { # NETNS
 	! ip -n "$1" link show eth0 >/dev/null 2>&1
 }
 
-# b's name is taken away, then its processes are killed: the namespace ends when nothing in the
-# kernel refers to it any more, and takes its side of the veth pair with it.
+# b loses its name, then its processes are killed. The namespace ends when the kernel has no reference
+# to it any more; its side of the veth pair ends with it.
 namespace_dies() {
 	rebuild
 	everything 7580
@@ -203,7 +203,7 @@ namespace_dies() {
 	wait_for 10 "the end of b's device" has_no_device siw1
 }
 
-# There is no adapter here: the driver registers with its network driver and waits for one
+# There is no adapter: the driver registers with its network driver and waits for one
 cxgb4_idles() {
 	local parameter
 	modprobe iw_cxgb4

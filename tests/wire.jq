@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Claims about connections as `mpapeer decode --json` shows them: each function gives a list of
-# what is wrong, as text, none if all is well. What is right comes from RFC 6581; the names in
-# capitals are rows of the project's conformance matrix.
+# Claims about connections in the output of `mpapeer decode --json`. Each function gives a list of
+# faults as text, empty if there are none. Expected values come from RFC 6581; the names in capitals
+# are rows of the project's conformance matrix.
 
 def must(condition; $text): if condition then empty else $text end;
 
@@ -14,7 +14,7 @@ def steps: [.events[] | "\(.from) \(.kind // .type)"];
 
 def is_zero_write: .type == "fpdu" and .kind == "write" and .len == 0;
 
-# The two frames are the first things each way, and nothing is between them (INI-01, INI-02, RSP-01)
+# Each direction begins with its frame, and nothing comes between the two frames (INI-01, INI-02, RSP-01)
 def frames_first:
 	must(.events[0].from == "initiator" and .events[0].kind == "request";
 	     "INI-01: the first thing is \(steps[0]), not the Request"),
@@ -33,7 +33,7 @@ def frame_is_clean($row):
 	must(.pd_length == 4 + .pdata_len and .bytes == 20 + .pd_length;
 	     "FRM-02, FRM-04: PD_Length \(.pd_length) of the \(.kind) with \(.pdata_len) bytes of private data, \(.bytes) in all");
 
-# What our initiator asks for by default: peer-to-peer, RTR by Write or Read
+# Our initiator's default Request: peer-to-peer, RTR by Write or Read
 def request_is_ours:
 	frame_is_clean("FRM-08"),
 	must(.reject | not; "FRM-07: the Request has R=1"),
@@ -53,12 +53,12 @@ def accept_follows($request):
 	must($request.ord == 16383 or .ird >= $request.ord;
 	     "IRD-03: the responder's IRD \(.ird) is below the initiator's ORD \($request.ord)");
 
-# Our responder can take both of what our initiator offers (RSP-08); more it may say (RSP-11)
+# Our responder takes both kinds that our initiator offers (RSP-08); it may list more (RSP-11)
 def accept_is_ours:
 	must((["write", "read"] - .rtr) == []; "RSP-08: the Reply has RTR flags \(.rtr), without Write and Read");
 
-# Write is preferred (RTR-15), and costs nothing. Its STag is not checked by the RFC (RTR-22), but
-# some adapters refuse STag 0.
+# Write is preferred (RTR-15), and costs the ULP nothing. By the RFC the STag is not checked (RTR-22),
+# but some adapters refuse STag 0.
 def rtr_is_write:
 	(.events[2] // {}) as $rtr
 	| must($rtr.from == "initiator" and ($rtr | is_zero_write);
@@ -75,14 +75,14 @@ def peer_to_peer:
 	(.events[0] as $request | .events[1] | accept_follows($request), accept_is_ours),
 	rtr_is_write;
 
-# Of the two, one is not ours: what RFC 6581 wants of any
+# One of the two is not ours: the rules of RFC 6581 for both
 def peer_to_peer_interop:
 	frames_first,
 	must(.events[0].p2p; "the Request has A=0"),
 	(.events[0] as $request | .events[1] | accept_follows($request)),
 	rtr_is_write;
 
-# No RTR of the provider (RTR-30): the first FPDU is the initiator's, and the ULP's (RSP-14)
+# The provider sends no RTR (RTR-30): the first FPDU comes from the initiator's ULP (RSP-14)
 def client_server_interop:
 	frames_first,
 	must(.events[0].enhanced and (.events[0].p2p | not); "the Request is not an enhanced one with A=0"),
@@ -105,7 +105,7 @@ def order($wanted):
 	[fpdus[] | "\(.from) \(.kind)"][:$wanted | length] as $found
 	| must($found == $wanted; "the FPDUs begin with \($found), not \($wanted)");
 
-# claim is one of the above
+# claim: the name of a function above
 def judge(claim; $count):
 	must(length == $count; "\(length) MPA connections in the capture, not \($count)"),
 	(.[] | .initiator as $who | claim | "\($who): \(.)");

@@ -3,18 +3,18 @@
 #
 # Usage: scripts/vm run [--stock --allow-splat] -- tests/wire.sh [REGEX [ROLE/NAME…]]
 #
-# What a peer sees on the wire, and what the program is told meanwhile: mpapeer plays each scenario
-# of tests/wire against our responder or our initiator, a program of its own (rdmafirst) for each.
-# tests/wire/README.md says what stands in a scenario's first lines. Several run at a time.
+# Checks the frames on the wire, and the events of the program: mpapeer plays each scenario of
+# tests/wire against our responder or our initiator. Each scenario has its own program (rdmafirst).
+# tests/wire/README.md describes the first lines of a scenario. Several scenarios run at a time.
 #
-# With --stock one runs after the other, and the first that the kernel does not survive is the last:
-# `crash ROLE/NAME: …` or `hang ROLE/NAME: …` says so. There are neither settings nor options then:
-# they are left out.
+# With --stock one runs after the other, and the first that the kernel does not survive is the last: a
+# line `crash ROLE/NAME: …` or `hang ROLE/NAME: …` names it. Unmodified modules have no settings and
+# options, so these are left out.
 
 # shellcheck disable=SC2031 # WORK is that of the case
 
-# The program is in b, and so is everything here but mpapeer. A process costs 50 ms in emulation, so
-# there are few of them below.
+# Everything except mpapeer runs in b. A process costs 50 ms under emulation, so the functions below
+# start few of them.
 [[ -n ${IN_B:-} ]] || IN_B=1 exec ip netns exec b "$0" "$@"
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -23,7 +23,7 @@ readonly SCENARIOS=$TESTS/scenarios
 readonly RDMA=${TESTS%/*}/build/rdma
 readonly FIRST_PORT=20000
 WITHIN=15s
-# Many scenarios of unmodified modules wait in vain
+# With unmodified modules, many scenarios wait in vain
 [[ $VM_STOCK != 1 ]] || WITHIN=8s PATIENCE=8
 shift || true
 
@@ -45,7 +45,7 @@ read_scenario() { # FILE
 			then) told+=("then $line") ;;
 			never) unwanted+=("$line") ;;
 			notified) notified+=("$line") ;;
-			# the first that the program hears of is the honest one
+			# the first request that the program gets is the honest one
 			unheard) told+=('^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST .* pdata 4 6e657874$') ;;
 			next) [[ $VM_STOCK == 1 ]] || says[next]=$line ;;
 			*) says[$keyword]=$line ;;
@@ -55,7 +55,7 @@ read_scenario() { # FILE
 	claim=${claim#\# }
 }
 
-# As start of lib.sh, but the process is the program itself, which has deadlines of its own
+# Like start of lib.sh, but without timeout: the programs have their own deadlines
 spawn() { # NAME COMMAND…
 	local name=$1
 	shift
@@ -69,7 +69,7 @@ peer_is_content() {
 	[[ $STATUS -eq 0 ]] || fail "$(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || echo "mpapeer: status $STATUS")"
 }
 
-# Sets FOUND to the number of the first line like this behind the first SKIP
+# Sets FOUND to the number of the first matching line after the first SKIP lines
 tells() { # REGEX SKIP
 	local -a lines
 	mapfile -t lines <"$WORK/program.log"
@@ -81,7 +81,7 @@ tells() { # REGEX SKIP
 	return 1
 }
 
-# Each line that is to come comes; "then …": behind the one before
+# The program prints each expected line; a line of "then" after the line before
 program_is_told() {
 	local regex at=0 until=$(($(now_ms) + 10000))
 	for regex in "${told[@]}"; do
@@ -100,7 +100,7 @@ program_is_told() {
 	done
 }
 
-# Each notification comes that is to come of this scenario's connections
+# Each expected notification about this scenario's connections comes
 watcher_is_told() { # PORT
 	local regex
 	[[ $VM_STOCK != 1 ]] || return 0
@@ -119,7 +119,7 @@ is_notified() { # PORT REGEX
 	return 1
 }
 
-# Sets OPTIONS to those of the program
+# Sets OPTIONS to the program's options
 program_options() {
 	local -a all
 	OPTIONS=()
@@ -135,7 +135,7 @@ program_options() {
 	done
 }
 
-# What the rdma tool shows of the program's QP while the scenario waits for LOOKED
+# Records the rdma tool's output about the program's QP while the scenario waits for LOOKED
 look() {
 	[[ -n ${says[rdma]} ]] || return 0
 	wait_line peer 'waiting for' 40
@@ -166,8 +166,8 @@ has_attributes() { # LINE NAME VALUE [NAME VALUE]…
 	done
 }
 
-# Behind the scenario comes an honest initiator (next.txt), which must be served. It leaves without an
-# RTR, which unmodified modules do not survive: they get one of revision 1.
+# After the scenario an honest initiator (next.txt) must be served. It leaves without an RTR. Unmodified
+# modules do not survive this; they get an initiator of revision 1.
 against_responder() { # FILE PORT
 	program_options
 	spawn program "$RDMAFIRST" server "$(address b)" "$2" --count 0 --timeout 100 "${OPTIONS[@]}"
@@ -216,7 +216,7 @@ a_connection_works() { # PORT
 	peer_is_content
 }
 
-# One case and what becomes of the kernel; ends the suite, and the machine at once, if it is not well
+# Plays one case and checks the kernel; if the kernel is broken, ends the suite and the machine at once
 play_alone() { # ROLE/NAME PORT COMMAND…
 	local name=$1 port=$2 why
 	echo "# begin $name"
@@ -241,9 +241,9 @@ play_alone() { # ROLE/NAME PORT COMMAND…
 	exit 3
 }
 
-# ---- all of them
+# ---- all scenarios
 
-# Those that wait for a deadline of ours first: the others run meanwhile
+# Scenarios that wait for one of our deadlines come first: the others run meanwhile
 scenarios() {
 	(
 		cd "$TESTS/wire"
@@ -266,7 +266,7 @@ play() { # NAME…
 	done
 }
 
-# Settings are those of b's port, and hold for those that play meanwhile
+# Sets the policy of b's port, which holds for all scenarios that play meanwhile
 play_with() { # POLICY NAME…
 	local policy=$1
 	shift
@@ -277,12 +277,12 @@ play_with() { # POLICY NAME…
 	[[ -z $policy || $VM_STOCK == 1 ]] || "$RDMA" mpa reset link siw1/1
 }
 
-# The kernel notifies those who listen in the first namespace
+# The kernel sends notifications in the first namespace
 watch() {
 	MONITOR=$WORK/monitor
 	: >"$MONITOR"
 	[[ $VM_STOCK != 1 ]] || return 0
-	# not a child: together() waits for all of them
+	# not a child of this shell, because together() waits for all children
 	(
 		nsenter --net=/proc/1/ns/net "$RDMA" mpa monitor >>"$MONITOR" 2>&1 </dev/null &
 		echo $! >"$WORK/watcher"

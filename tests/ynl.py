@@ -3,15 +3,16 @@
 #
 # Usage: tests/ynl.py [REQUEST]
 #
-# Requests to the family rdma_mpa by the kernel's own YNL client (build/pyynl), which knows nothing of
-# it but Documentation/netlink/specs/rdma_mpa.yaml. Without REQUEST one from each line of the standard
-# input, as starting Python takes seconds in emulation, and a line of output for each. REQUEST:
+# Sends requests to the family rdma_mpa with the kernel's own YNL client (build/pyynl), which knows the
+# family only from Documentation/netlink/specs/rdma_mpa.yaml. Without REQUEST it takes a request from each
+# line of its input and prints a line for each, because Python takes seconds to start under emulation.
+# REQUEST is one of
 #
 #   show [PLACE]             policies of PLACE (default, DEVICE or DEVICE/PORT) or of all
 #   set PLACE NAME=VALUE…    settings; values by their names in the specification, or as numbers
-#   reset PLACE [NAME…]      the same without values
-#   caps [DEVICE]            what devices can do
-#   monitor GROUP…           notifications, as they come, until it is stopped
+#   reset PLACE [NAME…]      resets settings
+#   caps [DEVICE]            capabilities of devices
+#   monitor GROUP…           prints notifications until it is stopped
 #
 # An answer is `ok JSON` or `refused: errno N: TEXT`. Exit status of a single REQUEST: 0, or 1 if it is
 # refused, 2 for anything else.
@@ -88,7 +89,7 @@ class Session:
         self.ynl = YnlFamily(str(SPEC), schema="")
         self.ynl.sock.bind((0, 0))
         for group in groups:
-            # ntf_subscribe() binds, which works once
+            # ntf_subscribe() binds, which works only once
             self.ynl.sock.setsockopt(270, 1, self.ynl.nlproto.get_mcast_id(group, self.ynl.mcast_groups))
         print("listening", flush=True)
         for event in self.ynl.poll_ntf():
@@ -118,7 +119,7 @@ def main():
     for line in sys.stdin:
         try:
             answer = answer_to(session, line.split())
-        except Exception as error:  # the next request may be better
+        except Exception as error:  # the next request may succeed
             answer = f"error: {type(error).__name__}: {error}"
         print(answer, flush=True)
     return 0

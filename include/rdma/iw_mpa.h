@@ -2,8 +2,8 @@
 /*
  * MPA connection setup for iWARP drivers (RFC 5044, RFC 6581).
  *
- * A driver plugs in like this; Documentation/infiniband/iw_mpa_driver.rst has
- * it step by step, with code:
+ * A driver plugs in as follows. Documentation/infiniband/iw_mpa_driver.rst
+ * shows each step with code.
  *
  *  - Before ib_register_device() it calls iw_mpa_register_device() with its
  *    capabilities and operations, and in dealloc_driver
@@ -13,13 +13,14 @@
  *    TCP and calls iw_mpa_connected().
  *  - Listener: iw_mpa_config_get(). For each TCP connection that comes in it
  *    calls iw_mpa_session_inherit() and iw_mpa_respond().
- *  - It passes what the peer sends to iw_mpa_rx(), and to iw_mpa_process() once
- *    the frame is complete, what the ULP says to iw_mpa_accept() or
- *    iw_mpa_reject(), and the peer's first FPDU to iw_mpa_first_fpdu().
+ *  - It passes the peer's bytes to iw_mpa_rx(). Once the frame is complete it
+ *    calls iw_mpa_process().
+ *  - It passes the ULP's answer to iw_mpa_accept() or iw_mpa_reject(), and the
+ *    peer's first FPDU to iw_mpa_first_fpdu().
  *  - It reports a lost connection with iw_mpa_peer_gone(), a deadline that has
  *    passed with iw_mpa_timeout(), its own end with iw_mpa_abort().
- *  - It does what enum iw_mpa_next says after each of these, and calls
- *    iw_mpa_session_close() before it frees the endpoint.
+ *  - After each of these calls it takes the step that enum iw_mpa_next names.
+ *    It calls iw_mpa_session_close() before it frees the endpoint.
  *
  * Locks and context: a session takes no lock. The driver calls the functions of
  * one session one at a time, in process context; they may sleep only to allocate
@@ -28,7 +29,7 @@
  * A session that the ULP knows ends in exactly one event: an initiator's in
  * %IW_MPA_EVENT_REPLY after iw_mpa_connect() has returned 0, a responder's in
  * %IW_MPA_EVENT_ESTABLISHED after iw_mpa_accept() has returned 0. The driver
- * itself tells the ULP what happens to an established connection.
+ * itself tells the ULP about the end of an established connection.
  */
 #ifndef _RDMA_IW_MPA_H
 #define _RDMA_IW_MPA_H
@@ -50,7 +51,7 @@ struct net;
 struct rdma_hw_stats;
 struct sk_buff;
 
-/* Longest Request or Reply in bytes, all of it (RFC 5044 section 7.1.1) */
+/* Longest Request or Reply in bytes, with header (RFC 5044 section 7.1.1) */
 #define IW_MPA_FRAME_MAX	532
 /* RDMA Read depths on the wire have 14 bit (RFC 6581 section 9.1) */
 #define IW_MPA_DEPTH_MAX	0x3ffe	/* largest count */
@@ -66,18 +67,19 @@ struct sk_buff;
  * @rtr_send: kinds of RTR it can send, mask of enum rdma_mpa_rtr
  * @rtr_recv: kinds of RTR it recognises, mask of enum rdma_mpa_rtr, not empty
  * @pow2_depths: it rounds depths up to a power of two when it installs them;
- *	negotiation then settles on values that survive this. @max_ird and
- *	@max_ord are powers of two then.
- * @tx_markers: it can put markers into what it sends
- * @rx_markers: it asks for markers in what it receives
- * @rtr_recv_one: it has to be told the one kind of RTR to expect; a
- *	responder's answer then lists only that one
- * @rtr_offload: it sees the peer's RTR itself, keeps transmit fenced until
- *	then, and tells nobody; for the ULP a responder is then connected when
- *	its Reply is sent
+ *	negotiation then settles on depths that rounding does not change.
+ *	@max_ird and @max_ord must be powers of two.
+ * @tx_markers: it can send markers
+ * @rx_markers: it asks the peer to send markers
+ * @rtr_recv_one: it can expect only one kind of RTR; a responder's Reply then
+ *	lists only that kind
+ * @rtr_offload: it handles the peer's RTR itself and does not report it. It
+ *	keeps transmit fenced until the RTR has come. A responder's ULP is told
+ *	that the connection is established when the Reply has been sent. There is
+ *	no deadline for the RTR.
  * @no_crc: it cannot make and check CRCs
- * @no_connect_ms: it gives up connecting TCP when it wants to
- * @fastopen: it can send a Request with TCP's SYN, and take one there
+ * @no_connect_ms: its own timeout ends a TCP connect, not the policy's
+ * @fastopen: it can send and receive a Request in TCP's SYN
  */
 struct iw_mpa_caps {
 	u16 max_ird;
@@ -96,12 +98,12 @@ struct iw_mpa_caps {
 
 /**
  * enum iw_mpa_next - next step of the driver
- * @IW_MPA_NEXT_WAIT: nothing; something is awaited
+ * @IW_MPA_NEXT_WAIT: nothing; the peer or the ULP has to act
  * @IW_MPA_NEXT_FRAME: the frame is complete: take its bytes off the stream,
  *	then call iw_mpa_process()
  * @IW_MPA_NEXT_DONE: nothing; the connection is established
- * @IW_MPA_NEXT_CLOSE: flush what was sent, close the connection, free the
- *	endpoint. The ULP has been told all that it has to be told.
+ * @IW_MPA_NEXT_CLOSE: flush sent data, close the connection, free the
+ *	endpoint. The ULP has had its last event.
  * @IW_MPA_NEXT_RECONNECT: drop the TCP connection and make a new one between
  *	the same addresses, then call iw_mpa_connected(). Only
  *	iw_mpa_peer_gone() asks for this, at most once a session.
@@ -131,7 +133,7 @@ enum iw_mpa_event_type {
  * @type: which event
  * @status: 0 or a negative errno: -ECONNREFUSED rejected by the peer's ULP,
  *	-ECONNRESET connection lost, -ETIMEDOUT deadline passed, -EPROTO the
- *	peer broke the protocol or no common ground, else a local error
+ *	peer broke the protocol or negotiation failed, else a local error
  * @ecode: the reason in MPA's terms
  * @ird: request: the IRD that would suit the peer, else the one in force
  * @ord: request: the ORD that would suit the peer, else the one in force
@@ -160,8 +162,8 @@ struct iw_mpa_event {
  * struct iw_mpa_rdma - how to enter RDMA mode
  * @ird: inbound RDMA Read depth to install
  * @ord: outbound RDMA Read depth to install
- * @ulp_ord: how much of @ord the ULP may use; less where an RTR by RDMA Read
- *	needs a slot that the ULP does not have
+ * @ulp_ord: part of @ord that the ULP may use; less than @ord if only an RTR
+ *	by RDMA Read needs a slot
  * @crc: make and check CRCs
  * @tx_markers: the peer wants markers
  * @rx_markers: the peer will send markers
@@ -169,8 +171,8 @@ struct iw_mpa_event {
  *	FPDU has arrived (RFC 5044 section 7.1.2)
  * @rtr: initiator: the one kind of RTR to send as the very first FPDU, 0 =
  *	none; responder: mask of the kinds to expect, 0 = none
- * @rtr_unasked: responder: the kind that an old driver may send though the
- *	Request of revision 1 has not agreed to any, 0 = none
+ * @rtr_unasked: responder: the kind that an old initiator may send after a
+ *	Request of revision 1, which cannot negotiate one; 0 = none
  */
 struct iw_mpa_rdma {
 	u16 ird;
@@ -205,16 +207,16 @@ struct iw_mpa_name {
  */
 struct iw_mpa_ops {
 	/**
-	 * @send: Send one whole control message, or the rest of a Request of
-	 * which iw_mpa_early_sent() was told; linear, valid during the call.
-	 * Returns 0 or a negative errno.
+	 * @send: Send one whole control message, or the part of a Request that
+	 * iw_mpa_early_sent() has not reported as sent. The buffer is linear
+	 * and valid during the call. Returns 0 or a negative errno.
 	 */
 	int (*send)(struct iw_mpa_session *s, const void *frame, size_t len);
 	/**
 	 * @enter_rdma: Install the depths and move the QP to RTS, in one step.
-	 * An initiator's RTR leaves before anything of the ULP; a responder's
-	 * transmit is fenced. Returns 0 or a negative errno, then with the QP
-	 * not in RTS.
+	 * An initiator's RTR leaves before the ULP's messages; a responder's
+	 * transmit is fenced. Returns 0 or a negative errno; after an error
+	 * the QP is not in RTS.
 	 */
 	int (*enter_rdma)(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma);
@@ -228,8 +230,8 @@ struct iw_mpa_ops {
 			 const struct iw_mpa_rdma *rdma,
 			 enum rdma_mpa_ecode ecode);
 	/**
-	 * @deadline: Call iw_mpa_timeout() @ms milliseconds from now; replaces
-	 * an earlier deadline. 0 cancels it.
+	 * @deadline: Call iw_mpa_timeout() @ms milliseconds from now. This
+	 * replaces an earlier deadline. 0 cancels the deadline.
 	 */
 	void (*deadline)(struct iw_mpa_session *s, unsigned int ms);
 	/**
@@ -238,9 +240,9 @@ struct iw_mpa_ops {
 	 */
 	int (*event)(struct iw_mpa_session *s, const struct iw_mpa_event *ev);
 	/**
-	 * @name: Fill in the names of the connection, for notifications and
-	 * traces; @name is zeroed. Any context: must not sleep nor take a
-	 * lock. Optional.
+	 * @name: Fill in addresses and QP of the connection, for notifications
+	 * and traces; the caller has zeroed @name. Any context: must not sleep
+	 * nor take a lock. Optional.
 	 */
 	void (*name)(const struct iw_mpa_session *s, struct iw_mpa_name *name);
 };
@@ -273,12 +275,12 @@ struct iw_mpa_outcome {
 /**
  * struct iw_mpa_session - setup of one connection; embedded in the endpoint
  * @responder: we are the responder
- * @outcome: from RDMA mode on
+ * @outcome: valid from RDMA mode on
  * @state: private, see iw_mpa_is_connecting() and iw_mpa_is_connected()
  * @port: private
- * @setup: private, there until the connection is established or closed
+ * @setup: private, freed when the connection is established or closed
  *
- * Drivers read it only.
+ * Drivers must not write to any field.
  */
 struct iw_mpa_session {
 	bool responder;
@@ -304,7 +306,7 @@ struct iw_mpa_ulp {
 
 /**
  * struct iw_mpa_choice - value of a setting
- * @setting: which one
+ * @setting: the setting
  * @value: as in the attribute of that name; an order of RTR kinds is up to three
  *	of them, the preferred one in the lowest four bits
  */
@@ -314,12 +316,12 @@ struct iw_mpa_choice {
 };
 
 /**
- * struct iw_mpa_driver - a driver and what its device is like
+ * struct iw_mpa_driver - a driver and the capabilities of its device
  * @ops: operations of its sessions; must outlive the device
  * @caps: capabilities of the device
  * @llp: lower layer protocol
- * @initial: settings that hold where nothing is set, such as those of module
- *	parameters; may be NULL
+ * @initial: settings in force until an administrator changes them, for example
+ *	from module parameters; may be NULL
  * @num_initial: number of entries in @initial
  */
 struct iw_mpa_driver {

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-// What nodes of both transports have in common.
+// Declarations for the nodes of both transports.
 #pragma once
 
 #include <chrono>
@@ -33,12 +33,12 @@ struct Place {
 // NETNS=ADDRESS or ADDRESS
 Place parse_place(const std::string &text);
 
-// The calling thread alone
+// Moves only the calling thread
 void enter_netns(const std::string &name);
 
 sockaddr_in socket_address(const std::string &address, uint16_t port);
 
-// What one node has to do: be connected to by so many, connect to each of those so often.
+// The work of one node: take `incoming` connections, connect to each target `per_target` times.
 struct Job {
 	Place place;
 	std::vector<std::string> targets;
@@ -49,20 +49,20 @@ struct Job {
 };
 
 struct Result {
-	std::vector<double> latencies; // of those that were established, in microseconds
+	std::vector<double> latencies; // of established connections, in microseconds
 	unsigned incoming = 0;	       // established
 	unsigned failed = 0;
 	Clock::time_point start;
-	Clock::time_point end; // of the last one, either way
+	Clock::time_point end; // of the last connection, established or failed
 };
 
-// A node belongs to one thread, which is in its namespace. Each of the functions is for all its
-// connections; none waits for more than the job's timeout.
+// A node belongs to one thread, which is in the node's namespace. Each function handles all of the
+// node's connections, and waits no longer than the job's timeout.
 class Node {
 public:
 	virtual ~Node() = default;
 	virtual void listen() = 0;
-	// All that comes before the first packet of a connection
+	// Does all work that comes before the first packet of a connection
 	virtual void prepare() = 0;
 	virtual Result connect() = 0;
 	virtual void close() = 0;
@@ -71,7 +71,7 @@ public:
 std::unique_ptr<Node> make_rdma_node(const Job &job);
 std::unique_ptr<Node> make_tcp_node(const Job &job);
 
-// Takes connections and leaves them alone until it ends
+// Accepts connections and keeps them, idle, until it ends
 std::unique_ptr<Node> make_tcp_sink(const Job &job);
 
 } // namespace bench

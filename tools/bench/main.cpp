@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// rdmabench: how long setting up connections takes, and what they cost.
+// rdmabench: measures the time of connection setup, and the memory of connections.
 //
-// Nodes are network namespaces of this machine; each has a thread, all of them set out at once.
+// Nodes are network namespaces of this machine. Each has a thread, and all threads start at once.
 // Prints one JSON object.
 #include "common.h"
 
@@ -40,7 +40,7 @@ struct Options {
 	unsigned rounds = 20;
 };
 
-// KiB, what the kernel holds for connections: objects, per-CPU areas, stacks, what was vmalloc'ed
+// KiB of kernel memory for connections: objects, per-CPU areas, stacks, vmalloc areas
 using Memory = std::map<std::string, double>;
 
 Memory memory()
@@ -60,7 +60,7 @@ Memory memory()
 	return result;
 }
 
-// What RCU and the workers still hold goes within this time
+// RCU and the workers free their memory within this time
 void settle()
 {
 	std::this_thread::sleep_for(std::chrono::milliseconds(500));
@@ -104,7 +104,7 @@ std::vector<Job> make_jobs(const Options &options)
 	return jobs;
 }
 
-// Runs the nodes' threads; @phases is a list of what all do, each after all have done the one before.
+// Runs the nodes' threads. All threads end one phase before any begins the next.
 class Cluster {
 public:
 	using MakeNode = std::unique_ptr<Node> (*)(const Job &);
@@ -134,7 +134,7 @@ private:
 	std::mutex why_lock_;
 };
 
-// Between two phases; one thread runs it and all the others wait
+// Runs between two phases, in one thread; all others wait
 void Cluster::next_phase()
 {
 	phase_++;
@@ -253,7 +253,7 @@ double time_listen(rdma_event_channel *channel, const sockaddr_in &address, int 
 	return Microseconds(Clock::now() - start).count();
 }
 
-// By turns, so that what goes on beside it hits all alike
+// By turns, so that other load affects all backlogs alike
 json listen(const Options &options)
 {
 	const Place place = parse_place(options.places.front());
@@ -300,7 +300,7 @@ int main(int argc, char **argv)
 		command->add_option("--port", options.port, "TCP port")->capture_default_str();
 	};
 	const auto add_transport = [&](CLI::App *command) {
-		command->add_option("--transport", options.transport, "over what")
+		command->add_option("--transport", options.transport, "transport of the connections")
 			->check(CLI::IsMember({"rdma", "tcp"}))
 			->capture_default_str();
 		command->add_option("--per-pair", options.per_pair, "connections from one node to another")
@@ -311,7 +311,7 @@ int main(int argc, char **argv)
 	CLI::App *connect_command = app.add_subcommand("connect", "all nodes connect to the first, or to each other");
 	add_places(connect_command, 2);
 	add_transport(connect_command);
-	connect_command->add_option("--pattern", options.pattern, "who connects to whom")
+	connect_command->add_option("--pattern", options.pattern, "pattern of connections")
 		->check(CLI::IsMember({"many-to-one", "all-to-all"}))
 		->capture_default_str();
 	CLI::App *half_open_command = app.add_subcommand("half-open", "TCP connections that send nothing");
@@ -320,7 +320,7 @@ int main(int argc, char **argv)
 	CLI::App *listen_command = app.add_subcommand("listen", "the time that rdma_listen() takes");
 	add_places(listen_command, 1);
 	listen_command->add_option("--backlog", options.backlogs, "with these backlogs")->capture_default_str();
-	listen_command->add_option("--rounds", options.rounds, "how often; the median counts")->capture_default_str();
+	listen_command->add_option("--rounds", options.rounds, "repetitions; the median counts")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 
 	try {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 // mpabench: nanoseconds for a frame parsed, a frame built, a connection negotiated, by the kernel's
-// own frame.c and negotiate.c in user space. Each answer is looked at before it is timed.
+// own frame.c and negotiate.c in user space. Each result is checked before it is timed.
 #include "kernel.hpp"
 
 extern "C" {
@@ -78,7 +78,7 @@ void parse(benchmark::State &state)
 }
 BENCHMARK(parse)->Arg(0)->Arg(508);
 
-// As it comes when the peer sends each byte by itself: what a slow peer costs
+// The cost of a slow peer, which sends each byte by itself
 void parse_bytewise(benchmark::State &state)
 {
 	const Wire wire(static_cast<size_t>(state.range(0)));

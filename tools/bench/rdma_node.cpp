@@ -67,7 +67,7 @@ private:
 	void handle_own(Connection &connection, const rdma_cm_event &event);
 	void handle_incoming(Connection &connection, const rdma_cm_event &event);
 	void established(Connection &connection);
-	// Until @done says so, or the time is up
+	// Handles events until @done returns true, or the time is up
 	void run_until(const std::function<bool()> &done, std::string_view what);
 	static size_t count(const std::vector<std::unique_ptr<Connection>> &list, State state);
 
@@ -99,8 +99,8 @@ Id RdmaNode::make_id()
 	return Id(id);
 }
 
-// Nobody posts anything: one completion queue will do. It is so large because of unmodified siw, see
-// skip_key.c.
+// One completion queue is enough, because no work is posted. It is large because of unmodified siw,
+// see skip_key.c.
 void RdmaNode::create_qp(rdma_cm_id *id)
 {
 	if (!pd_) {
@@ -137,7 +137,7 @@ void RdmaNode::resolve(Connection &connection)
 		throw SystemError("rdma_resolve_addr");
 }
 
-// An ARP reply can be missed (see tests/lib.sh)
+// Tries again, because an ARP reply can be missed (see tests/lib.sh)
 void RdmaNode::retry(Connection &connection)
 {
 	if (++resolve_failures_ > 100)
@@ -287,7 +287,7 @@ void RdmaNode::run_until(const std::function<bool()> &done, std::string_view wha
 	unsigned handled = 0;
 
 	for (;;) {
-		// to look through all connections costs more than an event
+		// done() looks at all connections, which costs more than an event
 		if ((handled == 0 || handled >= 16) && done())
 			return;
 		handled = handled >= 16 ? 1 : handled;

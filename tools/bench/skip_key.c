@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * To be preloaded: a first completion queue that nobody uses, 1 MiB of it.
+ * A library to preload: it makes an unused completion queue of 1 MiB first.
  *
  * Unmodified siw fails to create the queue whose pages start at offset 0x90000
  * of the device, which is a program's 72nd QP (see patches/6.1: "Never give a
- * queue the mmap key that means none"). With this queue across it,
- * programs such as cmtime can be measured with more connections.
+ * queue the mmap key that means none"). The unused queue covers this offset, so
+ * that programs such as cmtime can be measured with more connections.
  */
 #define _GNU_SOURCE
 #include <dlfcn.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The floor: as many bytes over plain sockets as MPA takes, in the same order.
+// The lower bound: the bytes of MPA's exchange over plain sockets, in the same order.
 #include "common.h"
 
 #include <array>

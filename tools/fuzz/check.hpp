@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a harness asserts. A failed check aborts, and libFuzzer keeps the input.
+// Assertions of a harness. A failed check aborts, and libFuzzer keeps the input.
 #pragma once
 
 #include <cstdio>

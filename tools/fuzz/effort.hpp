@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// How much a harness does for each input. It is built twice, see CMakeLists.txt: with sanitizers
-// everything is done for each input; without them it is done for one of 64, which the input itself
-// chooses, so that a failure can be had again.
+// The effort of a harness for each input. A harness is built twice, see CMakeLists.txt. With
+// sanitizers it makes all checks for each input; without them it makes the costly checks for one input
+// of 64. The input itself decides this, so that a failure can be repeated.
 #pragma once
 
 #include <cstddef>
@@ -17,7 +17,7 @@ inline constexpr bool sanitized = false;
 
 inline constexpr unsigned sample = 64;
 
-/// A number that all bytes of an input matter to.
+/// A number that depends on all bytes of an input.
 inline std::uint32_t digest(std::span<const std::uint8_t> input)
 {
     const auto sum = std::accumulate(input.begin(), input.end(), std::uint32_t{0});

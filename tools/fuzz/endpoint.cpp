@@ -71,13 +71,13 @@ bool fits(const UlpParameters &parameters, bool enhanced)
 
 } // namespace
 
-/// What programs say with rdma_set_option(), right and wrong
+/// Options of programs for rdma_set_option(), valid and invalid
 static void read_options(Input &input, iw_mpa_layer &layer)
 {
     for (unsigned n = 1 + input.below(4); n > 0; n--) {
         const int name = static_cast<int>(input.below(RDMA_MPA_OPTION_ORD_MODE + 2));
         const unsigned raw = input.u16();
-        // small numbers mean most, 0x3fff something of its own
+        // most options have small values, and 0x3fff has its own meaning
         const std::uint32_t number = raw & 0x8000 ? raw & 0x3fff : raw & 0xf;
         u8 kinds[4] = {static_cast<u8>(1u << (raw & 3)), static_cast<u8>(1u << (raw >> 2 & 3)),
                        static_cast<u8>(1u << (raw >> 4 & 3)), static_cast<u8>(raw >> 6)};
@@ -161,7 +161,7 @@ void Endpoint::wire_up(Endpoint &a, Endpoint &b)
 
 // ---------------------------------------------------------------- ops
 
-/// One frame in a session's life, whichever it is.
+/// A session sends one frame in its life, of either kind, and two after a fallback.
 int Endpoint::on_send(ByteView late)
 {
     std::vector<u8> bytes = std::exchange(early_, {});
@@ -209,7 +209,7 @@ void Endpoint::check_request_sent(const Sent &sent) const
 
 void Endpoint::check_reply_sent(const Sent &sent) const
 {
-    // Never before a whole valid Request (RSP-01); Rev and S as it had them
+    // Never before a whole valid Request (RSP-01); with Rev and S of the Request
     CHECK(peer_frame_.has_value());
     const ExpectedFrame &request = *peer_frame_, &frame = sent.frame;
     const bool reject = frame.has(mpapeer::flag_reject);
@@ -267,7 +267,7 @@ void Endpoint::check_rdma(const iw_mpa_rdma &rdma) const
               (std::has_single_bit(rdma.rtr) && rdma.rtr & side_.caps.rtr_send));
     else
         CHECK((rdma.rtr & ~side_.accepted()) == 0);
-    // As cxgb4 has always sent one
+    // An older cxgb4 sends this kind
     CHECK(rdma.rtr_unasked == (!is_initiator() && peer.rev == 1 &&
                                        side_.policy.model != RDMA_MPA_MODEL_CLIENT_SERVER
                                    ? side_.policy.rtr_order[0]
@@ -282,14 +282,14 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     CHECK(call_ == (is_initiator() ? Call::process : Call::accept));
     CHECK(state() == (is_initiator() ? IW_MPA_REP_RCVD : IW_MPA_REQ_RCVD));
     CHECK(sends_ == (is_initiator() ? 1 + fell_back_ : 0));
-    // What MPA demands and we cannot do (IOP-17), and what is no accept at all
+    // Not after demands that we cannot meet (IOP-17), nor without an accept
     CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
     CHECK_IF(side_.policy.crc == RDMA_MPA_CRC_OFF, !rdma.crc);
     CHECK_IF(side_.caps.no_crc, !rdma.crc);
     CHECK(peer_frame_->rev != 0 && !more_behind_);
     CHECK_IF(is_initiator(), !peer_frame_->has(mpapeer::flag_reject));
     CHECK_IF(is_initiator(), peer_frame_->enhanced() == asks_enhanced());
-    // IOP-03: whatever the ULP's options of accept are
+    // IOP-03: with any options of the ULP
     CHECK_IF(!is_initiator() && peer_frame_->enhanced(), side_.policy.enhanced);
     CHECK_IF(is_initiator() && peer_, peer_->in_rdma_mode());
     check_rdma(rdma);
@@ -301,7 +301,7 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     return 0;
 }
 
-/// Only an initiator that has a valid accept can send a TERM (ERR-12), instead of its RTR.
+/// Only an initiator with a valid accept can send a TERM (ERR-12), in place of its RTR.
 void Endpoint::on_terminate(const iw_mpa_rdma &rdma, rdma_mpa_ecode ecode)
 {
     CHECK(++terms_ == 1);
@@ -314,7 +314,7 @@ void Endpoint::on_terminate(const iw_mpa_rdma &rdma, rdma_mpa_ecode ecode)
     check_rdma(rdma);
 }
 
-/// Comes with each change of the state, so this is where changes are seen.
+/// The session sets a deadline with each change of its state, so this function checks the changes.
 void Endpoint::on_deadline(unsigned ms)
 {
     CHECK(call_ != Call::none);
@@ -327,7 +327,7 @@ void Endpoint::on_deadline(unsigned ms)
     deadline_ = ms;
 }
 
-/// What is counted, traced and notified is what has happened, once.
+/// Each event is counted, traced and notified exactly once.
 void Endpoint::on_record(const iw_mpa_record &record)
 {
     const std::span left(record.left, record.num_left);
@@ -338,7 +338,7 @@ void Endpoint::on_record(const iw_mpa_record &record)
     if (!left_.empty() && left_[0] == IW_MPA_IDLE && state() != IW_MPA_CLOSED)
         has_begun_ = true;
     ends_ += record.ended;
-    // Those that have not begun do not end either
+    // A session that has not begun does not end
     CHECK(record.ended == (has_begun_ && is_end && !left_.empty()));
     CHECK(ends_ <= 1);
     CHECK_IF(record.ended, (record.status == 0) == (state() == IW_MPA_RDMA));
@@ -368,7 +368,7 @@ void Endpoint::check_private_data(const iw_mpa_event &event) const
           std::memcmp(event.pdata, received_.data() + expected.ulp_offset, length) == 0);
 }
 
-/// What the peer said of depths goes up, however it ends (IRD-05, IRD-06, ERR-19).
+/// The ULP gets the peer's depths with every outcome (IRD-05, IRD-06, ERR-19).
 void Endpoint::check_peer_values(const iw_mpa_event &event) const
 {
     const auto word = peer_frame_ ? peer_frame_->word : std::nullopt;
@@ -390,7 +390,7 @@ void Endpoint::check_established(const iw_mpa_event &event) const
           (rdma_.rtr && !side_.caps.rtr_offload ? Call::first_fpdu : Call::accept));
 }
 
-/// The status says what happened.
+/// The status fits the cause of the failure.
 void Endpoint::check_cause(const iw_mpa_event &event) const
 {
     CHECK(event.status < 0);
@@ -446,7 +446,7 @@ int Endpoint::on_event(const iw_mpa_event &event)
     CHECK(outcomes_ == 0);
     check_private_data(event);
     check_peer_values(event);
-    // iw_cm has 8 bits (I6): what is in force, else what the peer has said
+    // iw_cm has 8 bits: the depth in force, or the peer's if there is no connection
     CHECK(iw_mpa_event_reads_out(&event) ==
           std::min<unsigned>(event.status ? event.peer_ird : event.ord, 255));
     CHECK(iw_mpa_event_reads_in(&event) ==
@@ -462,7 +462,7 @@ int Endpoint::on_event(const iw_mpa_event &event)
         return std::exchange(failures_.event, 0);
     }
     CHECK(event.type == (is_initiator() ? IW_MPA_EVENT_REPLY : IW_MPA_EVENT_ESTABLISHED));
-    // accept() may tell before it returns
+    // accept() may send the event before it returns
     CHECK(ulp_waits_ || call_ == Call::accept);
     outcomes_++;
     outcome_status_ = event.status;
@@ -490,7 +490,7 @@ void Endpoint::end(std::optional<iw_mpa_next> next)
         CHECK(call_ == Call::peer_gone || call_ == Call::abort);
         noted_state_ = IW_MPA_CLOSED;
     }
-    CHECK(left_.empty()); // all of it has been shown
+    CHECK(left_.empty()); // the record had all states
     call_ = Call::none;
     ulp_ = nullptr;
     shim_fail_next(false);
@@ -501,7 +501,7 @@ void Endpoint::end(std::optional<iw_mpa_next> next)
         frame_pending_ = false;
 }
 
-/// What is in force is there for as long as the endpoint (RFC 6581 section 9).
+/// The outcome is valid for the rest of the endpoint's life (RFC 6581 section 9).
 void Endpoint::check_outcome() const
 {
     const iw_mpa_outcome &outcome = look().outcome;
@@ -515,7 +515,7 @@ void Endpoint::check_outcome() const
     CHECK(outcome.peer_ord == (peer.word ? peer.word->ord : 0));
 }
 
-/// No more than is needed, for no longer than that.
+/// A session holds no more memory than it needs at the moment.
 void Endpoint::check_memory() const
 {
     const iw_mpa_setup *const setup = look().setup;
@@ -557,7 +557,7 @@ void Endpoint::check_at_rest() const
     CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
 }
 
-/// More than the device has, or than fits; what is above a ceiling is lowered to it
+/// False for depths beyond the device or too much private data; a ceiling only lowers depths
 bool Endpoint::is_possible(const UlpParameters &given, bool enhanced) const
 {
     return given.ulp.ird <= device_ird_ && given.ulp.ord <= device_ord_ && fits(given, enhanced);
@@ -572,7 +572,7 @@ u16 lowered(u16 depth, u16 ceiling, bool pow2)
     return std::min(depth, pow2 ? std::bit_floor(ceiling) : ceiling);
 }
 
-/// What holds once a layer lies over it: its settings, and ceilings that only get lower.
+/// A side after a layer has been applied: settings replace, ceilings only get lower.
 Side under_options(Side side, const iw_mpa_layer &layer)
 {
     const auto has = [&](rdma_mpa_setting setting) { return layer.set >> setting & 1; };
@@ -620,8 +620,8 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
 
 } // namespace
 
-/// As a driver opens a session with the options of its ULP; false: the device cannot do it, and the
-/// session is as before.
+/// Opens a session with the options of the ULP, like a driver. False: the device does not support
+/// the options, and the session has not changed.
 bool Endpoint::open_with(const iw_mpa_layer &options)
 {
     const Side side = under_options(side_, options);
@@ -643,7 +643,7 @@ bool Endpoint::open_with(const iw_mpa_layer &options)
     return true;
 }
 
-/// What @parameters point to is gone when it returns.
+/// The memory behind @parameters is freed before this returns.
 void Endpoint::connect(UlpParameters &&parameters)
 {
     const UlpParameters given = std::move(parameters);
@@ -652,7 +652,7 @@ void Endpoint::connect(UlpParameters &&parameters)
         return;
     if (before == IW_MPA_IDLE && given.options.set && !open_with(given.options))
         return;
-    // IOP-09: as after a Request of Rev 2 that was refused, but for the refused one
+    // IOP-09: like after a refused Request of Rev 2, but without that attempt
     shim_peer_is_rev1 = given.old;
     if (before == IW_MPA_IDLE && given.old && side_.policy.fallback && side_.policy.rev == 2 &&
         side_.policy.model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED) {
@@ -677,7 +677,7 @@ void Endpoint::connect(UlpParameters &&parameters)
     end();
 }
 
-/// The SYN takes some of the Request with it, if it may; true: all of it.
+/// Connects with a part of the Request in the SYN, if allowed. True: the SYN has all of it.
 bool Endpoint::dial()
 {
     std::array<u8, IW_MPA_FRAME_MAX> frame;
@@ -734,7 +734,7 @@ void Endpoint::accept(const UlpParameters &parameters)
     const bool takes = before == IW_MPA_REQ_RCVD;
     const Side side = under_options(side_, parameters.options);
     const bool can = iw_mpa_policy_check(&side.policy, &side.caps) == 0;
-    // IOP-03: to who has only RFC 5044 now it is malformed
+    // IOP-03: with an option for RFC 5044 alone, an enhanced Request is malformed
     const bool understood = !takes || !peer_frame_->enhanced() || side.policy.enhanced;
 
     if (takes && can)
@@ -806,7 +806,7 @@ void Endpoint::read(std::size_t portion)
     if (reads && !whole) {
         const iw_mpa_parse result = expect_frame(awaited(), received_).result;
         const bool no_memory = shim_failed();
-        CHECK(result != IW_MPA_FRAME_TRAILING); // what follows is not the session's
+        CHECK(result != IW_MPA_FRAME_TRAILING); // the session takes no bytes behind the frame
         if (no_memory) {
             CHECK(result == IW_MPA_FRAME_NEED_MORE && next == IW_MPA_NEXT_CLOSE);
             end(next);
@@ -833,7 +833,7 @@ void Endpoint::process()
     const unsigned remembered = shim_rev1_peers;
     begin(Call::process);
     const iw_mpa_next next = iw_mpa_process(session(), more_behind_);
-    // IOP-09: it has answered Rev 1, and not Rev 2
+    // IOP-09: the peer has answered Rev 1, and not Rev 2
     CHECK((shim_rev1_peers != remembered) == (fell_back_ && peer_frame_->rev != 0));
     CHECK(next != IW_MPA_NEXT_FRAME);
     CHECK((next == IW_MPA_NEXT_DONE) == (state() == IW_MPA_RDMA));
@@ -841,7 +841,7 @@ void Endpoint::process()
     end(next);
 }
 
-/// An FPDU can only be received by a QP that is in RDMA mode, but it can be reported late.
+/// Only a QP in RDMA mode can receive an FPDU, but the driver may report it late.
 void Endpoint::first_fpdu(u8 rtr)
 {
     if (!in_rdma_mode_)
@@ -873,7 +873,7 @@ void Endpoint::peer_gone(int err)
     end(next);
 }
 
-/// Also late, when nothing is awaited any more.
+/// May also come late, when the session does not wait any more.
 void Endpoint::timeout()
 {
     const iw_mpa_state before = state();
@@ -902,7 +902,7 @@ void Endpoint::finish()
         peer_gone(-ECONNREFUSED);
     CHECK(is_closed() && deadline_ == 0);
     CHECK(outcomes_ == (ulp_waits_ ? 1 : 0));
-    // CLOSED is final, whatever still comes in late
+    // CLOSED is final: late events change nothing
     const int sends = sends_, enters = enters_, terms = terms_;
     timeout();
     first_fpdu(RDMA_MPA_RTR_WRITE);
@@ -914,7 +914,7 @@ void Endpoint::finish()
     CHECK(iw_mpa_process(session(), true) == IW_MPA_NEXT_WAIT);
     end();
     CHECK(is_closed() && outcomes_ == (ulp_waits_ ? 1 : 0));
-    // Counters: half-open are those that have begun and not ended
+    // Counters: a session that has begun and not ended counts as half-open
     CHECK(ends_ == (has_begun_ ? 1 : 0));
     CHECK(sends == sends_ && enters == enters_ && terms == terms_);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A driver and a ULP that only take notes, around one session, and what must hold of it.
+// A driver and a ULP that only record calls, around one session, and checks of the session.
 #pragma once
 
 #include "expected_frame.hpp"
@@ -12,7 +12,7 @@
 
 enum class Role { initiator, responder };
 
-/// Which entry point is being run.
+/// The entry point that is being run.
 enum class Call {
     none,
     connect,
@@ -29,15 +29,15 @@ enum class Call {
     fast_opened,
 };
 
-/// What a ULP passes, with private data of just its length.
+/// Parameters of a ULP; the buffer of private data has exactly its length.
 struct UlpParameters {
     explicit UlpParameters(Input &input, const Side &side);
 
     iw_mpa_ulp ulp{};
     std::unique_ptr<u8[]> data;
-    bool slow = false; ///< TCP takes its time to connect
-    bool old = false;  ///< the peer is remembered to know Rev 1 only
-    bool bare = false; ///< no options rather than none that are set
+    bool slow = false; ///< TCP does not connect at once
+    bool old = false;  ///< the peer is remembered to know only Rev 1
+    bool bare = false; ///< a NULL pointer in place of empty options
     iw_mpa_layer options{};
 };
 
@@ -48,11 +48,11 @@ public:
     Endpoint(const Endpoint &) = delete;
     Endpoint &operator=(const Endpoint &) = delete;
 
-    /// Two endpoints of one connection: what one sends the other receives.
+    /// Connects two endpoints: each receives the bytes that the other sends.
     static void wire_up(Endpoint &a, Endpoint &b);
     static void check_agreement(const Endpoint &initiator, const Endpoint &responder);
 
-    // What happens to the driver. Each does nothing where a driver could not do it.
+    // Events of the driver. Each does nothing in a state in which a driver could not do it.
     void connect(UlpParameters &&parameters);
     void connected();
     void accept(const UlpParameters &parameters);
@@ -74,7 +74,7 @@ public:
     };
     void fail_next(const Failures &failures) { failures_ = failures; }
 
-    /// The connection goes away; then all promises are due.
+    /// Ends the connection; then every promised event must have come.
     void finish();
 
     Role role() const { return role_; }
@@ -128,7 +128,7 @@ private:
     iw_mpa_kind awaited() const { return is_initiator() ? IW_MPA_REPLY : IW_MPA_REQUEST; }
 
     const Role role_;
-    Side side_; ///< with the ULP's options, once it has said them
+    Side side_; ///< with the ULP's options, once it has set them
     const std::uint32_t device_ird_, device_ord_;
     iw_mpa_config config_{};
     std::unique_ptr<Driver> driver_;
@@ -137,20 +137,20 @@ private:
     Call call_ = Call::none;
     int call_err_ = 0;
     const iw_mpa_ulp *ulp_ = nullptr;
-    std::unique_ptr<u8[]> data_; ///< what an initiator's ULP passed, in a place of its own
+    std::unique_ptr<u8[]> data_; ///< copy of the private data of an initiator's ULP
     std::size_t data_length_ = 0;
     bool fell_back_ = false;
-    std::vector<u8> early_; ///< what TCP took of the Request to connect with
+    std::vector<u8> early_; ///< bytes of the Request that TCP took with the SYN
     bool has_early_ = false;
     Failures failures_;
 
     iw_mpa_state noted_state_ = IW_MPA_IDLE;
     unsigned deadline_ = 0;
     std::vector<u8> incoming_;
-    std::vector<u8> received_; ///< what the session took of incoming_
+    std::vector<u8> received_; ///< bytes of incoming_ that the session took
     bool frame_pending_ = false;
     bool more_behind_ = false;
-    std::optional<ExpectedFrame> peer_frame_; ///< once the session was told to process it
+    std::optional<ExpectedFrame> peer_frame_; ///< set when the session processes the frame
 
     int sends_ = 0;
     std::optional<ExpectedFrame> sent_;
@@ -162,10 +162,10 @@ private:
     int request_events_ = 0;
     int outcomes_ = 0;
     int outcome_status_ = 0;
-    bool ulp_waits_ = false; ///< it was promised an outcome
+    bool ulp_waits_ = false; ///< the ULP was promised an outcome
     u8 first_fpdu_ = 0;
 
-    std::vector<iw_mpa_state> left_; ///< by the entry point that is being run, in order
+    std::vector<iw_mpa_state> left_; ///< states that the current entry point left, in order
     bool has_begun_ = false;         ///< for counters
-    int ends_ = 0;                   ///< of those that have begun
+    int ends_ = 0;                   ///< recorded ends, for counters
 };

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Buffers of just the length that the kernel is told, so that the next byte is noticed: by
-// AddressSanitizer, or by the processor, for they end where a page begins that must not be touched.
+// Buffers of exactly the length that the kernel gets, so that an access to the next byte is found:
+// by AddressSanitizer, or by the processor, because an inaccessible page follows the buffer.
 #pragma once
 
 #include "effort.hpp"
@@ -28,7 +28,7 @@ public:
     Exact(const Exact &) = delete;
     Exact &operator=(const Exact &) = delete;
 
-    /// So many bytes, until the next call. What they hold is not defined.
+    /// Room for `length` bytes, valid until the next call. Its contents are undefined.
     std::uint8_t *room(std::size_t length)
     {
         if (length > capacity)
@@ -39,7 +39,7 @@ public:
         return heap_.get();
     }
 
-    /// Likewise, with these bytes.
+    /// The same room, filled with these bytes.
     std::uint8_t *copy(std::span<const std::uint8_t> bytes)
     {
         std::uint8_t *const to = room(bytes.size());
@@ -48,6 +48,6 @@ public:
     }
 
 private:
-    std::uint8_t *page_ = nullptr; // never given back: it is there as long as the program
+    std::uint8_t *page_ = nullptr; // never freed: the program needs it until its end
     std::unique_ptr<std::uint8_t[]> heap_;
 };

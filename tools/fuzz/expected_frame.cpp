@@ -21,8 +21,8 @@ const mpapeer::MpaKey &key_of(iw_mpa_kind kind)
     return kind == IW_MPA_REQUEST ? mpapeer::request_key : mpapeer::reply_key;
 }
 
-/// The first thing that is wrong with a header (RFC 5044 section 7.1.1, RFC 6581 section 6). Rev 0
-/// is the caller's to judge, and a reject without its block is a plain reject.
+/// The first error in a header (RFC 5044 section 7.1.1, RFC 6581 section 6). The caller judges Rev 0,
+/// and a reject without its block is a plain reject.
 iw_mpa_parse header_result(iw_mpa_kind kind, u8 flags, u8 rev, std::size_t pd_length)
 {
     const bool reject = kind == IW_MPA_REPLY && flags & mpapeer::flag_reject;
@@ -37,7 +37,7 @@ iw_mpa_parse header_result(iw_mpa_kind kind, u8 flags, u8 rev, std::size_t pd_le
     return IW_MPA_FRAME_COMPLETE;
 }
 
-/// What mpapeer calls for closing the connection, as frame.c's results; NEED_MORE for nothing.
+/// mpapeer's reason to close the connection, as a result of frame.c; NEED_MORE if there is none.
 iw_mpa_parse codec_result(iw_mpa_kind kind, const mpapeer::MpaFrame &frame)
 {
     for (const mpapeer::FrameProblem problem : problems(frame)) {
@@ -114,7 +114,7 @@ void check_codec(iw_mpa_kind kind, ByteView bytes, const ExpectedFrame &expected
         return;
     }
     const mpapeer::MpaFrame &frame = *parse.frame;
-    // That it is a frame of the other kind is the caller's to judge
+    // The caller judges a frame of the other kind
     if (frame.kind() !=
         (kind == IW_MPA_REQUEST ? mpapeer::FrameKind::request : mpapeer::FrameKind::reply)) {
         CHECK(expected.result == IW_MPA_FRAME_BAD_KEY);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// What reading a prefix of a frame has to give, from the specification. Nothing here allocates but
-// check_codec().
+// Expected results of reading a prefix of a frame, from the specification. Only check_codec()
+// allocates memory.
 #pragma once
 
 #include "kernel.hpp"
@@ -9,11 +9,11 @@
 #include <array>
 #include <optional>
 
-/// A whole header, and what follows from it.
+/// A whole header, and values that follow from it.
 struct ExpectedFrame {
     iw_mpa_parse result = IW_MPA_FRAME_NEED_MORE;
     std::size_t need = IW_MPA_HDR_LEN;
-    // Of a complete frame, whatever may follow it
+    // Fields of a complete frame, with or without bytes behind it
     u8 flags = 0;
     u8 rev = 0;
     std::optional<mpapeer::EnhancedWord> word; ///< if the frame is enhanced
@@ -31,7 +31,7 @@ struct ExpectedFrame {
 
 ExpectedFrame expect_frame(iw_mpa_kind kind, mpapeer::ByteView bytes);
 
-/// mpapeer's codec, which was written from the specification for other ends, says the same.
+/// Checks that mpapeer's codec agrees. It was written independently from the specification.
 void check_codec(iw_mpa_kind kind, mpapeer::ByteView bytes, const ExpectedFrame &expected);
 
 /// The meaning of the enhanced word's wire form.

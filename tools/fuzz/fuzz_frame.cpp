@@ -2,9 +2,9 @@
 // frame.c: arbitrary bytes in, arbitrary structs out. Input: one byte that chooses kind and
 // dialect, then the bytes of a stream; the same bytes make a struct to build.
 //
-// Nothing is allocated for an input but by the sanitized build and for the sample of effort.hpp.
-// Of the prefixes of a stream all are read for these only, for the others those at which the result
-// can change, and one more.
+// Only the sanitized build and the sample of effort.hpp allocate memory for an input. Only for these
+// inputs the harness reads all prefixes of a stream; for the others it reads the prefixes at which
+// the result can change, and one more.
 #include "check.hpp"
 #include "effort.hpp"
 #include "exact.hpp"
@@ -27,7 +27,7 @@ namespace {
 
 constexpr u8 untouched = 0xa5;
 
-/// A stream, and what frame.c is told about it.
+/// A stream, and frame.c's parameters for it.
 struct Stream {
     iw_mpa_kind kind;
     rdma_mpa_dialect dialect;
@@ -88,7 +88,7 @@ iw_mpa_parse check_prefix(const Stream &stream, const u8 *buf, std::size_t lengt
     return result;
 }
 
-/// Once it is no longer NEED_MORE, a result stays, but for COMPLETE, which becomes TRAILING.
+/// After NEED_MORE a result does not change, except that COMPLETE becomes TRAILING.
 class Progress {
 public:
     void see(iw_mpa_parse result, bool longer)
@@ -104,8 +104,8 @@ private:
     iw_mpa_parse before_ = IW_MPA_FRAME_NEED_MORE;
 };
 
-/// Those at which something can change, in order: where the key is wrong, where key and header end,
-/// where the frame ends; and one that is anywhere.
+/// The prefixes at which the result can change, in order: where the key is wrong, where key and header
+/// end, where the frame ends; and one at an arbitrary place.
 class Turns {
 public:
     Turns(const Stream &stream, const ExpectedFrame &whole, std::uint32_t anywhere)
@@ -169,7 +169,7 @@ void check_every_prefix(const Stream &stream)
             buf = buffer.copy(prefix);
         else if (length > 0)
             ASAN_UNPOISON_MEMORY_REGION(buf + length - 1, 1);
-        // Nothing new is known between the header and the frame's end, nor behind that
+        // The result does not change between the header and the frame's end, nor after the end
         if (length <= IW_MPA_HDR_LEN || length == expected.need || length == expected.need + 1) {
             expected = expect_frame(stream.kind, prefix);
             check_codec(stream.kind, prefix, expected);
@@ -178,7 +178,7 @@ void check_every_prefix(const Stream &stream)
     }
 }
 
-/// The bytes that a conforming sender makes of a frame: no reserved bits, no ignored ones.
+/// The bytes of a frame from a conforming sender: no reserved bits, no ignored ones.
 WireFrame canonical(const Stream &stream, const ExpectedFrame &expected)
 {
     const int known = mpapeer::flag_markers | mpapeer::flag_crc |
@@ -266,7 +266,7 @@ void check_build(iw_mpa_kind kind, rdma_mpa_dialect dialect, Input input)
     frame.enh.p2p = kinds & 0x40;
     frame.pdata_len = flags & 0x80 ? input.u16() : input.u16() % 516;
     const std::size_t size = input.u16() % (IW_MPA_FRAME_MAX + 2);
-    // Of more than a frame can have nothing may be read
+    // If the private data is longer than a frame can have, none of it may be read
     const std::size_t shown = std::min<std::size_t>(frame.pdata_len, IW_MPA_PDATA_MAX + 4);
     const auto given = input.take(shown);
     u8 *const pdata = data.room(shown);

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // negotiate.c against the rules of RFC 6581 sections 9.1 to 9.3. Input: a dialect, two sides of
 // 12 bytes each (see side.hpp), a byte of flags and an enhanced word for a foreign Request, the
-// same for a foreign Reply, a wild policy, then settings of five bytes each: which, its value.
+// same for a foreign Reply, a wild policy, then settings of five bytes each: number and value.
 //
 // Nothing is allocated for an input.
 #include "check.hpp"
@@ -23,7 +23,7 @@ bool same(const iw_mpa_msg &a, const iw_mpa_msg &b)
     return a.enhanced == b.enhanced && a.reject == b.reject && a.enh == b.enh;
 }
 
-/// A message as the wire may carry it: no kinds under A=0, nothing where not enhanced.
+/// A message that the wire can carry: no kinds if A=0, no values if not enhanced.
 iw_mpa_msg read_message(Input &input, rdma_mpa_dialect dialect, bool may_reject)
 {
     const unsigned flags = input.u8();
@@ -49,7 +49,7 @@ void check_decision(const Side &side, const iw_mpa_msg &peer, const iw_mpa_decis
     CHECK(d.peer_known == peer.enhanced);
     CHECK(d.peer_ird == (peer.enhanced ? peer.enh.ird : 0));
     CHECK(d.peer_ord == (peer.enhanced ? peer.enh.ord : 0));
-    // IRD-25, IRD-27, SEC-02: whatever the verdict
+    // IRD-25, IRD-27, SEC-02: with every verdict
     CHECK(d.ird <= IW_MPA_DEPTH_MAX && d.ird <= side.caps.max_ird);
     CHECK(d.ord <= IW_MPA_DEPTH_MAX && d.ord <= side.caps.max_ord);
     CHECK(d.read_slots <= IW_MPA_DEPTH_MAX && d.read_slots <= side.caps.max_ord);
@@ -62,14 +62,14 @@ bool is_left_alone(std::uint32_t depth, std::uint32_t ulp, std::uint32_t cap)
     return depth == Side::wire(std::min(ulp, cap));
 }
 
-/// At least `want`, and no more than the device's rounding makes of it.
+/// At least `want`, and at most `want` as rounded by the device.
 bool is_raised(const Side &side, std::uint32_t depth, std::uint32_t want)
 {
     const std::uint32_t cap = Side::wire(side.caps.max_ird);
     return depth == std::min(side.installed_ird(std::min(want, cap)), cap);
 }
 
-/// At most `want`, also once it is installed, and no less than that calls for.
+/// At most `want`, also after the device's rounding, and no lower than needed for that.
 bool is_lowered(const Side &side, std::uint32_t depth, std::uint32_t want)
 {
     if (!side.caps.pow2_depths || want == 0)
@@ -128,7 +128,7 @@ struct Responding {
     }
 };
 
-/// Sections 9.2 and 10: what holds for accept and reject alike.
+/// Sections 9.2 and 10: rules for accept and reject alike.
 void check_answers_in_kind(const Side &side, const iw_mpa_msg &request, const iw_mpa_msg &reply)
 {
     CHECK(reply.enhanced == request.enhanced);
@@ -180,7 +180,7 @@ void check_answered_depths(const Responding &r)
     const iw_mpa_enh &asked = r.asked();
     const std::uint32_t rtr_entry = r.answer().rtr & RDMA_MPA_RTR_READ ? 1 : 0;
 
-    // The reply is what is installed (RSP-18)
+    // The reply has the installed depths (RSP-18)
     CHECK(r.answer().ird == (asked.ord == ulp_managed ? ulp_managed : r.d.ird));
     CHECK(r.answer().ord == (asked.ird == ulp_managed ? ulp_managed : r.d.ord));
     CHECK(r.d.read_slots == r.d.ord);
@@ -256,7 +256,7 @@ struct Initiating {
         return side.caps.rtr_send & reply.enh.rtr & kind &&
                (kind != RDMA_MPA_RTR_READ || read_fits);
     }
-    /// The first in order of preference, 0 if none will do (RTR-06, RTR-09, RTR-15).
+    /// The first possible kind in order of preference, 0 if there is none (RTR-06, RTR-09, RTR-15).
     unsigned due_rtr() const
     {
         for (const u8 kind : side.policy.rtr_order)
@@ -325,7 +325,7 @@ void check_initiator(const Initiating &i)
 
 // ---------------------------------------------------------------- the functions under test
 
-/// Nothing is left of what was there before: twice, over different bytes.
+/// Calls the function twice, over different bytes: the result must not depend on old contents.
 template <typename Result, typename Function>
 Result decide(Function function)
 {
@@ -359,7 +359,7 @@ iw_mpa_decision decide_initiator(const Side &side, const iw_mpa_msg &request,
     return d;
 }
 
-/// A message after its way over the wire.
+/// A message after it has been built and parsed.
 iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, rdma_mpa_dialect dialect)
 {
     u8 bytes[IW_MPA_FRAME_MAX];
@@ -387,7 +387,7 @@ iw_mpa_msg carry(const iw_mpa_msg &msg, iw_mpa_kind kind, rdma_mpa_dialect diale
 
 // ---------------------------------------------------------------- end to end
 
-/// Sections 9.1 and 9.2 as promises between the two ends.
+/// Sections 9.1 and 9.2 as rules for both ends together.
 void check_agreement(const Side &a, const iw_mpa_msg &request, const iw_mpa_decision &at_a,
                      const Side &b, const iw_mpa_decision &at_b)
 {
@@ -411,7 +411,7 @@ void check_agreement(const Side &a, const iw_mpa_msg &request, const iw_mpa_deci
 bool have_common_kind(const Side &a, const iw_mpa_msg &request, const Responding &at_b)
 {
     unsigned common = request.enh.rtr & at_b.own();
-    // The one that B lists may be a Read, if A offers it; that it has no read slot B cannot know
+    // B may list only Read, if A offers it; B cannot know that A has no read slot
     if (at_b.side.caps.rtr_recv_one)
         common = at_b.d.rtr & request.enh.rtr;
     if (a.caps.max_ord == 0)
@@ -429,7 +429,7 @@ void check_meeting(const Side &a, const Side &b, const iw_mpa_msg &request)
     CHECK((at_b.verdict == IW_MPA_REJECTED) == (at_a.verdict == IW_MPA_REJECTED));
     if (at_b.verdict != IW_MPA_GO)
         return;
-    // A responder of ours never asks for more IRD than was offered
+    // Our responder never asks for more IRD than the initiator offered
     CHECK(at_a.verdict == IW_MPA_GO ||
           (at_a.verdict == IW_MPA_TERMINATE && at_a.ecode == RDMA_MPA_ECODE_RTR));
     CHECK_IF(at_a.verdict == IW_MPA_TERMINATE,
@@ -472,8 +472,8 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
 
 // ---------------------------------------------------------------- settings
 
-/// Value of a setting as it is read back; nothing if there is no such setting or value. After
-/// Documentation/netlink/specs/rdma_mpa.yaml.
+/// Value of a setting as it is read back; nothing if there is no such setting or value. Written
+/// from Documentation/netlink/specs/rdma_mpa.yaml.
 std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t value)
 {
     const auto between = [value](std::uint32_t min, std::uint32_t max) {
@@ -519,7 +519,7 @@ std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t valu
     return order;
 }
 
-/// A limit can only get lower; what is left to the ULP is so only if the upper layer says it.
+/// A limit can only get lower. The ULP manages a depth only if the upper layer says so.
 bool is_laid_over(unsigned setting, std::uint32_t upper, const iw_mpa_policy &below,
                   const iw_mpa_policy &now)
 {
@@ -575,7 +575,7 @@ void check_settings(Input &input, const Side &side)
                   iw_mpa_setting_get(&side.policy, setting));
     }
 
-    // One explanation, for what the check refuses
+    // There is an explanation exactly if the check refuses
     char why[80] = "";
     iw_mpa_caps caps = side.caps;
     iw_mpa_policy_limit(&policy, &caps);

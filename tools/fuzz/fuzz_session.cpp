@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
-// session.c, initiator.c and responder.c under a driver that only takes notes. Input: one byte that chooses between an
-// initiator, a responder and two sessions back to back, and the dialect; a side of 12 bytes for
-// each session (see side.hpp); then steps. A step is a byte, the top bit choosing the session,
-// and its arguments.
+// session.c, initiator.c and responder.c under a driver that only records calls. Input: one byte that
+// chooses between an initiator, a responder and two connected sessions, and the dialect; a side of 12
+// bytes for each session (see side.hpp); then steps. A step is a byte, whose top bit chooses the
+// session, and its arguments.
 #include "allocator.h"
 #include "check.hpp"
 #include "endpoint.hpp"
@@ -13,17 +13,17 @@ namespace {
 
 enum class Step : unsigned {
     feed,         ///< two bytes of length, then bytes as they are
-    frame,        ///< flags, Rev, word, length of private data: a frame that is nearly right
-    read,         ///< how many bytes, 0: all there are; then process a whole frame
-    read_only,    ///< likewise, but the frame waits
+    frame,        ///< flags, Rev, word, length of private data: a nearly correct frame
+    read,         ///< number of bytes, 0: all; then process a whole frame
+    read_only,    ///< as read, but the frame waits
     process,
     open,         ///< connect or accept: see UlpParameters
-    reject,       ///< likewise
-    first_fpdu,   ///< its kind
-    peer_gone,    ///< why
+    reject,       ///< as open
+    first_fpdu,   ///< kind of the FPDU
+    peer_gone,    ///< the reason
     timeout,
-    abort,        ///< why
-    fail,         ///< which ops
+    abort,        ///< the reason
+    fail,         ///< the ops that fail
     steps,
 };
 
@@ -132,7 +132,7 @@ void run_two(Input &input, rdma_mpa_dialect dialect)
         const unsigned byte = input.u8();
         const Step step = read_step(byte);
         if (step == Step::first_fpdu && byte & 0x80) {
-            // An FPDU exists once the initiator has sent one: its RTR, else the ULP's
+            // There is an FPDU once the initiator has sent one: its RTR, or the ULP's first
             if (a.in_rdma_mode())
                 b.first_fpdu(a.sent_rtr());
         } else if (byte & 0x80) {

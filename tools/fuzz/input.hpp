@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// Takes a fuzzer's input apart from its front, so that seeds can be written by hand. What is
-// missing at the end reads as 0.
+// Reads a fuzzer's input from its front, so that seeds can be written by hand. Bytes that are
+// missing at the end read as 0.
 #pragma once
 
 #include <algorithm>

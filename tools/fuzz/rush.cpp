@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Runs a harness on mutations of a corpus: without guidance, and so without the greater part of
-// what an execution costs under libFuzzer, which has found the corpus. In one process, with nothing
-// allocated while it runs. What makes the harness fail is written to a file, for the sanitized
-// build to say more of it.
+// Runs a harness on mutations of a corpus that libFuzzer has found. There is no guidance, which is
+// most of the cost of an execution under libFuzzer. Everything runs in one process without
+// allocations. An input that makes the harness fail is written to a file, for the sanitized build.
 #include <CLI/CLI.hpp>
 
 #include <algorithm>
@@ -33,7 +32,7 @@ constexpr std::size_t room = 4096;
 constexpr std::uint64_t between_looks_at_the_clock = 4096;
 constexpr int longest_execution = 10; // seconds
 
-/// The input that is being run, and what happens if that never returns.
+/// The input that is being run.
 std::array<std::uint8_t, room> input;
 volatile std::size_t length;
 volatile std::uint64_t executions;
@@ -41,7 +40,7 @@ std::string artifact;
 
 // ---------------------------------------------------------------- failures
 
-/// In a signal handler.
+/// Runs in a signal handler.
 void keep_input()
 {
     const int fd = open(artifact.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0644);
@@ -83,7 +82,7 @@ void catch_failures()
 
 // ---------------------------------------------------------------- mutations
 
-/// splitmix64: two multiplications a number.
+/// splitmix64: two multiplications for each number.
 class Random {
 public:
     explicit Random(std::uint64_t seed) : state_(seed) {}
@@ -171,7 +170,7 @@ private:
         size_ -= count;
     }
 
-    /// A part of another input over a part of this one, at the same place or anywhere.
+    /// Copies a part of another input over a part of this one, at the same place or anywhere.
     void splice()
     {
         const Bytes &other = pick();
@@ -225,11 +224,11 @@ int main(int argc, char **argv)
     std::size_t longest = room;
     std::string prefix = "./";
     std::vector<std::string> directories;
-    app.add_option("--runs", runs, "so many executions");
-    app.add_option("--seconds", seconds, "or for so long");
+    app.add_option("--runs", runs, "number of executions");
+    app.add_option("--seconds", seconds, "duration instead of a number");
     app.add_option("--max-len", longest, "longest input in bytes")->check(CLI::Range(std::size_t{1}, room));
-    app.add_option("--seed", seed, "of the mutations");
-    app.add_option("--artifacts", prefix, "where an input that fails is written to");
+    app.add_option("--seed", seed, "seed of the mutations");
+    app.add_option("--artifacts", prefix, "prefix of the file for a failing input");
     app.add_option("corpus", directories, "directories of inputs")->required()->check(CLI::ExistingDirectory);
     CLI11_PARSE(app, argc, argv);
 

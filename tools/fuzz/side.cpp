@@ -28,14 +28,14 @@ enum SideFlag : unsigned {
     side_rev1 = 0x80,
 };
 
-/// The top bit calls for a corner case, else the bits are the depth.
+/// The top bit selects a corner case; without it the bits are the depth.
 u16 read_cap(Input &input)
 {
     const unsigned raw = input.u16();
     return static_cast<u16>(raw & 0x8000 ? corners[raw % corners.size()] : raw);
 }
 
-/// The one thing that random bytes get wrong nearly always: RFC 6581 wants an option.
+/// RFC 6581 needs at least one option, which random bytes nearly never have.
 void repair(Side &side)
 {
     iw_mpa_policy &policy = side.policy;
@@ -110,7 +110,7 @@ Side read_side(Input &input, rdma_mpa_dialect dialect)
     side.caps.fastopen = wanted & 0x08;
     side.caps.no_connect_ms = kinds & 0x80;
     side.caps.no_crc = wanted & 0x80;
-    // Both together stand for an adapter that does the RTR itself, too
+    // Both flags together stand for an adapter that also handles the RTR itself
     side.caps.rtr_offload = side.caps.no_connect_ms && side.caps.no_crc;
 
     side.caps.max_ird = read_cap(input);

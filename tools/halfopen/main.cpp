@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
-// halfopen: many initiators at one MPA listener that never finish: a third each connects and sends
-// nothing, sends half a Request, or sends a Request and no RTR.
+// halfopen: many initiators at one MPA listener that never finish connection setup: a third each sends
+// nothing, half a Request, or a Request and no RTR.
 //
-// Whoever is closed comes back, so that there are always as many, until the time is up. What comes
-// in is read and thrown away.
+// An initiator that is closed connects again, so that their number stays the same until the time is
+// up. Received bytes are read and dropped.
 #include <array>
 #include <cerrno>
 #include <chrono>
@@ -42,7 +42,7 @@ struct Options {
 struct Counts {
 	size_t connected = 0;
 	size_t closed = 0;  // by the listener's side
-	size_t refused = 0; // nobody listens any more
+	size_t refused = 0; // there is no listener any more
 };
 
 [[noreturn]] void throw_errno(const char *what)
@@ -69,7 +69,7 @@ public:
 	{
 		return {.fd = socket_.get(), .events = static_cast<short>(connected_ ? POLLIN : POLLOUT), .revents = 0};
 	}
-	// Returns false when it is to connect once more.
+	// Returns false if the initiator has to connect again.
 	bool handle(short revents, Counts &counts);
 	void end() { socket_ = Descriptor(); }
 
@@ -184,7 +184,7 @@ int main(int argc, char **argv)
 {
 	Options options;
 	CLI::App app{"Many initiators at one MPA listener that never finish: a third each sends nothing,\n"
-		     "half a Request, or a Request and no RTR. Whoever is closed comes back.\n\n"
+		     "half a Request, or a Request and no RTR. A closed initiator connects again.\n\n"
 		     "Exit status: 0 when the time is up, 1 a system error."};
 	app.add_option("ADDR", options.address, "IPv4 address of the listener")->required();
 	app.add_option("PORT", options.port, "its TCP port")->required();

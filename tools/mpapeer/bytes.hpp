@@ -22,7 +22,7 @@ std::string to_hex(ByteView bytes);
 /// Reads pairs of hexadecimal digits; nothing if there is any other character or half a pair.
 std::optional<Bytes> from_hex(std::string_view text);
 
-/// The byte string 00 01 02 … ff 00 …: what the tools send as private data of a given length.
+/// The byte string 00 01 02 … ff 00 …, which the tools send as private data of a given length.
 Bytes counting_bytes(std::size_t length);
 
 /// Reads big-endian fields from the front of a byte string whose length the caller has checked.

@@ -24,7 +24,7 @@ struct Operator {
     Comparison comparison;
 };
 
-// Longer ones first.
+// Longer operators first: a shorter one can be the beginning of a longer one.
 constexpr std::array operators = {
     Operator{"!=", Comparison::not_equal},  Operator{"<=", Comparison::less_equal},
     Operator{">=", Comparison::greater_equal}, Operator{"=", Comparison::equal},
@@ -42,7 +42,7 @@ bool is_frame_kind(std::string_view kind)
     return kind == "request" || kind == "reply" || kind == "frame";
 }
 
-/// What "write-rtr" and the like stand for; empty for every other word.
+/// The kind of FPDU behind "write-rtr" and similar words; empty for every other word.
 std::string_view rtr_base(std::string_view kind)
 {
     if (kind == "write-rtr")
@@ -137,11 +137,11 @@ FieldTest parse_test(std::string_view kind, const Fields &known, std::string_vie
     }
     const Field &sample = field_like(known, kind, word);
     if (!std::holds_alternative<bool>(sample.value))
-        throw TextError(fmt::format("{} wants a value", word));
+        throw TextError(fmt::format("{} needs a value", word));
     return {std::string(word), Comparison::equal, true};
 }
 
-/// "2/0/6", where * stands for any value.
+/// Parses "2/0/6", where * stands for any value.
 void add_triplet(std::vector<FieldTest> &tests, std::string_view text)
 {
     constexpr std::array<std::string_view, 3> names = {"layer", "etype", "code"};
@@ -278,7 +278,7 @@ Pattern parse_pattern(std::span<const std::string> words)
     if (!words.empty() && words[0] == "fpdu")
         words = words.subspan(1);
     if (words.empty())
-        throw TextError("expect what?");
+        throw TextError("expect needs something to expect");
     if (words[0] == "close" || words[0] == "fin" || words[0] == "rst")
         return parse_close(words);
     if (words[0] == "hex") {
@@ -290,7 +290,7 @@ Pattern parse_pattern(std::span<const std::string> words)
 
     const std::optional<Fields> known = known_fields(words[0]);
     if (!known)
-        throw TextError(fmt::format("'{}' is nothing that can be expected", words[0]));
+        throw TextError(fmt::format("'{}' cannot be expected", words[0]));
     ItemPattern pattern{.kind = words[0], .tests = {}};
     for (const std::string &word : words.subspan(1)) {
         if (pattern.kind == "term" && looks_like_triplet(word))

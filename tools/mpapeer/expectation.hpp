@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What a scenario expects to receive: a frame or FPDU with certain fields, or the end.
+// Expectations of a scenario: a frame or FPDU with certain fields, or the end.
 #pragma once
 
 #include "fields.hpp"
@@ -14,7 +14,7 @@ namespace mpapeer {
 
 enum class Comparison { equal, not_equal, less, less_equal, greater, greater_equal, any_of };
 
-/// One "ird>=4".
+/// A test such as "ird>=4".
 struct FieldTest {
     std::string name;
     Comparison comparison = Comparison::equal;
@@ -44,8 +44,8 @@ using Pattern = std::variant<ItemPattern, HexPattern, ClosePattern>;
 /// Parses one alternative of an expectation; throws TextError.
 Pattern parse_pattern(std::span<const std::string> words);
 
-/// Why an item does not fit; nothing if it does. No item fits a ClosePattern. With CRCs in use a
-/// wrong one never fits, unless the pattern has a test of its own on "crc".
+/// The reason why an item does not fit; nothing if it does. No item fits a ClosePattern. With CRCs in
+/// use an item with a wrong CRC never fits, unless the pattern has its own test of "crc".
 std::optional<std::string> mismatch(const Pattern &pattern, const StreamItem &item,
                                     CrcUse crc_use);
 

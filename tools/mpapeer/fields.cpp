@@ -66,7 +66,7 @@ std::string frame_text(const MpaFrame &frame)
     return text;
 }
 
-/// Only what differs from the one version there is, and the Last bit when it is missing.
+/// Shows a field, such as a version or the Last bit, only if its value is unusual.
 FieldStyle quiet_if(bool usual)
 {
     return usual ? FieldStyle::quiet : FieldStyle::plain;

@@ -52,7 +52,7 @@ std::string value_text(const Field &field, bool cut);
 /// "reply rev=2 crc=1 …": one line.
 std::string describe(const StreamItem &item, CrcUse crc_use);
 
-/// Likewise for a startup frame of which only the front is there.
+/// One line for a startup frame of which only the front is there.
 std::string describe_partial(const MpaFrame &frame);
 
 } // namespace mpapeer

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// FPDUs without markers (RFC 5044 section 4), and as much of DDP (RFC 5041) and RDMAP (RFC 5040)
-// as connection setup and a first message need.
+// FPDUs without markers (RFC 5044 section 4), and the parts of DDP (RFC 5041) and RDMAP (RFC 5040)
+// that connection setup and a first message need.
 #pragma once
 
 #include "bytes.hpp"
@@ -22,7 +22,7 @@ enum class Opcode : std::uint8_t {
     terminate = 7,
 };
 
-/// What a ULPDU is, by its control bits and length.
+/// Kinds of ULPDU, from its control bits and length.
 enum class UlpduKind {
     null, ///< ULPDU_Length 0: no DDP header at all
     write,
@@ -33,7 +33,7 @@ enum class UlpduKind {
     send_se,
     send_se_inv,
     term,
-    unknown, ///< too short for its header, or no RDMAP message we know
+    unknown, ///< too short for its header, or an unknown RDMAP message
 };
 
 std::string_view to_string(UlpduKind kind);
@@ -83,7 +83,7 @@ inline constexpr std::uint32_t send_queue = 0;
 inline constexpr std::uint32_t read_queue = 1;
 inline constexpr std::uint32_t term_queue = 2;
 
-/// One DDP segment. Which header counts follows from `kind`; the others keep their defaults.
+/// One DDP segment. `kind` says which header is valid; the others keep their defaults.
 struct Ulpdu {
     UlpduKind kind = UlpduKind::null;
     std::uint8_t ddp_control = 0;
@@ -107,7 +107,7 @@ Ulpdu make_ulpdu(UlpduKind kind);
 /// (RFC 6581 section 9.2).
 bool is_rtr(const Ulpdu &ulpdu);
 
-/// Never fails: what cannot be understood is UlpduKind::unknown with everything in `payload`.
+/// Never fails: bytes that cannot be decoded become UlpduKind::unknown, all of them in `payload`.
 Ulpdu decode_ulpdu(ByteView bytes);
 Bytes encode_ulpdu(const Ulpdu &ulpdu);
 
@@ -128,7 +128,7 @@ struct FpduParse {
 /// Parses one FPDU from the front of `bytes`; nothing while it is incomplete.
 std::optional<FpduParse> parse_fpdu(ByteView bytes);
 
-/// How to finish an FPDU; the empty values are the right ones.
+/// How to finish an FPDU; without a value the field is correct.
 struct FpduOptions {
     bool use_crc = true;                            ///< false: the CRC field is sent as 0
     std::optional<std::uint32_t> crc = {};          ///< this CRC instead

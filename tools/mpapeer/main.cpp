@@ -51,8 +51,8 @@ struct DecodeArguments {
 void add_run(CLI::App &app, RunArguments &arguments)
 {
     CLI::App *run = app.add_subcommand("run", "Play a scenario as initiator or responder");
-    run->footer("Exit status: 0 all expectations met, 1 one was not (the transcript says which "
-                "line,\nwhat was expected and what came), 2 wrong usage or scenario.");
+    run->footer("Exit status: 0 all expectations met, 1 one was not (the transcript has its line, "
+                "the\nexpected and the received item), 2 wrong usage or scenario.");
     run->add_option("SCENARIO", arguments.scenarios,
                     "Scenario file; several are played one after the other, until one fails")
         ->required();
@@ -64,20 +64,20 @@ void add_run(CLI::App &app, RunArguments &arguments)
         ->excludes(connect);
     run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
     run->add_flag("--fast-open", arguments.fast_open,
-                  "TCP Fast Open: put the first bytes into the SYN, where the peer's cookie is known; "
-                  "as\nresponder give cookies and take such SYNs");
-    run->add_option("--netns", arguments.netns, "Be in this network namespace, one of ip-netns(8)");
+                  "TCP Fast Open: put the first bytes into the SYN if the peer's cookie is known; as\n"
+                  "responder give cookies and accept such SYNs");
+    run->add_option("--netns", arguments.netns, "Run in this network namespace of ip-netns(8)");
     run->add_option("--retry", arguments.retry,
-                    "How long --connect tries again while nobody listens there")
+                    "How long --connect tries again while it is refused")
         ->capture_default_str()
         ->needs(connect);
     run->add_option("--within", arguments.within,
-                    "The deadline of expectations, where the scenario says none")
+                    "The deadline of expectations if the scenario sets none")
         ->capture_default_str();
     run->add_option("--accept-within", arguments.accept_within,
                     "How long --listen waits for its first connection")
         ->capture_default_str();
-    run->add_option("--set", arguments.variables, "NAME=VALUE: what ${NAME} in the scenario means")
+    run->add_option("--set", arguments.variables, "NAME=VALUE: value of ${NAME} in the scenario")
         ->type_size(1)
         ->allow_extra_args(false);
     run->add_flag("-v,--verbose", arguments.verbose, "Show all bytes in hexadecimal");
@@ -88,8 +88,8 @@ void add_run(CLI::App &app, RunArguments &arguments)
 void add_decode(CLI::App &app, DecodeArguments &arguments)
 {
     CLI::App *decode = app.add_subcommand("decode", "Show the MPA frames and FPDUs of a capture");
-    decode->footer("Exit status: 0 decoded, 1 the capture is damaged (what stands before the "
-                   "damage is shown),\n2 wrong usage, or no pcap file.");
+    decode->footer("Exit status: 0 decoded, 1 the capture is damaged (packets before the damage are "
+                   "shown),\n2 wrong usage, or no pcap file.");
     decode->add_option("FILE", arguments.file, "Capture in classic pcap format")->required();
     decode->add_flag("--json", arguments.json, "JSON: an array of connections with their events");
     decode->add_option("--port", arguments.port, "Only connections from or to this TCP port");
@@ -114,7 +114,7 @@ PlayOptions play_options(const RunArguments &arguments)
     if (!arguments.connect.empty()) {
         options.connect = parse_host_port(arguments.connect);
         if (options.connect->host.empty())
-            throw TextError("--connect wants HOST:PORT");
+            throw TextError("--connect needs HOST:PORT");
     }
     if (!arguments.listen.empty())
         options.listen = parse_host_port(arguments.listen);
@@ -158,7 +158,7 @@ int run_scenarios(const RunArguments &arguments)
         return exit_ok;
     }
     if (!options.connect && !options.listen)
-        throw TextError("run wants --connect or --listen");
+        throw TextError("run needs --connect or --listen");
 
     if (!arguments.netns.empty())
         enter_netns(arguments.netns);

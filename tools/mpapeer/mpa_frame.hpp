@@ -72,7 +72,7 @@ struct MpaFrame {
     bool operator==(const MpaFrame &) const = default;
 };
 
-/// What a conforming receiver closes the connection for (RFC 5044 section 7.1.1).
+/// Faults for which a conforming receiver closes the connection (RFC 5044 section 7.1.1).
 enum class FrameProblem {
     unknown_key,
     unknown_revision,
@@ -84,11 +84,11 @@ std::string_view to_string(FrameProblem problem);
 
 std::vector<FrameProblem> problems(const MpaFrame &frame);
 
-/// What the front of a byte stream holds.
+/// The result of parsing the front of a byte stream.
 struct FrameParse {
     enum class Status {
         need_header,       ///< under 20 bytes; `frame` is empty
-        need_private_data, ///< header complete; `frame` holds what is there
+        need_private_data, ///< header complete; `frame` holds the part that is there
         complete,
     };
     Status status = Status::need_header;
@@ -100,7 +100,7 @@ struct FrameParse {
 /// lengths are parsed like right ones: see problems().
 FrameParse parse_frame(ByteView bytes);
 
-/// The frame's bytes: the header as it is (also a lying pd_length), then the private data.
+/// The frame's bytes: the header as it is (also with a wrong pd_length), then the private data.
 Bytes build_frame(const MpaFrame &frame);
 
 } // namespace mpapeer

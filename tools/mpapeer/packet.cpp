@@ -35,7 +35,7 @@ constexpr std::size_t ipv4_min_header = 20;
 constexpr std::size_t ipv6_header = 40;
 constexpr std::size_t tcp_min_header = 20;
 
-/// What a layer says about the one above it.
+/// A layer's information about the one above it.
 struct Inner {
     unsigned protocol;
     ByteView data;
@@ -90,13 +90,13 @@ std::optional<Inner> parse_link(std::uint32_t link_type, ByteView packet)
     }
 }
 
-/// Cuts off what stands behind the IP packet. A total length of 0 is what offloaded packets show.
+/// Cuts off bytes behind the IP packet. Offloaded packets have a total length of 0.
 ByteView trimmed(ByteView packet, std::size_t length)
 {
     return length == 0 ? packet : packet.first(std::min(length, packet.size()));
 }
 
-/// Fills in the addresses; fragments are not put together.
+/// Fills in the addresses; fragments are not reassembled.
 std::optional<Inner> parse_ipv4(ByteView packet, TcpSegment &segment)
 {
     if (packet.size() < ipv4_min_header || packet[0] >> 4 != 4)

@@ -33,12 +33,12 @@ struct TcpSegment {
     ByteView payload;
 };
 
-/// Whether packets of this pcap link type can be taken apart: Ethernet (also with VLAN tags),
-/// Linux cooked v1 and v2, raw IP.
+/// Can packets of this pcap link type be decoded? Yes for Ethernet (also with VLAN tags), Linux
+/// cooked v1 and v2, raw IP.
 bool is_known_link_type(std::uint32_t link_type);
 
-/// The TCP segment in a packet; nothing if it holds something else, or is cut off in its headers.
-/// A payload that the capture has cut off comes as far as it is there.
+/// The TCP segment in a packet; nothing if the packet holds something else, or is cut off in its
+/// headers. If the capture has cut off the payload, the segment has the part that is there.
 std::optional<TcpSegment> parse_packet(std::uint32_t link_type, ByteView packet);
 
 } // namespace mpapeer

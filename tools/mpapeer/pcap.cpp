@@ -17,7 +17,7 @@ constexpr std::size_t link_type_offset = 20;
 constexpr std::uint32_t magic_microseconds = 0xa1b2c3d4;
 constexpr std::uint32_t magic_nanoseconds = 0xa1b23c4d;
 constexpr std::uint32_t magic_pcapng = 0x0a0d0d0a;
-constexpr std::uint32_t link_type_mask = 0x0fffffff; // the high bits tell of an FCS
+constexpr std::uint32_t link_type_mask = 0x0fffffff; // the high bits are about an FCS
 constexpr std::uint32_t max_packet_size = 0x1000000;
 constexpr std::int64_t second_ns = 1000000000;
 

@@ -25,12 +25,12 @@ struct PcapPacket {
 /// Walks through a capture held in memory.
 class PcapReader {
 public:
-    /// Throws PcapError if this is no capture that can be read.
+    /// Throws PcapError if the file is not a readable capture.
     explicit PcapReader(ByteView file);
 
     std::uint32_t link_type() const { return link_type_; }
 
-    /// Nothing at the end; throws PcapError if a record is cut off or makes no sense.
+    /// The next packet, nothing at the end; throws PcapError if a record is cut off or invalid.
     std::optional<PcapPacket> next();
 
 private:

@@ -25,7 +25,7 @@ bool is(const Statement &statement)
     return std::holds_alternative<T>(statement.action);
 }
 
-/// These leave glued bytes where they are: they send nothing themselves and wait for nothing.
+/// These statements leave glued bytes in the queue: they send nothing and wait for nothing.
 bool keeps_glue(const Statement &statement)
 {
     return is<statement::Send>(statement) || is<statement::Split>(statement) ||
@@ -60,7 +60,7 @@ std::string end_text(Session::End end)
                                     : "the peer reset the connection (RST)";
 }
 
-/// What is there beside whole frames and FPDUs.
+/// Describes received bytes that are not part of a whole frame or FPDU.
 std::string leftover_text(const Session &session)
 {
     std::string text;
@@ -105,7 +105,7 @@ Session &Player::session()
     return *session_;
 }
 
-/// Only a refusal is worth another try: somebody is about to listen there.
+/// Tries again only after a refusal: the listener may not have started yet.
 Connection Player::connect_patiently(Duration within) const
 {
     constexpr std::chrono::milliseconds pause(50);
@@ -148,7 +148,7 @@ bool Player::play()
     return passed;
 }
 
-/// Nobody is to come: there is nothing to wait for before that.
+/// A scenario that expects no connection must not wait for one first.
 bool Player::begins_without_connection() const
 {
     return !scenario_.statements.empty() &&
@@ -264,7 +264,7 @@ bool Player::try_item(const statement::Expect &action)
                               reasons));
 }
 
-/// Likewise for the end of the peer's stream.
+/// The same for the end of the peer's stream.
 bool Player::try_end(const statement::Expect &action)
 {
     const Session::End end = session().end();
@@ -302,7 +302,7 @@ void Player::run(const statement::Expect &action)
         }
         if (session().end() != Session::End::open)
             met = try_end(action);
-        // A drain may go on for ever, with a peer that does not stop to send.
+        // The deadline also ends a drain: the peer may never stop sending.
         if (!met && (!session().pump(until) || (drained && Clock::now() >= until)))
             throw Failure(fmt::format("{} within {}{}",
                                       drained ? "only data came" : "nothing came",

@@ -18,7 +18,7 @@ struct PlayOptions {
     std::optional<HostPort> listen = {};  ///< responder
     std::string bind_address = {};        ///< initiator's own address, empty for any
     Duration retry = Duration::zero();    ///< how long to try again when connecting is refused
-    Duration within = std::chrono::seconds(5);         ///< what "within" says first
+    Duration within = std::chrono::seconds(5);         ///< value of "within" at the beginning
     Duration accept_within = std::chrono::seconds(30); ///< for the first connection
     bool fast_open = false; ///< data in SYNs, see Connection and Listener
     bool verbose = false;
@@ -33,11 +33,11 @@ public:
     /// Starts to listen, if that is the role; throws std::system_error.
     Player(const Scenario &scenario, const PlayOptions &options, std::ostream &out);
 
-    /// True if all expectations were met. The transcript tells the rest. Closes what the scenario
-    /// has left open.
+    /// True if all expectations were met. The transcript has the details. Closes connections that the
+    /// scenario has left open.
     bool play();
 
-    /// Where it listens; empty for an initiator.
+    /// The address on which it listens; empty for an initiator.
     std::string listening_on() const { return listener_ ? listener_->local() : ""; }
 
 private:
@@ -83,7 +83,7 @@ private:
     std::vector<std::unique_ptr<Session>> kept_;
     statement::Split split_;
     bool glued_ = false;
-    bool end_expected_ = false; ///< the end of this connection has been asked for and seen
+    bool end_expected_ = false; ///< the end of this connection was expected and has come
     std::size_t expectations_met_ = 0;
 };
 

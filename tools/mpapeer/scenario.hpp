@@ -19,7 +19,7 @@ struct Scenario {
     std::vector<Statement> statements;
 };
 
-/// Where and what: "FILE:12: …".
+/// An error with its place: "FILE:12: …".
 class ScenarioError : public std::runtime_error {
 public:
     ScenarioError(std::string_view name, std::size_t line, std::string_view what);

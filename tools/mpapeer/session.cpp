@@ -171,7 +171,7 @@ bool Session::send_part(ByteView part, bool more, bool urgent)
     switch (connection_.send(part, more, urgent, Clock::now() + settings_.within)) {
     case Connection::Sent::all: return true;
     case Connection::Sent::timed_out:
-        throw std::runtime_error(fmt::format("the peer has not taken what was sent within {}",
+        throw std::runtime_error(fmt::format("the peer has not taken the bytes sent within {}",
                                              duration_text(settings_.within)));
     case Connection::Sent::broken: break;
     }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// One connection while a scenario runs on it: what has been sent and received so far.
+// One connection while a scenario runs on it, with the items sent and received so far.
 #pragma once
 
 #include "statement.hpp"
@@ -33,7 +33,7 @@ private:
     Clock::time_point start_ = Clock::now();
 };
 
-/// What statements such as "crc off" set for all that follows.
+/// Settings that statements such as "crc off" make for all later statements.
 struct Settings {
     Duration within = std::chrono::seconds(5);
     Duration gap = std::chrono::milliseconds(20);
@@ -51,10 +51,10 @@ public:
     /// Receives once; false when the deadline has passed without anything new.
     bool pump(Deadline deadline);
 
-    /// Goes on receiving for the whole time.
+    /// Receives until the deadline has passed.
     void pump_until(Deadline deadline);
 
-    /// Received and not yet looked at, oldest first.
+    /// Received items that no statement has handled yet, oldest first.
     std::deque<StreamItem> &inbox() { return inbox_; }
 
     /// Received bytes that do not make a frame or FPDU yet.
@@ -63,13 +63,13 @@ public:
 
     End end() const { return end_; }
 
-    /// A FIN has come, whatever came behind it.
+    /// A FIN has come, with or without a RST behind it.
     bool fin_received() const { return fin_received_; }
 
-    /// Builds an FPDU for this moment of the connection (MSN, CRC use).
+    /// Builds an FPDU for the current state of the connection (MSN, CRC use).
     Bytes build(const FpduToSend &fpdu);
 
-    /// Adds bytes to what the next flush() sends.
+    /// Adds bytes to the queue of the next flush().
     void queue(ByteView bytes);
     bool has_queued() const { return !queued_.empty(); }
 

@@ -22,7 +22,7 @@ void no_more(Words words, std::size_t used)
 const std::string &word_at(Words words, std::size_t index, std::string_view what)
 {
     if (index >= words.size())
-        throw TextError(fmt::format("{} wants {}", words[0], what));
+        throw TextError(fmt::format("{} needs {}", words[0], what));
     return words[index];
 }
 
@@ -68,7 +68,7 @@ Action parse_split(Words words)
 Duration parse_for(Words words)
 {
     if (words.size() < 4 || words[2] != "for")
-        throw TextError(fmt::format("it is: expect {} for DURATION", words[1]));
+        throw TextError(fmt::format("the form is: expect {} for DURATION", words[1]));
     no_more(words, 4);
     return parse_duration(words[3]);
 }
@@ -80,7 +80,7 @@ Action parse_wait(Words words)
     statement::WaitFor wait{word_at(words, 2, "a file"), std::nullopt};
     if (words.size() > 3) {
         if (words[3] != "within" || words.size() < 5)
-            throw TextError("it is: wait for FILE within DURATION");
+            throw TextError("the form is: wait for FILE within DURATION");
         wait.within = parse_duration(words[4]);
     }
     no_more(words, 5);

@@ -14,7 +14,7 @@
 
 namespace mpapeer {
 
-/// An FPDU to be built when its turn comes: only then are CRC use and the next MSN known.
+/// An FPDU that is built when its statement is executed: only then are CRC use and MSN known.
 struct FpduToSend {
     enum class Crc { agreed, on, off };
 
@@ -25,7 +25,7 @@ struct FpduToSend {
     bool answers_read = false; ///< STag and TO come from the last Read Request received
 };
 
-/// Send only a part, or a spoilt copy, of what was built.
+/// Send only a part, or a spoilt copy, of the bytes that were built.
 struct Cut {
     std::optional<std::size_t> from;
     std::optional<std::size_t> first;
@@ -52,7 +52,7 @@ struct Flush {};
 struct Wait {
     Duration length;
 };
-/// Goes on when somebody else has made a file.
+/// Waits until another program has made a file.
 struct WaitFor {
     std::string file;
     std::optional<Duration> within;
@@ -105,7 +105,7 @@ struct Statement {
 /// Parses the words of one line (at least one); throws TextError.
 decltype(Statement::action) parse_statement(std::span<const std::string> words);
 
-/// Parses what stands behind "send"; throws TextError.
+/// Parses the words after "send"; throws TextError.
 statement::Send parse_send(std::span<const std::string> words);
 
 } // namespace mpapeer

@@ -17,7 +17,7 @@ namespace {
 
 using Words = std::span<const std::string>;
 
-/// What the 16-bit length fields of frames and FPDUs can say.
+/// The largest value of the 16-bit length fields of frames and FPDUs.
 constexpr std::size_t max_length = std::numeric_limits<std::uint16_t>::max();
 
 /// "name=value", or a bare "name" or "text".
@@ -37,7 +37,7 @@ Setting split_setting(std::string_view word)
 std::string_view value_of(const Setting &setting)
 {
     if (!setting.value)
-        throw TextError(fmt::format("{} wants a value", setting.name));
+        throw TextError(fmt::format("{} needs a value", setting.name));
     return *setting.value;
 }
 
@@ -70,8 +70,8 @@ bool apply_cut(Cut &cut, const Setting &setting)
     return true;
 }
 
-/// A Request or Reply while its settings are read. The enhanced word is there as soon as one of
-/// its fields is named, and S follows it unless told otherwise.
+/// A Request or Reply while its settings are read. The frame gets an enhanced word as soon as one of
+/// its fields is named, and then S as well unless a setting says otherwise.
 class FrameBuilder {
 public:
     explicit FrameBuilder(FrameKind kind)
@@ -222,7 +222,7 @@ statement::Send parse_send_hex(Words words)
             append(bytes, ByteView(parse_bytes(word)));
     }
     if (bytes.empty())
-        throw TextError("send hex wants bytes");
+        throw TextError("send hex needs bytes");
     send.what = std::move(bytes);
     return send;
 }
@@ -319,7 +319,7 @@ UlpduKind parse_rtr_kind(std::string_view name)
     throw TextError(fmt::format("'{}' is no RTR: write, read, send or null", name));
 }
 
-/// Settings, and bytes without a name, which are the payload.
+/// Parses settings, and bytes without a name, which are the payload.
 statement::Send parse_fpdu_words(FpduToSend fpdu, Words words)
 {
     statement::Send send;
@@ -367,7 +367,7 @@ statement::Send parse_send_fpdu(UlpduKind kind, Words words)
     FpduToSend fpdu = fpdu_of_kind(kind);
     if (kind == UlpduKind::term) {
         if (words.empty())
-            throw TextError("send term wants LAYER/TYPE/CODE");
+            throw TextError("send term needs LAYER/TYPE/CODE");
         fpdu.ulpdu.term = parse_triplet(words[0]);
         words = words.subspan(1);
     }
@@ -379,7 +379,7 @@ statement::Send parse_send_fpdu(UlpduKind kind, Words words)
 statement::Send parse_send(Words words)
 {
     if (words.empty())
-        throw TextError("send what?");
+        throw TextError("send needs something to send");
     const std::string &what = words[0];
     const Words rest = words.subspan(1);
     if (what == "hex")
@@ -392,7 +392,7 @@ statement::Send parse_send(Words words)
         return parse_send_fpdu(parse_kind(what), rest);
     if (what == "rtr" || what == "fpdu") {
         if (rest.empty())
-            throw TextError(fmt::format("send {} wants a kind", what));
+            throw TextError(fmt::format("send {} needs a kind", what));
         const UlpduKind kind = what == "rtr" ? parse_rtr_kind(rest[0]) : parse_kind(rest[0]);
         return parse_send_fpdu(kind, rest.subspan(1));
     }

@@ -141,7 +141,7 @@ Connection Connection::connect(const HostPort &to, const std::string &bind_addre
         int error = 0;
         socklen_t size = sizeof(error);
         check(::getsockopt(socket.get(), SOL_SOCKET, SO_ERROR, &error, &size), "getsockopt");
-        // A RST right behind the handshake is an event of the connection, not a failure to connect.
+        // A RST right after the handshake is an event of the connection, not a failure to connect.
         reset = error == ECONNRESET;
         if (error != 0 && !reset)
             fail(error, what);
@@ -162,7 +162,7 @@ Connection::Received Connection::receive(Bytes &bytes, Deadline deadline)
             return Received::data;
         if (size == 0)
             return reset_seen_ ? Received::reset : Received::fin;
-        if (error == EPIPE) { // Linux says so for a RST that came behind a FIN
+        if (error == EPIPE) { // Linux returns EPIPE for a RST that came after a FIN
             reset_seen_ = true;
             return Received::fin;
         }

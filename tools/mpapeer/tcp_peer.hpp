@@ -42,7 +42,7 @@ public:
     enum class Sent { all, broken, timed_out };
 
     /// Connects from `bind_address` (if not empty); throws std::system_error. With `fast_open` and
-    /// the peer's cookie, only the first send() does: its bytes are in the SYN (RFC 7413).
+    /// the peer's cookie, the first send() connects: its bytes are in the SYN (RFC 7413).
     static Connection connect(const HostPort &to, const std::string &bind_address, bool fast_open,
                               Deadline deadline);
 
@@ -55,8 +55,8 @@ public:
     /// Waits for a RST on a connection whose peer has already sent its FIN.
     Received wait_for_reset(Deadline deadline);
 
-    /// With `more`, the last bytes wait for what follows: the next send, or the FIN. With `urgent`,
-    /// the last byte is TCP's urgent data.
+    /// With `more`, the last bytes wait for the next send or for the FIN. With `urgent`, the last
+    /// byte is TCP's urgent data.
     Sent send(ByteView bytes, bool more, bool urgent, Deadline deadline);
 
     /// Sends a FIN and goes on receiving.
@@ -73,7 +73,7 @@ public:
 
 private:
     FileDescriptor socket_;
-    bool reset_seen_ = false; ///< the kernel has told of a RST once, and does not tell again
+    bool reset_seen_ = false; ///< the kernel has reported a RST; it reports it only once
     std::string local_;
     std::string remote_;
 };

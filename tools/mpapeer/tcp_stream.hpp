@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// One direction of a captured TCP connection, put in order again.
+// One direction of a captured TCP connection, in the order of its bytes.
 #pragma once
 
 #include "packet.hpp"
@@ -16,13 +16,13 @@ public:
     /// for a retransmission or a segment that came too early.
     Bytes push(const TcpSegment &segment);
 
-    /// Everything up to a FIN has been there.
+    /// All bytes up to a FIN have been captured.
     bool finished() const { return fin_at_ && *fin_at_ == next_; }
 
     /// Bytes held back behind a gap that the capture never filled.
     bool has_gap() const { return !early_.empty() || (fin_at_ && *fin_at_ > next_); }
 
-    /// Size of that gap, as far as one can tell.
+    /// Size of that gap in bytes, as far as it is known.
     std::uint64_t gap_size() const;
 
     /// Offset of the next byte from the first one of the stream.
@@ -35,7 +35,7 @@ private:
     std::uint64_t unwrap(std::uint32_t seq) const;
     void store(std::uint64_t begin, ByteView bytes);
 
-    // Room below for segments from before the start, such as keep-alives.
+    // Leaves room for segments before the start, such as keep-alives.
     static constexpr std::uint64_t first_offset = std::uint64_t{1} << 32;
 
     std::optional<std::uint32_t> syn_seq_;

@@ -1,6 +1,6 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
-# What the command line promises: help, exit statuses, messages. Usage: test_cli.sh MPAPEER
+# Tests the command line: help, exit statuses, messages. Usage: test_cli.sh MPAPEER
 set -euo pipefail
 
 mpapeer=$1

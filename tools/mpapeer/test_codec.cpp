@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// The codec where the specification's vectors do not reach: CRC, odd FPDUs, cut streams.
+// Parts of the codec that the specification's vectors do not cover: CRC, odd FPDUs, cut streams.
 #include "crc32c.hpp"
 #include "fields.hpp"
 #include "stream_decoder.hpp"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Captures made here, packet by packet, and what the decoder makes of them.
+// Tests of the decoder with captures that the tests build packet by packet.
 #include "trace.hpp"
 #include "trace_output.hpp"
 
@@ -145,7 +145,7 @@ const Bytes v38 = bytes("4d504120494420526570204672616d6550020008c008c008706f6e6
 const Bytes f1 = bytes("000ec140000000000000000000000000a30572ab");
 const Bytes f8 = bytes("0016414700000000000000020000000100000000200700001bd2babe");
 
-/// Its own numbering: how many bytes a side has sent.
+/// Counts the bytes of each side, for the sequence numbers.
 class Conversation {
 public:
     explicit Conversation(CaptureBuilder &capture, std::uint16_t port = client_port,
@@ -194,7 +194,7 @@ Json decode(const Bytes &file)
     return to_json(trace_capture(file));
 }
 
-/// "initiator request", "responder fin"…: what happened, without the details.
+/// "initiator request", "responder fin"…: the events without details.
 std::vector<std::string> summary(const Json &connection)
 {
     std::vector<std::string> lines;

@@ -32,7 +32,7 @@ Outcome play(Player &player, const std::ostringstream &out)
     return outcome;
 }
 
-/// Plays both at once; each in a thread of its own, as two processes would.
+/// Plays both at once, each in its own thread, like two processes.
 Outcomes play_both(std::string_view initiator_text, std::string_view responder_text,
                    const std::string &host = "127.0.0.1")
 {

@@ -37,7 +37,7 @@ Bytes concat(Bytes front, ByteView back)
 struct FrameVector {
     std::string name;
     FrameKind kind;
-    std::string tail;     ///< what follows the key
+    std::string tail;     ///< the bytes after the key
     std::size_t counting; ///< counting bytes that follow the tail
     std::uint8_t flags;
     std::uint8_t rev;

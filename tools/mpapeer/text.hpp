@@ -14,7 +14,7 @@ namespace mpapeer {
 
 using Duration = std::chrono::microseconds;
 
-/// What is wrong with a piece of text; the caller knows where it stands.
+/// A fault in a piece of text; the caller adds the place.
 class TextError : public std::runtime_error {
 public:
     using std::runtime_error::runtime_error;

@@ -11,7 +11,7 @@
 namespace mpapeer {
 namespace {
 
-/// "MPA ID Re": what both keys begin with.
+/// "MPA ID Re": the common beginning of both keys.
 constexpr std::size_t common_key_size = 9;
 
 bool begins_like_mpa(ByteView bytes)
@@ -58,7 +58,7 @@ private:
     std::optional<std::size_t> syn_side_;
 };
 
-/// A SYN with another number than before: the same two ports are used again.
+/// A SYN with another sequence number than before begins a new connection of the same two ports.
 bool ConnectionReader::starts_anew(const TcpSegment &segment) const
 {
     const Direction &direction = directions_[side_of(segment)];
@@ -76,7 +76,7 @@ void ConnectionReader::push(const TcpSegment &segment, std::int64_t time_ns)
     if (segment.syn && !syn_side_)
         syn_side_ = segment.ack ? 1 - side : side;
 
-    // A RST may carry any sequence number that fits the window: it takes no part in the order.
+    // A RST may carry any sequence number in the window, so its place in the stream is unknown.
     if (!segment.rst) {
         const Bytes fresh = direction.stream.push(segment);
         if (!fresh.empty()) {

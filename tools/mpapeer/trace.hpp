@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// What happened on the MPA connections of a capture.
+// Events on the MPA connections of a capture.
 #pragma once
 
 #include "fields.hpp"
@@ -55,9 +55,9 @@ struct CaptureTrace {
     std::optional<std::string> damage; ///< why reading stopped before the end
 };
 
-/// Decodes a whole capture; `port` leaves out connections without it. Throws PcapError if the
-/// file is no capture, or one of an unknown link type. A capture damaged later on gives what
-/// stands before the damage.
+/// Decodes a whole capture; `port` leaves out connections without this port. Throws PcapError if the
+/// file is no capture, or one of an unknown link type. If a capture is damaged later on, the packets
+/// before the damage are decoded.
 CaptureTrace trace_capture(ByteView file, std::optional<std::uint16_t> port = std::nullopt);
 
 } // namespace mpapeer

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
-// Messages that a program of ill will might send: right ones with a value, a type, a length or a flag
-// changed, nests in wrong places, several in one datagram, dumps that nobody reads to the end while
-// others change what they list.
+// Messages that a hostile program might send: valid ones with a value, a type, a length or a flag
+// changed, nests in wrong places, several messages in one datagram, and dumps that are not read to the
+// end while other threads change the list.
 #include "fuzz.hpp"
 
 #include <algorithm>
@@ -67,7 +67,7 @@ private:
 	Family family_;
 };
 
-// Somebody may unload the module, after which it has other numbers
+// The module may be unloaded and loaded again; the family then has another number
 void Fuzzer::find()
 {
 	Socket socket;
@@ -110,7 +110,7 @@ void Fuzzer::add(Bytes &bytes, uint16_t attr, const Bytes &content, bool nested)
 	}
 }
 
-// Of its 4 octets, mostly
+// Adds a number, most of the time with its 4 octets
 void Fuzzer::add_u32(Bytes &bytes, uint16_t attr, uint32_t value)
 {
 	Bytes content(one_in(16) ? below(64) : sizeof(value));
@@ -185,7 +185,7 @@ Bytes Fuzzer::message()
 	if (one_in(32))
 		flags = static_cast<uint16_t>(random_());
 	if (one_in(32)) {
-		// the kernel's tables for our attributes, as YNL asks for them
+		// asks for the kernel's tables of our attributes, like YNL
 		Bytes which;
 		std::array<uint8_t, 2> id{};
 
@@ -205,8 +205,8 @@ Bytes Fuzzer::message()
 	return bytes;
 }
 
-// What the header says of length and command stays as likely as not, the family always: others' commands
-// are theirs to test
+// Length and command in the header stay in half of the cases, the family always: this program does not
+// test commands of other families
 void Fuzzer::mutate(Bytes &bytes)
 {
 	constexpr size_t header = sizeof(nlmsghdr) + GENL_HDRLEN;
@@ -230,7 +230,7 @@ void Fuzzer::join(Socket &socket)
 		socket.join(real ? std::next(family_.groups.begin(), below(static_cast<uint32_t>(family_.groups.size())))->second :
 				   number());
 	} catch (const std::system_error &) {
-		// no such group, or not ours to join
+		// no such group, or no permission to join it
 	}
 }
 
@@ -252,7 +252,7 @@ void Fuzzer::step()
 	auto &socket = sockets_[below(static_cast<uint32_t>(sockets_.size()))];
 
 	if (one_in(64))
-		socket = std::make_unique<Socket>(); // with whatever was going on
+		socket = std::make_unique<Socket>(); // closes the old one in any state
 	if (one_in(256))
 		join(*socket);
 
@@ -329,7 +329,7 @@ int fuzz(std::chrono::seconds time, uint64_t seed, unsigned threads)
 	}
 	fmt::print("{} datagrams sent, {} bytes of answers, {} a second\n", sent, answered,
 		   sent / static_cast<uint64_t>(std::max<int64_t>(time.count(), 1)));
-	// Random numbers that never hit anything would test nothing
+	// A run without any answer has tested nothing
 	return sent && answered ? 0 : 1;
 }
 

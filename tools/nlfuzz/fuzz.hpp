@@ -6,8 +6,8 @@
 
 namespace nlfuzz {
 
-// Sends random and mutated messages for so long, from so many threads, then checks that the kernel
-// still answers. Returns an exit status.
+// Sends random and mutated messages for this time, from this number of threads, then checks that the
+// kernel still answers. Returns an exit status.
 int fuzz(std::chrono::seconds time, uint64_t seed, unsigned threads);
 
 } // namespace nlfuzz

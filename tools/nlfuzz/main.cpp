@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
-// nlfuzz: requests to the generic netlink family rdma_mpa that no client would send. For right ones
-// there are the kernel's YNL client and `rdma mpa`.
+// nlfuzz: requests to the generic netlink family rdma_mpa that no client would send. The kernel's YNL
+// client and `rdma mpa` send valid ones.
 #include <cstdio>
 
 #include <CLI/CLI.hpp>
@@ -26,7 +26,7 @@ Bytes bytes_of(const std::string &hex)
 	return bytes;
 }
 
-// A request as odd as it may be: any command and attributes
+// Sends a request with any command and any attributes
 void raw(uint8_t command, bool is_dump, const Bytes &attributes)
 {
 	Socket socket;
@@ -38,7 +38,7 @@ void raw(uint8_t command, bool is_dump, const Bytes &attributes)
 	fmt::print("taken, {} records\n", records);
 }
 
-// A list that does not fit into one datagram: what if something changes between two of them?
+// Reads a list of several datagrams, with or without a change between two of them
 void interrupt(bool is_changed, uint8_t command, const Bytes &attributes)
 {
 	Socket socket, other;
@@ -69,8 +69,8 @@ int main(int argc, char **argv)
 	app.require_subcommand(1);
 	auto *fuzz_app = app.add_subcommand("fuzz", "send random and mutated messages");
 	fuzz_app->add_option("--seconds", seconds, "how long")->capture_default_str();
-	fuzz_app->add_option("--seed", seed, "what random numbers start from")->capture_default_str();
-	fuzz_app->add_option("--threads", threads, "how many do it at a time")->check(CLI::Range(1, 64))->capture_default_str();
+	fuzz_app->add_option("--seed", seed, "seed of the random numbers")->capture_default_str();
+	fuzz_app->add_option("--threads", threads, "number of threads")->check(CLI::Range(1, 64))->capture_default_str();
 	auto *raw_app = app.add_subcommand("raw", "any request");
 	raw_app->add_option("COMMAND", command, "its number")->required()->check(CLI::Range(0, 255));
 	raw_app->add_option("ATTRIBUTES", hex, "octets in hexadecimal");

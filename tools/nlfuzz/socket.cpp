@@ -24,7 +24,7 @@ constexpr std::chrono::seconds answer_time{30};
 // The kernel's text for an error, else that of the errno
 std::string reason(const nlmsghdr &header, std::span<const uint8_t> body, int error)
 {
-	size_t skip = sizeof(int); // a list that ends early has nothing else
+	size_t skip = sizeof(int); // the end of a list has only the error number
 	nlmsgerr err;
 
 	if (header.nlmsg_type == NLMSG_ERROR) {
@@ -68,7 +68,7 @@ Socket::Socket() : fd_(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_GEN
 
 	if (fd_ < 0)
 		fail("socket");
-	// Notifications go to sockets that have a number
+	// Notifications go only to sockets that are bound
 	any.nl_family = AF_NETLINK;
 	if (bind(fd_, reinterpret_cast<sockaddr *>(&any), sizeof(any)))
 		fail("bind");

@@ -27,22 +27,22 @@ public:
 	Socket(const Socket &) = delete;
 	Socket &operator=(const Socket &) = delete;
 
-	// What follows the header of generic netlink
+	// Takes the bytes after the header of generic netlink
 	using Handler = std::function<void(const nlmsghdr &, std::span<const uint8_t> attributes)>;
 
-	// Sends a request and hands over its answers until it is acknowledged or at its end. Throws
-	// Refused. Returns false if a dump was not of one piece (NLM_F_DUMP_INTR).
+	// Sends a request and passes its answers on until the acknowledgment or the end of the dump. Throws
+	// Refused. Returns false if the list changed during a dump (NLM_F_DUMP_INTR).
 	bool request(uint16_t family, uint8_t command, uint16_t flags, std::span<const uint8_t> attributes,
 		     const Handler &handler);
-	// The first half of that, and the second; how many datagrams came
+	// The two halves of request(); the second returns the number of datagrams received
 	uint32_t send_request(uint16_t family, uint8_t command, uint16_t flags, std::span<const uint8_t> attributes);
 	unsigned take_answers(uint32_t seq, const Handler &handler, bool &whole);
 
 	void join(unsigned group);
 
-	// As they are
+	// Sends the bytes without change
 	void send_raw(std::span<const uint8_t> bytes);
-	// Takes what is there, with a buffer of that size; how much it was
+	// Receives all that has come, with a buffer of this size; returns the number of bytes
 	size_t drain(size_t buffer);
 
 private:
@@ -57,7 +57,7 @@ struct Family {
 	std::map<std::string, uint32_t, std::less<>> groups; // number by name
 };
 
-// The first who asks loads the module
+// The first call loads the module
 Family find_family(Socket &socket, std::string_view name);
 
 } // namespace nlfuzz

@@ -205,7 +205,7 @@ void Client::tear()
 	cut();
 }
 
-// With a queue pair of somebody else, whose its completions are
+// With a queue pair of another process, which has its completions
 Exit Client::connect_others()
 {
 	rdma_conn_param param = conn_param(options_);

@@ -99,7 +99,7 @@ void Server::accept(Connection &connection)
 	}
 }
 
-// With a queue pair of somebody else, whose its completions are
+// With a queue pair of another process, which has its completions
 void Server::accept_others(Connection &connection)
 {
 	rdma_conn_param param = conn_param(options_);
@@ -166,7 +166,9 @@ void Server::on_event(const Event &event)
 	// Bytes that came before the event are in the completion queue already.
 	drain(connection);
 	tell(connection, event.describe());
-	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 && connection.endpoint.has_qp()) {
+	if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 && options_.qpn != 0) {
+		connection.established = true;
+	} else if (event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 && connection.endpoint.has_qp()) {
 		connection.established = true;
 		tell(connection, connection.endpoint.describe_qp());
 		if (options_.restless)

@@ -1,17 +1,17 @@
 -- SPDX-License-Identifier: GPL-2.0
 --
 -- Wireshark dissector for iWARP connection setup: MPA frames of revision 1 (RFC 5044) and 2 (RFC
--- 6581) and what follows them. Wireshark's own iwarp_mpa knows revision 1 alone and shows revision
--- 2 as an error; this one comes first for connections that begin with an MPA key.
+-- 6581) and the FPDUs behind them. Wireshark's own iwarp_mpa knows only revision 1 and shows revision
+-- 2 as an error. This dissector takes connections that begin with an MPA key before it.
 --
 --     wireshark -X lua_script:iw_mpa.lua setup.pcap
 --     tshark -X lua_script:iw_mpa.lua -r setup.pcap -Y iw_mpa
 --
 -- or copy it into the personal plugin directory (Help, About, Folders). Runs with Lua 5.2 to 5.4.
 --
--- What a field means does not only follow from its bytes: an FPDU's CRC counts if either frame said
--- so, an RTR is the initiator's first FPDU. Such things are found in the first pass over a capture,
--- when packets come in order, and kept in `seen` for every later look at the same packet.
+-- The meaning of a field also depends on earlier packets: an FPDU's CRC is checked if one of the
+-- frames asked for CRCs, and an RTR is the initiator's first FPDU. The dissector finds this in the
+-- first pass over a capture, when packets come in order, and keeps it in `seen` for later passes.
 
 local mpa = Proto("iw_mpa", "MPA connection setup (RFC 6581)")
 
@@ -173,7 +173,7 @@ local function crc32c(bytes)
 	return bit.bnot(crc) % 0x100000000
 end
 
--- ---- what is known of connections, and of the PDUs seen
+-- ---- state of connections, and PDUs seen
 
 local connections, seen = {}, {}
 
@@ -235,7 +235,7 @@ local function parse_word(frame, word)
 	frame.ord = bit.band(word, 0x3fff)
 end
 
--- The frame's header, and as much of its private data as is there
+-- The frame's header, and the part of its private data that is there
 local function parse_frame(tvb, offset)
 	local key = tvb:raw(offset, KEY_SIZE)
 	local flags = tvb(offset + 16, 1):uint()
@@ -281,7 +281,7 @@ local function frame_summary(frame)
 	return text
 end
 
--- What a frame says by itself that a reader may stumble over: {severity, text} each
+-- Remarks about a frame alone: a list of {severity, text}
 local function frame_notes(frame)
 	local notes = {}
 	local function say(severity, text) notes[#notes + 1] = { severity, text } end
@@ -314,7 +314,7 @@ local function compare_depths(notes, request, reply)
 	end
 end
 
--- What an accepting Reply says that does not fit its Request (RFC 6581 sections 9 and 10)
+-- Remarks about an accepting Reply that does not fit its Request (RFC 6581 sections 9 and 10)
 local function reply_notes(notes, request, reply)
 	local function say(severity, text) notes[#notes + 1] = { severity, text } end
 	if #request.problems > 0 or #reply.problems > 0 then return end
@@ -333,7 +333,7 @@ local function reply_notes(notes, request, reply)
 	end
 end
 
--- Once for each frame, in order
+-- Runs once for each frame, in order
 local function note_frame(connection, direction, frame)
 	local notes = frame_notes(frame)
 	direction.started = true
@@ -423,7 +423,7 @@ local function parse_ulpdu(tvb, offset, length)
 	return { kind = OPCODE[opcode], opcode = opcode, tagged = tagged, payload = length - HEADERS[opcode] }
 end
 
--- As a message of its own, what may serve as RTR (RFC 6581 section 9.2)
+-- The kind of RTR that a message can be (RFC 6581 section 9.2)
 local function is_rtr(ulpdu, tvb, offset)
 	if ulpdu.kind == "null" then return true end
 	if ulpdu.kind == "read-request" then return tvb(offset + 30, 4):uint() == 0 end
@@ -442,7 +442,7 @@ local function term_text(layer, etype, code)
 		name or (ETYPE[layer] or {})[etype] or "unknown error type")
 end
 
--- Once for each FPDU, in order
+-- Runs once for each FPDU, in order
 local function note_fpdu(connection, direction, ulpdu)
 	local notes, rtr = {}, false
 	local function say(severity, text) notes[#notes + 1] = { severity, text } end
@@ -558,7 +558,7 @@ end
 
 -- ---- PDU by PDU
 
--- Where TCP cannot put segments together, it does not look at this
+-- If TCP does not reassemble segments, it ignores the request for more bytes
 local function ask_for(pinfo, offset, missing)
 	pinfo.desegment_offset = offset
 	pinfo.desegment_len = missing
@@ -569,7 +569,7 @@ local function show_partial(tree, tvb, offset, text)
 	tree:add(mpa, range, "MPA: " .. text):add(fields.partial, range, text):set_generated()
 end
 
--- A side whose first bytes are no key will not be listened to
+-- A side whose first bytes are not a key is not decoded
 local function is_key_prefix(tvb, offset)
 	local head = tvb:raw(offset, math.min(tvb:len() - offset, KEY_SIZE))
 	return head == REQUEST_KEY:sub(1, #head) or head == REPLY_KEY:sub(1, #head)
@@ -581,7 +581,7 @@ local function record_of(tvb, pinfo, offset)
 	if seen[key] then return seen[key], connection, direction end
 	local record = { what = "frame" }
 	if pinfo.visited then
-		-- the first pass saw it before the key was whole
+		-- the first pass saw this packet before the key was whole
 		return record, connection, direction
 	end
 	if direction.dead then
@@ -596,8 +596,8 @@ local function record_of(tvb, pinfo, offset)
 	return record, connection, direction
 end
 
--- Each of these returns the number of bytes taken and a summary; nil and the number of bytes missing;
--- or nil and a text, when the capture does not have them
+-- Each of these functions returns the number of bytes taken and a summary; or nil and the number of
+-- missing bytes; or nil and a text if the capture does not have the bytes
 local take = {}
 
 function take.frame(tree, pinfo, tvb, offset, record, connection, direction)
@@ -612,7 +612,7 @@ function take.frame(tree, pinfo, tvb, offset, record, connection, direction)
 	local frame = record.frame or parse_frame(tvb, offset)
 	local size = HEADER_SIZE + frame.pd_length
 	if frame.pd_length > MAX_PRIVATE_DATA or not frame.kind then
-		-- whoever receives this closes on the header alone
+		-- a receiver closes the connection after the header alone
 		size = math.min(size, there)
 	elseif size > there then
 		return nil, size - there, frame_summary(frame)

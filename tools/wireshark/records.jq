@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# What tshark -T json with iw_mpa.lua and mpapeer decode --json say of the same capture, as records
-# of the same form: {port, side (">" or "<"), kind, …}. The responder's port is 7471, the
-# initiator's tells connections apart.
+# Converts the output of tshark -T json with iw_mpa.lua and of mpapeer decode --json for one capture
+# to records of the same form: {port, side (">" or "<"), kind, …}. The responder's port is 7471; the
+# initiator's port identifies the connection.
 
 def number:
 	if type == "number" then .
@@ -74,7 +74,7 @@ def mpapeer: .[] | . as $connection | .events[] | select(.kind)
 			| del(.seq, .time, .epoch_ns, .from, .stream_offset, .type, .flags, .key, .bytes, .hex, .reserved))
 	};
 
-# As the conformance matrix writes frames
+# Frames in the form of the conformance matrix
 def bit: if . then 1 else 0 end;
 def depth: if . == 16383 then "3FFF" else . end;
 def decoded: "\(if .kind == "request" then "Req" else "Rep" end) M\(.markers | bit) C\(.crc | bit) R\(.reject | bit) S\(.enhanced | bit) Rev\(.rev) PD=\(.pd_length)"
@@ -85,7 +85,7 @@ def decoded: "\(if .kind == "request" then "Req" else "Rep" end) M\(.markers | b
 		| if length > 64 then "\(length) bytes" elif all(.[]; . >= 32 and . < 127) then "\"\(implode)\"" else $hex end)
 	   end);
 
-# As exchanges.txt writes them
+# PDUs in the form of exchanges.txt
 def told: "\(.side) \(if .rest then "rest" else .fields.kind // "unknown" end)"
 	+ (if .rtr_message then " RTR" else "" end)
 	+ (if .term then " \(.term)" else "" end)

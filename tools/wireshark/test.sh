@@ -5,7 +5,7 @@
 #
 # Writes the frames of vectors.txt and the connections of exchanges.txt into a capture, lets tshark
 # with iw_mpa.lua decode it, and compares: each frame with the decoded column of the conformance
-# matrix, each connection with what exchanges.txt wants to be said, each field with `mpapeer decode`.
+# matrix, each connection with the summaries in exchanges.txt, each field with `mpapeer decode`.
 # Needs tshark, text2pcap, mergecap (Debian: tshark) and jq.
 set -euo pipefail
 
@@ -17,7 +17,7 @@ here=$(cd "$(dirname "$0")" && pwd -P)
 mpapeer=$1
 dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
-# no settings of the user's
+# without the user's settings
 export WIRESHARK_CONFIG_DIR=$dir XDG_CONFIG_HOME=$dir LC_ALL=C.UTF-8
 
 declare -A hex_of decoded_of
@@ -57,11 +57,11 @@ bytes_of() {
 
 port=40000
 captures=()
-# write_capture PACKETS: a connection of a port of its own; PACKETS has lines "> HEX"
+# write_capture PACKETS: writes a connection with its own port; PACKETS has lines "> HEX"
 write_capture() {
 	port=$((port + 1))
 	captures+=("$dir/$port.pcap")
-	# text2pcap's "<" is what it calls inbound: from the second address to the first
+	# text2pcap calls "<" inbound: from the second address to the first
 	text2pcap -q -F pcap -r '^(?<dir>[<>]) (?<data>[0-9a-f]+)$' -T "7471,$port" -4 10.77.0.2,10.77.0.1 \
 		"$1" "$dir/$port.pcap" 2>"$dir/text2pcap.err" || { cat "$dir/text2pcap.err"; exit 1; }
 }
@@ -140,7 +140,7 @@ name_of() { # PORT
 	awk -v port="$1" '$1 == port { $1 = $2 = ""; print; found = 1 } END { if (!found) print " a frame of vectors.txt" }' "$dir/names"
 }
 
-# same WHAT: of $dir/WHAT.want and $dir/WHAT.got; lines begin with a port
+# same WHAT: compares $dir/WHAT.want with $dir/WHAT.got; lines begin with a port
 same() {
 	local line
 	sort -s -n -k 1,1 -o "$dir/$1.want" "$dir/$1.want"
@@ -165,13 +165,13 @@ same decoded
 query once 'wireshark | select(.port > '"$last_vector"') | "\(.port) \(told)"' >"$dir/told.got"
 same told
 
-# what a later look at a packet shows is what the first one found
+# a later pass over a packet shows the same as the first
 dissect twice -2
 query once wireshark >"$dir/once"
 query twice wireshark >"$dir/twice"
 cmp -s "$dir/once" "$dir/twice" || fail "the second pass differs: $(diff "$dir/once" "$dir/twice" | head -n 20)"
 
-# after a too long PD_Length mpapeer still waits for the whole
+# after a PD_Length that is too long, mpapeer still waits for the whole frame
 "$mpapeer" decode --json "$dir/all.pcap" >"$dir/mpapeer.json"
 unlike=$(awk '!$2 { print $1 }' "$dir/names" | paste -sd,)
 selected='select(.fields and (.port | IN('"$unlike"') | not)) | "\(.port) \(.side) \(.fields | to_entries | sort_by(.key) | from_entries)"'
@@ -179,7 +179,7 @@ query mpapeer "mpapeer | $selected" >"$dir/fields.want"
 query once "wireshark | $selected" >"$dir/fields.got"
 same fields
 
-# damaged captures: whatever is in there, the dissector gets along with it
+# damaged captures: the dissector must survive any contents
 for seed in 1 2 3; do
 	editcap -F pcap -o 54 -E 0.0$seed --seed "$seed" "$dir/all.pcap" "$dir/damaged.pcap" >"$dir/editcap" 2>&1
 	tshark -X "lua_script:$here/iw_mpa.lua" -r "$dir/damaged.pcap" -V >"$dir/damaged.json" 2>"$dir/damaged.err"
@@ -187,7 +187,7 @@ for seed in 1 2 3; do
 	no_lua_error damaged
 done
 
-# the early draft's layout is read where it is asked for, and not elsewhere
+# the early draft's layout is used only if a preference asks for it
 early() { # DIALECT
 	tshark -X "lua_script:$here/iw_mpa.lua" -o "iw_mpa.dialect:$1" -r "$dir/early.pcap" \
 		-T fields -e _ws.col.Info 2>>"$dir/early.err" | paste -sd'|'

@@ -44,8 +44,8 @@ enum rdma_mpa_revision {
  * @RDMA_MPA_MODEL_CLIENT_SERVER: The initiator speaks first
  * @RDMA_MPA_MODEL_PEER_TO_PEER: An initiator asks for peer-to-peer; a
  *   responder follows its peer
- * @RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED: There is no connection rather than
- *   one without peer-to-peer
+ * @RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED: A connection without peer-to-peer is
+ *   refused
  */
 enum rdma_mpa_model {
 	RDMA_MPA_MODEL_CLIENT_SERVER,
@@ -92,10 +92,10 @@ enum rdma_mpa_crc {
 };
 
 /**
- * enum rdma_mpa_dialect - Layout of the flags in the enhanced data; the wire
- *   cannot tell them apart
+ * enum rdma_mpa_dialect - Layout of the flags in the enhanced data. A frame
+ *   does not say which layout it has.
  * @RDMA_MPA_DIALECT_RFC6581: RFC 6581
- * @RDMA_MPA_DIALECT_EARLY_DRAFT: The early drafts, for devices built after
+ * @RDMA_MPA_DIALECT_EARLY_DRAFT: The early drafts, for devices that follow
  *   them
  */
 enum rdma_mpa_dialect {
@@ -154,8 +154,8 @@ enum rdma_mpa_setting {
 /**
  * enum rdma_mpa_layer - Where a setting comes from. A later layer beats an
  *   earlier one; a limit only ever gets lower.
- * @RDMA_MPA_LAYER_BUILT_IN: Nobody set it; the driver, which may have module
- *   parameters for it, or iw_mpa
+ * @RDMA_MPA_LAYER_BUILT_IN: Not set. The value comes from the driver, for
+ *   example from a module parameter, or from iw_mpa.
  * @RDMA_MPA_LAYER_DEFAULT: Set for all devices
  * @RDMA_MPA_LAYER_DEVICE: Set for the device
  * @RDMA_MPA_LAYER_PORT: Set for the port
@@ -220,8 +220,9 @@ enum rdma_mpa_ecode {
 
 /*
  * Options of a connection. Each value is a __u32 as in the attribute of this
- * name in the set policy. But rtr takes 1 to 3 octets, enum rdma_mpa_rtr each,
- * none twice: the kinds to offer and to accept, the preferred one first.
+ * name in the set policy, except that of rtr. It has 1 to 3 octets, each an
+ * enum rdma_mpa_rtr, none twice. These are the kinds to offer and to accept,
+ * the preferred one first.
  */
 enum rdma_mpa_option {
 	RDMA_MPA_OPTION_REVISION = 1,

@@ -50,7 +50,7 @@ static void give_back(const struct slot *slot)
 
 #else
 
-/* Each slot has its room, and a page behind it that is none */
+/* Each slot has its room, and an inaccessible page behind it */
 static uint8_t *rooms(void)
 {
 	static uint8_t *first;
@@ -107,7 +107,7 @@ void shim_free(void *p)
 	if (!p)
 		return;
 	if (!slot)
-		violated("what is freed was allocated");
+		violated("freed memory was allocated");
 	give_back(slot);
 	slot->p = NULL;
 	allocations--;

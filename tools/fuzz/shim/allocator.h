@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The kernel's allocator, under the eyes of a harness. With AddressSanitizer each
- * allocation is one of malloc(); without, it ends where a page begins that must
- * not be touched, and what is freed is overwritten.
+ * The kernel's allocator, watched by a harness. With AddressSanitizer it uses
+ * malloc(). Without, an inaccessible page follows each allocation, and freed
+ * memory is overwritten.
  */
 #ifndef SHIM_ALLOCATOR_H
 #define SHIM_ALLOCATOR_H
@@ -17,13 +17,13 @@ extern "C" {
 void *shim_allocate(size_t size);
 void shim_free(void *p);
 
-/* How many allocations there are */
+/* Number of current allocations */
 unsigned int shim_allocations(void);
-/* The size that was asked for */
+/* The requested size of an allocation */
 size_t shim_size(const void *p);
-/* The next allocation fails, if there is one */
+/* Makes the next allocation fail */
 void shim_fail_next(bool fail);
-/* Has one failed since shim_fail_next()? */
+/* Has an allocation failed since shim_fail_next()? */
 bool shim_failed(void);
 
 #ifdef __cplusplus

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The C library's compare with vectors that reach into the page that must not be
- * touched: the processor takes a thousand times as long to find out that it need
- * not fault. Not for the sanitized build.
+ * Replacements for the C library's compare functions. Those use vectors that
+ * reach into the inaccessible page. The processor then takes a thousand times as
+ * long to find that there is no fault. Not for the sanitized build.
  */
 #include <stddef.h>
 #include <stdint.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* In user space nobody counts, traces or listens, but the harness */
+/* In user space only the harness sees a session's record */
 #include <string.h>
 
 #include "observe.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-/* What is remembered here the harness says, so that runs do not depend on one another */
+/* The harness sets the answer, so that runs do not depend on one another */
 #include "rev1_peers.h"
 #include "observed.h"
 

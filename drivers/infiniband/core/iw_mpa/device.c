@@ -4,18 +4,20 @@
  *
  * Locks:
  *
- *   iw_mpa_devices_lock  mutex: the list of devices, and the layers. Nothing of
- *			  ib_core is called under it that takes a lock.
+ *   iw_mpa_devices_lock  mutex: the list of devices, and the layers. Its
+ *			  holder calls no function of ib_core that takes a lock.
  *   effective_lock	  spin lock: the settings in force at each port, which
  *			  sessions copy.
  *
  * Lifetimes: a driver registers a device before ib_register_device() and
  * unregisters it in dealloc_driver, when all its endpoints are gone. In between
- * it may be found here, but is only touched under ib_device_try_get().
+ * the device is on the list, but is used only with a reference of
+ * ib_device_try_get().
  *
- * A device takes of the default layer all that it can do. So a default can be
- * set before a device is there, and nobody who owns a device can forbid one.
- * The settings of a device and of its ports must stand without it.
+ * A device takes the settings of the default layer that it supports and ignores
+ * the others. So a default can be set before a device exists, and the owner of
+ * a device cannot prevent a default. The settings of a device and of its ports
+ * must be valid without the default layer.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -29,11 +31,12 @@
 #include "device.h"
 #include "session.h"
 
+LIST_HEAD(iw_mpa_devices);
+/* The devices and their layers; see the top of this file */
 DEFINE_MUTEX(iw_mpa_devices_lock);
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_devices_lock);
-LIST_HEAD(iw_mpa_devices);
 
-/* Changes with every layer and with the list; under iw_mpa_devices_lock */
+/* Incremented with each change of layers or list; under iw_mpa_devices_lock */
 unsigned int iw_mpa_generation = 1;
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_generation);
 
@@ -104,7 +107,7 @@ static u64 read_counter(const struct iw_mpa_port *port,
 }
 
 /**
- * iw_mpa_alloc_port_stats - for a driver's alloc_hw_port_stats
+ * iw_mpa_alloc_port_stats - allocate for a driver's alloc_hw_port_stats
  *
  * Return: the statistics or NULL.
  */
@@ -116,7 +119,7 @@ struct rdma_hw_stats *iw_mpa_alloc_port_stats(void)
 EXPORT_SYMBOL_GPL(iw_mpa_alloc_port_stats);
 
 /**
- * iw_mpa_get_port_stats - for a driver's get_hw_stats
+ * iw_mpa_get_port_stats - read counters for a driver's get_hw_stats
  * @dev: the device
  * @port_num: the port, from 1
  * @stats: filled
@@ -138,7 +141,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_get_port_stats);
 
 /* ---- layers */
 
-/* Settings of the layers from the bottom up, with @taken of the default one */
+/* Applies all layers, of the default layer only the settings in @taken */
 static void compute_policy(const struct iw_mpa_place *place, u32 taken,
 			   struct iw_mpa_policy *policy)
 {
@@ -162,7 +165,7 @@ static bool is_possible(const struct iw_mpa_place *place, u32 taken)
 				      sizeof(why));
 }
 
-/* The settings of the default layer that a device can take */
+/* The settings of the default layer that a device supports */
 static u32 settings_taken(const struct iw_mpa_place *place)
 {
 	enum rdma_mpa_setting setting;
@@ -176,7 +179,7 @@ static u32 settings_taken(const struct iw_mpa_place *place)
 				    why, sizeof(why));
 	if (is_possible(place, able))
 		return able;
-	/* Something contradicts the device's own settings, or its nature */
+	/* A default contradicts the device's own settings or capabilities */
 	iw_mpa_for_each_setting(setting)
 		if (able & BIT(setting) &&
 		    is_possible(place, taken | BIT(setting)))
@@ -184,7 +187,7 @@ static u32 settings_taken(const struct iw_mpa_place *place)
 	return taken;
 }
 
-/* A device without an ability ignores an inherited wish for it */
+/* Without support a device ignores inherited `crc if-asked`, `fastopen on` */
 static void drop_wishes(const struct iw_mpa_caps *caps,
 			struct iw_mpa_policy *policy)
 {
@@ -212,7 +215,7 @@ static void mark_origin(struct iw_mpa_view *view, u32 set,
 }
 
 /**
- * iw_mpa_view_place - all that there is to say of the settings at one place
+ * iw_mpa_view_place - collect the settings at one place and their origins
  * @place: the place
  * @view: filled
  *
@@ -238,7 +241,7 @@ void iw_mpa_view_place(const struct iw_mpa_place *place,
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_view_place);
 
-/* Returns the settings of the default layer that its ports do without */
+/* Returns the settings of the default layer that the device's ports ignore */
 static u32 update_device(struct iw_mpa_device *dev)
 {
 	struct iw_mpa_place place = { .dev = dev };
@@ -256,7 +259,7 @@ static u32 update_device(struct iw_mpa_device *dev)
 	return not_taken;
 }
 
-/* One line for each device, and only if there is something new to tell */
+/* One line for each device, and only if its list of settings has grown */
 static void log_not_taken(struct iw_mpa_device *dev)
 {
 	u32 mask = READ_ONCE(dev->not_taken);
@@ -277,7 +280,7 @@ static void log_not_taken(struct iw_mpa_device *dev)
 
 /* ---- changes */
 
-/* The settings of a device must stand without those of the default layer */
+/* The settings of a device must be valid without the default layer */
 static int check_place(struct iw_mpa_device *dev, struct iw_mpa_port *port,
 		       char *why, size_t size)
 {
@@ -315,7 +318,7 @@ static int check_device(const struct iw_mpa_place *place, char *why,
 	return rv;
 }
 
-/* Could any device do it? */
+/* Some device must be able to support the default layer */
 static int check_default(char *why, size_t size)
 {
 	static const struct iw_mpa_caps anything = {
@@ -337,7 +340,7 @@ static void update_devices(void)
 
 	list_for_each_entry(dev, &iw_mpa_devices, list) {
 		WRITE_ONCE(dev->not_taken, update_device(dev));
-		/* It has no name before it can be had */
+		/* The device has no name before it is registered */
 		if (!ib_device_try_get(dev->ibdev))
 			continue;
 		log_not_taken(dev);
@@ -347,16 +350,16 @@ static void update_devices(void)
 
 /**
  * iw_mpa_replace_layer - replace a layer
- * @place: which
+ * @place: place of the layer
  * @layer: its new contents
- * @why: filled with the reason, if it cannot be
+ * @why: filled with the reason if the layer is rejected
  * @size: size of @why in bytes
  *
- * Needs iw_mpa_devices_lock and, unless it is the default layer, a reference on
- * the device.
+ * Needs iw_mpa_devices_lock and, unless @place is the default layer, a
+ * reference on the device.
  *
  * Return: 0, or -EINVAL if the settings contradict each other or the device
- * cannot do them; then nothing has changed.
+ * does not support them; then nothing has changed.
  */
 int iw_mpa_replace_layer(const struct iw_mpa_place *place,
 			 const struct iw_mpa_layer *layer, char *why,
@@ -389,7 +392,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_replace_layer);
  * iw_mpa_find_device - find a device
  * @index: its index, as in nldev
  *
- * Needs iw_mpa_devices_lock. Network namespaces are the caller's to check.
+ * Needs iw_mpa_devices_lock. The caller checks network namespaces.
  *
  * Return: the device, with a reference on its ib_device, or NULL
  */
@@ -399,7 +402,7 @@ struct iw_mpa_device *iw_mpa_find_device(u32 index)
 
 	lockdep_assert_held(&iw_mpa_devices_lock);
 	list_for_each_entry(dev, &iw_mpa_devices, list)
-		/* It has no index before it can be had */
+		/* The device has no index before it is registered */
 		if (ib_device_try_get(dev->ibdev)) {
 			if (dev->ibdev->index == index)
 				return dev;
@@ -465,14 +468,14 @@ static int init_ports(struct iw_mpa_device *dev, u32 count)
 }
 
 /**
- * iw_mpa_register_device - make a device known
+ * iw_mpa_register_device - add a device
  * @ibdev: the device, not yet registered, with its ports
  * @driver: its driver and capabilities; copied
  *
  * May sleep.
  *
  * Return: the device for iw_mpa, or an ERR_PTR: -ENOMEM, or -EINVAL if the
- * device cannot do its initial settings
+ * device does not support its initial settings
  */
 struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 					     const struct iw_mpa_driver *driver)
@@ -491,7 +494,7 @@ struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 		free_device(dev);
 		return ERR_PTR(rv);
 	}
-	/* It need not be there any more */
+	/* The driver may free its array after registration */
 	dev->driver.initial = NULL;
 	mutex_lock(&iw_mpa_devices_lock);
 	list_add_tail(&dev->list, &iw_mpa_devices);
@@ -503,10 +506,11 @@ struct iw_mpa_device *iw_mpa_register_device(struct ib_device *ibdev,
 EXPORT_SYMBOL_GPL(iw_mpa_register_device);
 
 /**
- * iw_mpa_unregister_device - forget a device, its settings and its counters
+ * iw_mpa_unregister_device - remove a device, its settings and its counters
  * @dev: the device, without sessions; may be NULL
  *
- * Once ib_core has no reference left, or if it never had one. May sleep.
+ * The driver calls this when ib_core has no reference left, or if ib_core
+ * never had one. May sleep.
  */
 void iw_mpa_unregister_device(struct iw_mpa_device *dev)
 {
@@ -549,10 +553,10 @@ static int fill_config(struct iw_mpa_config *config, struct iw_mpa_device *dev,
  * @port_num: the port, from 1
  * @options: options of the ULP for this listener; may be NULL
  *
- * Later changes of settings do not matter to it. May sleep.
+ * Later changes of settings have no effect on the listener. May sleep.
  *
  * Return: the settings, to be freed with iw_mpa_config_put(), or an ERR_PTR:
- * -ENOMEM, or -EINVAL if the device cannot do what is asked for
+ * -ENOMEM, or -EINVAL if the device does not support @options
  */
 struct iw_mpa_config *iw_mpa_config_get(struct iw_mpa_device *dev, u32 port_num,
 					const struct iw_mpa_layer *options)
@@ -581,7 +585,7 @@ void iw_mpa_config_put(struct iw_mpa_config *config)
 EXPORT_SYMBOL_GPL(iw_mpa_config_put);
 
 /**
- * iw_mpa_config_fast_open - may a listener take Requests in SYNs? (RFC 7413)
+ * iw_mpa_config_fast_open - may a listener take Requests in SYNs (RFC 7413)?
  * @config: its settings
  *
  * Return: true if so
@@ -599,10 +603,10 @@ EXPORT_SYMBOL_GPL(iw_mpa_config_fast_open);
  * @port_num: the port, from 1
  * @options: options of the ULP for this connection; may be NULL
  *
- * Later changes of settings do not matter to it. May sleep.
+ * Later changes of settings have no effect on the session. May sleep.
  *
- * Return: 0, -ENOMEM, or -EINVAL if the device cannot do what is asked for; then
- * there is nothing to close.
+ * Return: 0, -ENOMEM, or -EINVAL if the device does not support @options. After
+ * an error iw_mpa_session_close() need not be called.
  */
 int iw_mpa_session_open(struct iw_mpa_session *s, struct iw_mpa_device *dev,
 			u32 port_num, const struct iw_mpa_layer *options)

@@ -8,7 +8,9 @@
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/percpu.h>
+#include <linux/string.h>
 
+#include <rdma/ib_verbs.h>
 #include <rdma/iw_mpa.h>
 
 #include "policy.h"
@@ -74,8 +76,8 @@ struct iw_mpa_counters {
  * @own: the place's own layer
  * @effective: the settings in force there
  * @origin: enum rdma_mpa_layer that each setting comes from
- * @not_taken: settings of the default layer that the device does without, mask
- *	of BIT(enum rdma_mpa_setting)
+ * @not_taken: settings of the default layer that the device ignores, mask of
+ *	BIT(enum rdma_mpa_setting)
  */
 struct iw_mpa_view {
 	struct iw_mpa_layer own;
@@ -90,7 +92,7 @@ struct iw_mpa_view {
  * @num: its number, from 1
  * @layer: its settings; under iw_mpa_devices_lock
  * @effective: the settings in force; under effective_lock
- * @counters: this CPU's part of each
+ * @counters: the counters of each CPU
  */
 struct iw_mpa_port {
 	struct iw_mpa_device *dev;
@@ -103,12 +105,13 @@ struct iw_mpa_port {
 /**
  * struct iw_mpa_device - one device
  * @list: on iw_mpa_devices; under iw_mpa_devices_lock
- * @ibdev: the device; alive while ib_device_try_get() says so
+ * @ibdev: the device; use it only while a reference of ib_device_try_get() is
+ *	held
  * @driver: its driver and capabilities
- * @initial: settings that hold where nothing is set
+ * @initial: settings in force where no layer has any
  * @layer: its settings; under iw_mpa_devices_lock
- * @not_taken: settings of the default layer that its ports do without
- * @told: those of them that the log has told of
+ * @not_taken: settings of the default layer that its ports ignore
+ * @told: part of @not_taken that the kernel log mentions already
  * @ports: number of ports
  * @port: the ports, number 1 first
  */
@@ -137,6 +140,16 @@ struct iw_mpa_place {
 extern struct mutex iw_mpa_devices_lock;
 extern struct list_head iw_mpa_devices;
 extern unsigned int iw_mpa_generation;
+
+/*
+ * Fills IB_DEVICE_NAME_MAX bytes. dev_name() would be freed by a rename at the
+ * same time.
+ */
+static inline void iw_mpa_device_name(const struct iw_mpa_device *dev,
+				      char *name)
+{
+	strscpy(name, dev->ibdev->name, IB_DEVICE_NAME_MAX);
+}
 
 struct iw_mpa_device *iw_mpa_find_device(u32 index);
 const char *iw_mpa_llp_str(const struct iw_mpa_device *dev);

@@ -2,8 +2,8 @@
 /*
  * MPA Request and Reply frames: bytes <-> struct.
  *
- * Pure: no allocation, no locks, no kernel services; any context. Compiles in
- * user space behind a few shim headers.
+ * The functions are pure: no allocation, no locks, no kernel services; any
+ * context. The fuzzers compile this file in user space with shim headers.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -45,7 +45,7 @@ enum enh_flag {
 #define ENH_IRD_SHIFT	16
 #define ENH_DEPTH_MASK	0x3fff
 
-/* Not terminated: the key is 16 bytes and nothing else */
+/* No terminating zero: a key has exactly 16 bytes */
 static const u8 frame_key[][IW_MPA_KEY_LEN] = {
 	[IW_MPA_REQUEST] = "MPA ID Req Frame",
 	[IW_MPA_REPLY]	 = "MPA ID Rep Frame",
@@ -71,8 +71,8 @@ static const struct enh_bit enh_bits[][3] = {
 
 /**
  * iw_mpa_enh_pack - make the enhanced word
- * @enh: what to say; depths above 0x3fff must not occur
- * @dialect: bit map
+ * @enh: contents; depths at most 0x3fff
+ * @dialect: layout of the flags
  *
  * RFC 6581 section 9. Any context.
  *
@@ -97,7 +97,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_enh_pack);
 /**
  * iw_mpa_enh_unpack - read the enhanced word
  * @word: the word in host byte order
- * @dialect: bit map
+ * @dialect: layout of the flags
  * @enh: filled; B, C and D are ignored where A is clear (RFC 6581 section 9.2)
  *
  * Any context.
@@ -120,7 +120,7 @@ void iw_mpa_enh_unpack(u32 word, enum rdma_mpa_dialect dialect,
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_enh_unpack);
 
-/* Checks that a whole header allows, before any of its data is looked at */
+/* These checks need only the header, so a bad frame ends before its data */
 static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
 {
 	u16 pd_length = get_unaligned_be16(hdr + OFF_PD_LENGTH);
@@ -130,7 +130,7 @@ static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
 		return IW_MPA_FRAME_BAD_REV;
 	if (pd_length > IW_MPA_PDATA_MAX)
 		return IW_MPA_FRAME_PDATA_TOO_LONG;
-	/* A reject without its block is a plain reject */
+	/* A reject without its enhanced data is a plain reject */
 	if (hdr[OFF_REV] == REV_ENHANCED && hdr[OFF_FLAGS] & FLAG_S &&
 	    pd_length < IW_MPA_ENH_LEN && !reject)
 		return IW_MPA_FRAME_BLOCK_MISSING;
@@ -170,17 +170,17 @@ static void decode(enum iw_mpa_kind kind, enum rdma_mpa_dialect dialect,
 
 /**
  * iw_mpa_frame_parse - read a Request or Reply out of a stream's first bytes
- * @kind: which of the two is expected
- * @dialect: bit map of the enhanced word
+ * @kind: the expected kind
+ * @dialect: layout of the flags in the enhanced word
  * @buf: the first bytes of the stream
- * @len: how many bytes there are, any number
+ * @len: number of bytes at @buf, 0 or more
  * @frame: filled if the frame is complete; points into @buf
- * @need: bytes the frame takes from its start as far as known by now:
- *	%IW_MPA_HDR_LEN until the header is in, then that plus PD_Length
+ * @need: filled with the length of the frame in bytes: %IW_MPA_HDR_LEN until
+ *	the header is complete, then %IW_MPA_HDR_LEN plus PD_Length
  *
- * What is wrong is found as early as the bytes allow: a key at its first wrong
- * byte, the rest with the header (RFC 5044 section 7.1.1, RFC 6581 sections 6
- * and 9). Any context.
+ * An error is found as early as the bytes allow: a bad key at its first wrong
+ * byte, other errors with the header (RFC 5044 section 7.1.1, RFC 6581 sections
+ * 6 and 9). Any context.
  *
  * Return: see enum iw_mpa_parse.
  */
@@ -233,9 +233,9 @@ static bool frame_valid(const struct iw_mpa_frame *frame)
 
 /**
  * iw_mpa_frame_build - make a Request or Reply
- * @frame: what to say
- * @dialect: bit map of the enhanced word
- * @buf: where to; must not overlap the private data
+ * @frame: contents
+ * @dialect: layout of the flags in the enhanced word
+ * @buf: destination; must not overlap the private data
  * @size: bytes at @buf, %IW_MPA_FRAME_MAX is always enough
  *
  * RFC 5044 section 7.1.1, RFC 6581 sections 6 and 9. Any context.

@@ -40,12 +40,14 @@ struct iw_mpa_enh {
  * struct iw_mpa_frame - an MPA Request or Reply, host byte order
  * @kind: Request or Reply
  * @rev: MPA revision, 0..2
- * @markers: M, the sender wants markers in what it receives
+ * @markers: M, the sender asks the peer to send markers
  * @crc: C, the sender wants CRCs
  * @reject: R; always false in a Request
- * @enhanced: S under Rev 2 and a whole block was there; @enh is valid
- * @block_missing: a Reply with R and S whose Private Data is shorter than the
- *	block. It is a plain reject; @enhanced is false, @pdata_len 0.
+ * @enhanced: S is set, Rev is 2 and the enhanced data is complete; @enh is
+ *	valid
+ * @block_missing: a Reply has R and S, but its Private Data is shorter than
+ *	the enhanced data. The Reply counts as a plain reject; @enhanced is
+ *	false, @pdata_len 0.
  * @enh: enhanced connection data, all zero unless @enhanced
  * @pdata_len: length of the ULP's private data: 0..508 bytes if @enhanced,
  *	else 0..512
@@ -65,14 +67,15 @@ struct iw_mpa_frame {
 };
 
 /**
- * enum iw_mpa_parse - what iw_mpa_frame_parse() found
+ * enum iw_mpa_parse - result of iw_mpa_frame_parse()
  * @IW_MPA_FRAME_COMPLETE: a whole valid frame and nothing else
  * @IW_MPA_FRAME_NEED_MORE: a valid prefix
  * @IW_MPA_FRAME_TRAILING: a whole valid frame with more bytes behind it
  * @IW_MPA_FRAME_BAD_KEY: not the key of the expected kind
  * @IW_MPA_FRAME_BAD_REV: a revision other than 0, 1 and 2
  * @IW_MPA_FRAME_PDATA_TOO_LONG: PD_Length above 512
- * @IW_MPA_FRAME_BLOCK_MISSING: S under Rev 2, but no room for the block
+ * @IW_MPA_FRAME_BLOCK_MISSING: S is set and Rev is 2, but PD_Length leaves no
+ *	room for the enhanced data
  * @IW_MPA_FRAME_RESULTS: number of results
  */
 enum iw_mpa_parse {

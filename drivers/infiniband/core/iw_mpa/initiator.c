@@ -15,7 +15,7 @@
 
 /* ---- fallback to Rev 1 */
 
-/* Not if no connection is better than one without RFC 6581 */
+/* A ULP that requires peer-to-peer gets it only with RFC 6581 */
 static bool may_fall_back(const struct iw_mpa_setup *u)
 {
 	const struct iw_mpa_policy *policy = &u->config.policy;
@@ -28,12 +28,12 @@ static void fall_back(struct iw_mpa_setup *u)
 {
 	u->config.policy.rev = 1;
 	u->config.policy.enhanced = false;
-	/* Another connection; nothing has been sent on it */
+	/* Nothing has been sent yet on the new TCP connection */
 	u->early_len = 0;
 	u->fast_opened = false;
 }
 
-/* A peer that does not know Rev 2 closes before any byte of a Reply */
+/* A peer that does not know Rev 2 closes before it sends any byte of a Reply */
 static bool closed_on_request(const struct iw_mpa_session *s, int err)
 {
 	return s->state == IW_MPA_REQ_SENT && !s->setup->rx_len &&
@@ -41,7 +41,7 @@ static bool closed_on_request(const struct iw_mpa_session *s, int err)
 }
 
 /**
- * iw_mpa_try_fall_back - try once more with Rev 1?
+ * iw_mpa_try_fall_back - try once more with Rev 1, if the policy allows it
  * @s: the session, whose connection is lost
  * @err: negative errno, 0 for FIN
  *
@@ -71,7 +71,7 @@ static struct iw_mpa_frame request_frame(const struct iw_mpa_setup *u)
 	};
 }
 
-/* -EINVAL if private data is too long or a depth beyond the device */
+/* -EINVAL if private data is too long or a depth exceeds the device's limit */
 static int check_ulp(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
 {
 	struct iw_mpa_local local;
@@ -107,8 +107,9 @@ static int keep_pdata(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
  * sleep.
  *
  * Return: 0, then one %IW_MPA_EVENT_REPLY will come. -EINVAL if the private data
- * is longer than 508 bytes (enhanced) or 512, or a depth is beyond the device,
- * or -ENOMEM; then there will be no event, and the driver closes.
+ * is longer than 508 bytes (enhanced) or 512, or a depth exceeds the device's
+ * limit, or -ENOMEM. After an error there will be no event, and the driver
+ * closes.
  */
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 {
@@ -130,14 +131,14 @@ EXPORT_SYMBOL_GPL(iw_mpa_connect);
 /**
  * iw_mpa_early_request - the Request, for TCP to connect with (RFC 7413)
  * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
- * @buf: where to put it
+ * @buf: destination
  * @size: size of @buf in bytes, at least %IW_MPA_FRAME_MAX
  *
- * Changes nothing: the driver passes it to TCP and says with
- * iw_mpa_early_sent() how much TCP has taken. A peer that did not like the
- * first attempt gets none with the SYN of the second.
+ * The session does not change. The driver passes the Request to TCP, then
+ * reports with iw_mpa_early_sent() how much TCP has taken. The second attempt
+ * of a fallback never has its Request in the SYN.
  *
- * Return: its length in bytes, 0 if it is not to be in the SYN
+ * Return: length of the Request in bytes, 0 if it must not be in the SYN
  */
 size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
 			    size_t size)
@@ -163,12 +164,12 @@ size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
 EXPORT_SYMBOL_GPL(iw_mpa_early_request);
 
 /**
- * iw_mpa_early_sent - TCP has taken bytes of the Request before it is up
+ * iw_mpa_early_sent - TCP has taken bytes of the Request before it is connected
  * @s: the session, after iw_mpa_early_request()
- * @len: how many bytes, 0 for none
+ * @len: number of bytes, 0 for none
  *
- * TCP delivers them, with the SYN or behind it. iw_mpa_connected() sends the
- * others.
+ * TCP delivers these bytes, with the SYN or behind it. iw_mpa_connected() sends
+ * the others.
  */
 void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
 {
@@ -178,7 +179,7 @@ void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
 EXPORT_SYMBOL_GPL(iw_mpa_early_sent);
 
 /**
- * iw_mpa_early_pending - has TCP taken bytes of the Request before it is up?
+ * iw_mpa_early_pending - has TCP taken bytes of the Request early?
  * @s: the session
  *
  * Return: true if so
@@ -190,11 +191,11 @@ bool iw_mpa_early_pending(const struct iw_mpa_session *s)
 EXPORT_SYMBOL_GPL(iw_mpa_early_pending);
 
 /**
- * iw_mpa_connected - TCP is up: send the Request
+ * iw_mpa_connected - TCP is connected: send the Request
  * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
  *
- * Or the rest of it, after iw_mpa_early_sent(). Then it may come late: the
- * peer may have answered, or gone, by now.
+ * After iw_mpa_early_sent() it sends only the rest of the Request. The driver
+ * may then call it late, when the peer has already answered or closed.
  *
  * Return: next step of the driver.
  */
@@ -262,7 +263,7 @@ static enum iw_mpa_next enter_rdma_mode(struct iw_mpa_session *s)
 /**
  * iw_mpa_act_on_reply - a complete Reply has come
  * @s: the session
- * @trailing: there are bytes behind it
+ * @trailing: bytes follow the Reply
  *
  * Return: next step of the driver
  */
@@ -278,7 +279,7 @@ enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 	if (!u->peer.rev)
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 
-	/* It answers Rev 1, after it did not answer Rev 2 */
+	/* The peer answers Rev 1, after it did not answer Rev 2 */
 	if (u->fell_back)
 		iw_mpa_peer_set_rev1(&u->peer_addr);
 
@@ -286,7 +287,7 @@ enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 	u->record.decided = true;
 	if (d->verdict == IW_MPA_REJECTED)
 		return iw_mpa_end(s, d->status, d->ecode);
-	/* Nothing may follow an accept before our first FPDU */
+	/* A peer that accepts must send nothing before our first FPDU */
 	if (trailing)
 		u->record.bad = IW_MPA_FRAME_TRAILING;
 	if (trailing || !iw_mpa_llp_acceptable(u))

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * What to ask for, what to answer, what to do: every rule of RFC 6581 section 9
- * and every tie break lives here and nowhere else.
+ * The negotiation of both sides. Every rule of RFC 6581 section 9 and every
+ * tie break is in this file.
  *
- * Pure: no allocation, no locks, no kernel services; any context. Knows no MPA
- * framing, so that SCTP (RFC 6581 section 7) can use the same functions.
- * Compiles in user space behind a few shim headers.
+ * The functions are pure: no allocation, no locks, no kernel services; any
+ * context. They know no MPA framing, so that SCTP (RFC 6581 section 7) can use
+ * them. The fuzzers compile this file in user space with shim headers.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -25,13 +25,13 @@ static u16 wire_depth(u32 depth, bool ulp_managed)
 	return min_t(u32, depth, IW_MPA_DEPTH_MAX);
 }
 
-/* An outbound depth that is still at most @depth once it is installed */
+/* Largest outbound depth that the device does not round to more than @depth */
 static u16 fit_ord(const struct iw_mpa_caps *caps, u16 depth)
 {
 	return caps->pow2_depths && depth ? rounddown_pow_of_two(depth) : depth;
 }
 
-/* An inbound depth of at least @depth as it will be installed */
+/* Inbound depth that the device installs if it is asked for @depth */
 static u16 fit_ird(const struct iw_mpa_caps *caps, u16 depth)
 {
 	if (caps->pow2_depths && depth)
@@ -47,13 +47,13 @@ static bool depths_within_caps(const struct iw_mpa_local *local)
 }
 
 /**
- * iw_mpa_make_request - what an initiator asks for
+ * iw_mpa_make_request - make the contents of a Request
  * @local: the initiator
  * @request: filled
  *
  * RFC 6581 sections 9.1, 9.2 and 10. Any context.
  *
- * Return: 0, or -EINVAL if a depth is beyond the device.
+ * Return: 0, or -EINVAL if a depth exceeds the device's limit.
  */
 int iw_mpa_make_request(const struct iw_mpa_local *local,
 			struct iw_mpa_msg *request)
@@ -86,8 +86,9 @@ static void note_peer_depths(const struct iw_mpa_msg *msg, struct iw_mpa_decisio
 	d->peer_ord = msg->enh.ord;
 }
 
-static void start_decision(const struct iw_mpa_local *local, const struct iw_mpa_msg *msg,
-		  struct iw_mpa_decision *d)
+static void start_decision(const struct iw_mpa_local *local,
+			   const struct iw_mpa_msg *msg,
+			   struct iw_mpa_decision *d)
 {
 	memset(d, 0, sizeof(*d));
 	d->ird = wire_depth(min_t(u32, local->ird, local->caps->max_ird), false);
@@ -96,15 +97,16 @@ static void start_decision(const struct iw_mpa_local *local, const struct iw_mpa
 	note_peer_depths(msg, d);
 }
 
-static void fail_decision(struct iw_mpa_decision *d, enum iw_mpa_verdict verdict,
-		 int status, enum rdma_mpa_ecode ecode)
+static void fail_decision(struct iw_mpa_decision *d,
+			  enum iw_mpa_verdict verdict, int status,
+			  enum rdma_mpa_ecode ecode)
 {
 	d->verdict = verdict;
 	d->status = status;
 	d->ecode = ecode;
 }
 
-/* RFC 6581 section 9.1; a sentinel of either side leaves the value alone */
+/* RFC 6581 section 9.1; IW_MPA_DEPTH_ULP of either side leaves a depth alone */
 static bool settle_initiator_depths(const struct iw_mpa_local *local,
 				    const struct iw_mpa_enh *asked,
 				    const struct iw_mpa_enh *got,
@@ -122,7 +124,7 @@ static bool settle_initiator_depths(const struct iw_mpa_local *local,
 	return true;
 }
 
-/* The first in the policy's order of a mask of kinds, 0 if that is empty */
+/* The kind of @kinds that the policy prefers, 0 if @kinds is empty */
 static u8 preferred_kind(const struct iw_mpa_policy *policy, u8 kinds)
 {
 	unsigned int i;
@@ -133,11 +135,11 @@ static u8 preferred_kind(const struct iw_mpa_policy *policy, u8 kinds)
 	return 0;
 }
 
-/* The kind of RTR to send, 0 if there is none that both sides can do */
+/* The kind of RTR to send, 0 if both sides have none in common */
 static u8 pick_rtr(const struct iw_mpa_local *local,
 		   const struct iw_mpa_enh *got)
 {
-	/* What was not offered counts too if we can do it */
+	/* Kinds that we can send but did not offer count, too */
 	u8 able = got->rtr & iw_mpa_kinds_able(local->caps);
 
 	/* A Read against an IRD of 0 would overrun the peer */
@@ -150,8 +152,8 @@ static u8 pick_rtr(const struct iw_mpa_local *local,
 /**
  * iw_mpa_negotiate_initiator - act on a Reply
  * @local: the initiator
- * @request: what it asked for
- * @reply: what it got
+ * @request: its Request
+ * @reply: the peer's Reply
  * @decision: filled
  *
  * RFC 6581 sections 9.1, 9.2, 9.3 and 10. Any context.
@@ -182,23 +184,23 @@ void iw_mpa_negotiate_initiator(const struct iw_mpa_local *local,
 	}
 	if (!reply->enh.p2p && !request->enh.p2p)
 		return;
-	/* One of the models differs, or A is set: an RTR must be found */
+	/* At least one side wants peer-to-peer (A bit): it needs an RTR */
 	d->rtr = reply->enh.p2p ? pick_rtr(local, &reply->enh) : 0;
 	if (!d->rtr) {
 		fail_decision(d, IW_MPA_TERMINATE, -EPROTO, RDMA_MPA_ECODE_RTR);
 		return;
 	}
-	/* The provider's own slot; the ULP still has none */
+	/* This slot is for the RTR alone; the ULP's ORD stays 0 */
 	if (d->rtr == RDMA_MPA_RTR_READ && !d->read_slots)
 		d->read_slots = 1;
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_negotiate_initiator);
 
 /**
- * iw_mpa_make_reject - how a responder says no
+ * iw_mpa_make_reject - make the contents of a reject
  * @local: the responder; its @ird and @ord do not matter
- * @request: what it was asked for
- * @reply: filled with a reject that lists what could have been had
+ * @request: the peer's Request
+ * @reply: filled with a reject that lists the limits of the device
  *
  * RFC 6581 sections 9.1, 9.2 and 10. Any context.
  */
@@ -226,8 +228,9 @@ void iw_mpa_make_reject(const struct iw_mpa_local *local,
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_make_reject);
 
 static void refuse_request(const struct iw_mpa_local *local,
-		   const struct iw_mpa_msg *request, struct iw_mpa_decision *d,
-		   int status, enum rdma_mpa_ecode ecode)
+			   const struct iw_mpa_msg *request,
+			   struct iw_mpa_decision *d, int status,
+			   enum rdma_mpa_ecode ecode)
 {
 	fail_decision(d, IW_MPA_REJECTED, status, ecode);
 	d->rtr = 0;
@@ -235,9 +238,9 @@ static void refuse_request(const struct iw_mpa_local *local,
 }
 
 /*
- * Every kind the peer asked for and we can do; where there is none, all of
- * ours, for the peer to do or to refuse (RFC 6581 section 9.2). One of them
- * if the device cannot wait for more than one (ibid.: MAY leave out options).
+ * The kinds that the peer offers and we accept. If there are none, all that we
+ * accept, and the peer decides (RFC 6581 section 9.2). Only one of them if the
+ * device can expect only one (same section: MAY leave out options).
  */
 static u8 answer_rtr(const struct iw_mpa_local *local,
 		     const struct iw_mpa_enh *req, bool ird_is_ours,
@@ -245,7 +248,7 @@ static u8 answer_rtr(const struct iw_mpa_local *local,
 {
 	u8 own = iw_mpa_kinds_accepted(local->policy, local->caps);
 
-	/* An IRD of 0 that must not be touched cannot take a Read */
+	/* An IRD of 0 takes no Read if the ULP manages it */
 	if (!local->caps->max_ird || (!ird_is_ours && !ird_if_not))
 		own &= ~RDMA_MPA_RTR_READ;
 
@@ -254,7 +257,7 @@ static u8 answer_rtr(const struct iw_mpa_local *local,
 	       preferred_kind(local->policy, own) : own;
 }
 
-/* RFC 6581 section 9.1. Returns false if the peer's IRD will not do. */
+/* RFC 6581 section 9.1. Returns false if the peer's IRD is too small. */
 static bool settle_responder_depths(const struct iw_mpa_local *local,
 				    const struct iw_mpa_enh *req,
 				    bool ird_is_ours, struct iw_mpa_decision *d)
@@ -263,7 +266,7 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
 	struct iw_mpa_enh *rep = &d->reply.enh;
 	u16 want = req->ord;
 
-	/* A Read as RTR takes an entry of its own */
+	/* A Read as RTR takes an entry of the IRD */
 	if (rep->rtr & RDMA_MPA_RTR_READ)
 		want = max_t(u16, want, 1);
 	if (ird_is_ours)
@@ -283,10 +286,10 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
 /**
  * iw_mpa_negotiate_responder - answer a Request that the ULP accepts
  * @local: the responder, with the depths its ULP passed to accept
- * @request: what it was asked for
- * @decision: filled; its reply is to be sent in any case
+ * @request: the peer's Request
+ * @decision: filled; the responder always sends its reply
  *
- * The answer is exactly what is to be installed. RFC 6581 sections
+ * The depths in the reply are exactly those to install. RFC 6581 sections
  * 9.1, 9.2, 9.3 and 10. Any context.
  */
 void iw_mpa_negotiate_responder(const struct iw_mpa_local *local,

@@ -12,13 +12,13 @@
 #include "policy.h"
 
 /**
- * struct iw_mpa_msg - what a control message says, whatever carried it
+ * struct iw_mpa_msg - contents of a control message of any transport
  * @enhanced: enhanced connection data is present, @enh is valid
  * @reject: a Reply that rejects
  * @enh: enhanced connection data
  *
- * MPA frames and SCTP session control chunks (RFC 6581 section 7) both boil
- * down to this.
+ * MPA frames and SCTP session control chunks (RFC 6581 section 7) carry the
+ * same contents.
  */
 struct iw_mpa_msg {
 	bool enhanced;
@@ -46,7 +46,7 @@ struct iw_mpa_local {
  * @IW_MPA_REJECTED: as initiator: the peer rejected; as responder: answer with
  *	the reject in @reply
  * @IW_MPA_TERMINATE: send a TERM message with @ecode, then end
- * @IW_MPA_DROP: end the connection without another byte
+ * @IW_MPA_DROP: end the connection and send nothing
  */
 enum iw_mpa_verdict {
 	IW_MPA_GO,
@@ -58,18 +58,18 @@ enum iw_mpa_verdict {
 /**
  * struct iw_mpa_decision - the outcome of a negotiation
  * @verdict: how it ended
- * @status: 0 or the negative errno that the ULP is told
+ * @status: 0 or a negative errno for the ULP
  * @ecode: the reason in MPA's terms
  * @ird: IRD to install
  * @ord: ORD in force for the ULP; see @read_slots
- * @read_slots: ORD to install: @ord, or 1 where an RTR by RDMA Read needs a
- *	slot that the ULP does not have
+ * @read_slots: ORD to install: @ord, or 1 if @ord is 0 and the RTR is an RDMA
+ *	Read
  * @rtr: initiator: the one kind to send, 0 = none; responder: mask of the
  *	kinds to expect, 0 = client-server
  * @peer_known: @peer_ird and @peer_ord were in the peer's message
  * @peer_ird: the peer's IRD as sent, may be %IW_MPA_DEPTH_ULP
  * @peer_ord: the peer's ORD as sent, may be %IW_MPA_DEPTH_ULP
- * @reply: responder: the answer
+ * @reply: responder: contents of the Reply
  */
 struct iw_mpa_decision {
 	enum iw_mpa_verdict verdict;

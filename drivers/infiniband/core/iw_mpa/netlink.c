@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The generic netlink family rdma_mpa: settings, capabilities, notifications.
- * genl.c has its tables; both are made after
- * Documentation/netlink/specs/rdma_mpa.yaml.
+ * Documentation/netlink/specs/rdma_mpa.yaml describes the family. genl.c has
+ * its tables, generated from the description.
  *
  * Locks: handlers take iw_mpa_devices_lock and hold a reference on the device
- * while they look at it, so that it neither goes away nor changes its namespace.
+ * while they use it, so that it neither goes away nor changes its namespace.
  * Notifications of connections are sent under the driver's lock for the session
- * and take none of ours.
+ * and take no lock of iw_mpa.
  */
 #include <linux/errno.h>
 #include <linux/in6.h>
@@ -47,7 +47,7 @@ ASSERT_SETTING(REPLY_MS);
 ASSERT_SETTING(RTR_MS);
 ASSERT_SETTING(DECIDE_MS);
 
-/* States have the numbers that the interface has for them */
+/* States have the same numbers in the netlink interface */
 #define ASSERT_STATE(name) \
 	static_assert((int)IW_MPA_##name == RDMA_MPA_STATE_##name)
 
@@ -144,13 +144,17 @@ static int parse_rtr_order(const struct nlattr *nest, u32 *value)
 	return 0;
 }
 
-/* The limit may be there without its mode, another mode without a limit */
+/* A limit may come without its mode. The other modes come without a limit. */
 static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 		       u32 *value)
 {
 	u32 how = mode ? nla_get_u32(mode) : RDMA_MPA_DEPTH_MODE_LIMITED;
+	bool limited = how == RDMA_MPA_DEPTH_MODE_LIMITED;
 
-	if ((how == RDMA_MPA_DEPTH_MODE_LIMITED) != !!limit)
+	if (limited != !!limit)
+		return -EINVAL;
+	/* The largest number is the mode "device" */
+	if (limit && nla_get_u32(limit) >= IW_MPA_DEPTH_MAX)
 		return -EINVAL;
 	if (limit)
 		*value = nla_get_u32(limit);
@@ -222,7 +226,7 @@ static int parse_policy(const struct nlattr *nest, struct iw_mpa_layer *layer,
 
 /* ---- replies */
 
-/* The first namespace for the default layer; else needs a reference */
+/* The default layer belongs to init_net. A device needs a reference. */
 static struct net *owner_net(const struct iw_mpa_device *dev)
 {
 	return dev ? read_pnet(&dev->ibdev->coredev.rdma_net) : &init_net;
@@ -230,9 +234,11 @@ static struct net *owner_net(const struct iw_mpa_device *dev)
 
 static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
 {
+	char name[IB_DEVICE_NAME_MAX];
+
+	iw_mpa_device_name(dev, name);
 	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
-	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME,
-			      dev_name(&dev->ibdev->dev)) ?:
+	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME, name) ?:
 	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.llp);
 }
 
@@ -249,7 +255,7 @@ static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
 	return 0;
 }
 
-/* Settings that there are on a device */
+/* Settings that a device has; the default layer has all */
 static u32 existing_settings(const struct iw_mpa_device *dev)
 {
 	enum rdma_mpa_setting setting;
@@ -333,16 +339,20 @@ static void notify_policy(const struct iw_mpa_place *place)
 		return;
 	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (!msg)
-		return;
+		goto lost;
 	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
 			  RDMA_MPA_CMD_POLICY_NTF);
 	if (!hdr || fill_policy(msg, place)) {
 		nlmsg_free(msg);
-		return;
+		goto lost;
 	}
 	genlmsg_end(msg, hdr);
 	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
 				RDMA_MPA_NLGRP_POLICIES, GFP_KERNEL);
+	return;
+lost:
+	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_POLICIES,
+		     -ENOBUFS);
 }
 
 static int put_ip(struct sk_buff *msg, const struct sockaddr_storage *ss)
@@ -386,7 +396,7 @@ static int put_name(struct sk_buff *msg, const struct iw_mpa_session *s)
 	       put_addr(msg, RDMA_MPA_A_CONN_REMOTE, &name.remote);
 }
 
-/* A depth that the peer's ULP manages is not a number */
+/* A depth that the peer's ULP manages has no number */
 static int put_peer_depth(struct sk_buff *msg, u16 depth, int attr,
 			  int ulp_attr)
 {
@@ -396,7 +406,7 @@ static int put_peer_depth(struct sk_buff *msg, u16 depth, int attr,
 
 static int put_peer(struct sk_buff *msg, const struct iw_mpa_frame *peer)
 {
-	/* There is none before its frame is complete */
+	/* The peer's frame is not complete yet */
 	if (!peer->rev)
 		return 0;
 	if (nla_put_u32(msg, RDMA_MPA_A_CONN_PEER_REVISION, peer->rev) ||
@@ -415,7 +425,7 @@ static u32 model_number(bool p2p)
 	return p2p ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
 }
 
-/* The Request, if it has been sent or has come */
+/* The Request, if it has been sent or received */
 static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s,
 		       enum iw_mpa_state state)
 {
@@ -440,8 +450,10 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_session *s)
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_ORD, o->ord) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc))
 		return -EMSGSIZE;
-	return s->responder ? nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN,
-					  o->rtr_seen) : 0;
+	/* An adapter that waits for the RTR does not tell its kind */
+	if (!s->responder || !o->rtr || s->setup->config.caps.rtr_offload)
+		return 0;
+	return nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN, o->rtr_seen);
 }
 
 static int put_failure(struct sk_buff *msg, int status,
@@ -486,29 +498,33 @@ static void notify_listeners(const struct iw_mpa_session *s, struct net *net,
 			     enum iw_mpa_state state, int status,
 			     enum rdma_mpa_ecode ecode)
 {
-	/* Reclaim might wait for this very connection */
+	/* No reclaim: it might wait for this very connection */
 	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
 	struct sk_buff *msg;
 	void *hdr;
 
 	msg = genlmsg_new(NLMSG_GOODSIZE, gfp);
 	if (!msg)
-		return;
+		goto lost;
 	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
 			  RDMA_MPA_CMD_CONN_NTF);
 	if (!hdr || fill_conn(msg, s, state, status, ecode)) {
 		nlmsg_free(msg);
-		return;
+		goto lost;
 	}
 	genlmsg_end(msg, hdr);
 	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
 				RDMA_MPA_NLGRP_CONNECTIONS, gfp);
+	return;
+lost:
+	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_CONNECTIONS,
+		     -ENOBUFS);
 }
 
 /**
  * iw_mpa_notify_conn - notify of a connection's outcome
  * @s: the session, with a setup
- * @state: the state it is in, or of a failure the state in which it failed
+ * @state: its state, or the state in which it failed
  * @status: 0 for established, else a negative errno
  * @ecode: the reason in MPA's terms
  */
@@ -520,7 +536,7 @@ void iw_mpa_notify_conn(const struct iw_mpa_session *s, enum iw_mpa_state state,
 
 	if (!s->port)
 		return;
-	/* With a reference it stays in its namespace, and so does that */
+	/* With the reference, device and namespace stay together and alive */
 	ibdev = s->port->dev->ibdev;
 	if (!ib_device_try_get(ibdev))
 		return;
@@ -635,7 +651,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 	int rv;
 
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_DEV_INDEX)) {
-		NL_SET_ERR_MSG(info->extack, "which device?");
+		NL_SET_ERR_MSG(info->extack, "the request names no device");
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
@@ -665,7 +681,7 @@ static int check_permission(struct sk_buff *skb, struct genl_info *info,
 static int parse_policy_set(struct genl_info *info, struct iw_mpa_layer *layer)
 {
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_POLICY)) {
-		NL_SET_ERR_MSG(info->extack, "there is nothing to set");
+		NL_SET_ERR_MSG(info->extack, "the request has no settings");
 		return -EINVAL;
 	}
 	return parse_policy(info->attrs[RDMA_MPA_A_POLICY], layer,
@@ -689,13 +705,14 @@ static int parse_policy_reset(struct genl_info *info,
 	return 0;
 }
 
-/* Replaces a layer by what @parse makes of it, and notifies */
+/* Lets @parse change a layer, replaces it, and notifies */
 static int change_layer(struct sk_buff *skb, struct genl_info *info,
 			const struct iw_mpa_place *place,
 			int (*parse)(struct genl_info *info,
 				     struct iw_mpa_layer *layer))
 {
 	struct iw_mpa_view view;
+	struct iw_mpa_layer old;
 	char why[NETLINK_MAX_FMTMSG_LEN];
 	int rv;
 
@@ -703,8 +720,9 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 	if (rv)
 		return rv;
 	iw_mpa_view_place(place, &view);
+	old = view.own;
 	rv = parse(info, &view.own);
-	if (rv)
+	if (rv || !memcmp(&old, &view.own, sizeof(old)))
 		return rv;
 	rv = iw_mpa_replace_layer(place, &view.own, why, sizeof(why));
 	if (rv)
@@ -745,11 +763,11 @@ int rdma_mpa_nl_policy_reset_doit(struct sk_buff *skb, struct genl_info *info)
 
 /**
  * struct dump - progress of a dump
- * @skb: to be filled
- * @cb: the dump; its first word counts the records that are sent
+ * @skb: message to fill
+ * @cb: the dump; args[0] counts the records sent so far
  * @cmd: command of the records
- * @fill: makes one
- * @at: number of the record that comes next
+ * @fill: makes one record
+ * @at: number of the next record
  * @rv: -EMSGSIZE once there is no more room
  */
 struct dump {
@@ -800,13 +818,13 @@ static void dump_device(struct dump *d, struct iw_mpa_device *dev)
 	}
 }
 
-/* Another number for every other list, never 0 */
+/* A number that changes with the list of devices, never 0 */
 static u32 list_sequence(const struct net *net)
 {
 	struct iw_mpa_device *dev;
 	u32 seq = iw_mpa_generation;
 
-	/* A device can move to another namespace without our being told */
+	/* A device can move to another namespace without notice to iw_mpa */
 	list_for_each_entry(dev, &iw_mpa_devices, list) {
 		if (!ib_device_try_get(dev->ibdev))
 			continue;
@@ -818,8 +836,8 @@ static u32 list_sequence(const struct net *net)
 }
 
 /*
- * A record is found again by its number. If anything has changed since, the
- * reader is told so (NLM_F_DUMP_INTR) and starts again.
+ * A dump continues at the number of its next record. If the list has changed
+ * since, the reader gets NLM_F_DUMP_INTR and starts again.
  */
 static int dump_list(struct dump *d)
 {

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Counts, traces and notifies from the record that a session has left.
+ * Counts, traces and notifies from the record of a session.
  *
- * Called at the end of each function of a session, under the driver's lock for
- * it. Counters are per CPU. Sessions without a port (tests) are traced and not
- * counted.
+ * iw_mpa_leave() calls this under the driver's lock for the session. Counters
+ * are per CPU. Sessions without a port, which only tests have, are traced but
+ * not counted.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -73,7 +73,7 @@ static const struct iw_mpa_ops *session_ops(const struct iw_mpa_session *s)
 /**
  * iw_mpa_name_session - addresses and queue pair of a session
  * @s: the session
- * @name: filled with all that is known
+ * @name: filled; unknown parts are zero
  *
  * Any context.
  */
@@ -98,7 +98,7 @@ static void count(const struct iw_mpa_session *s, enum iw_mpa_counter counter)
 		this_cpu_inc(s->port->counters->n[counter]);
 }
 
-/* The counters of the two roles are beside each other */
+/* The responder's counter follows the initiator's */
 static void count_role(const struct iw_mpa_session *s,
 		       enum iw_mpa_counter initiator)
 {
@@ -288,16 +288,16 @@ void iw_mpa_observe_disconnect(const struct iw_mpa_session *s)
 /**
  * iw_mpa_term_received - the peer has sent a TERM
  * @s: the session, in RDMA mode or waiting for the RTR
- * @layer: its layer
- * @etype: its error type
- * @ecode: its error code
+ * @layer: layer in the TERM
+ * @etype: error type in the TERM
+ * @ecode: error code in the TERM
  *
- * A driver that sees it calls this. Any context.
+ * A driver whose device reports TERMs calls this. Any context.
  */
 void iw_mpa_term_received(const struct iw_mpa_session *s, u8 layer, u8 etype,
 			  u8 ecode)
 {
-	/* Some devices fill in another type */
+	/* Some devices send another error type, so @etype is not compared */
 	if (layer == TERM_LAYER_LLP && ecode >= RDMA_MPA_ECODE_LOCAL &&
 	    ecode <= RDMA_MPA_ECODE_RTR)
 		count(s, term_counter(IW_MPA_TERM_RCVD_LOCAL, ecode));

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Counters, tracepoints and notifications of sessions. Nothing here changes a
- * session but for its record.
+ * Counters, tracepoints and notifications of sessions. These functions change
+ * nothing in a session except its record.
  */
 #ifndef _IW_MPA_OBSERVE_H
 #define _IW_MPA_OBSERVE_H

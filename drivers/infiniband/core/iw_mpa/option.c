@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Options that ULPs set on an rdma_cm_id, for their connection alone. rdma_cm
- * keeps them, in an object of which it knows no more than the size.
+ * keeps these options in an object. It knows only the size of the object.
  */
 #include <rdma/rdma_cm.h>
 
@@ -28,9 +28,9 @@ void iw_mpa_register_options(void)
 }
 
 /**
- * iw_mpa_unregister_options - take options no longer
+ * iw_mpa_unregister_options - take no more options
  *
- * Options that were taken stay where they are.
+ * Options that were set before stay in their rdma_cm_id.
  */
 void iw_mpa_unregister_options(void)
 {

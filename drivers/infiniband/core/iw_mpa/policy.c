@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Settings: one table says what each of them is. Layers hold some settings
- * each; laid over each other they make a policy.
+ * Settings: one table describes all of them. A layer holds some settings. All
+ * layers together make a policy.
  *
- * Pure: no allocation, no locks, no kernel services; any context. Compiles in
- * user space behind a few shim headers.
+ * The functions are pure: no allocation, no locks, no kernel services; any
+ * context. The fuzzers compile this file in user space with shim headers.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>
@@ -19,7 +19,7 @@
 #include "frame.h"
 #include "policy.h"
 
-/* ---- values that are more than one field */
+/* ---- settings with more than one field */
 
 static u32 get_revision(const struct iw_mpa_policy *policy)
 {
@@ -84,7 +84,7 @@ static u32 get_ird(const struct iw_mpa_policy *policy)
 static int set_ird(struct iw_mpa_policy *policy, u32 value)
 {
 	policy->ird_ulp = value == IW_MPA_DEPTH_ULP;
-	policy->max_ird = min(value, (u32)IW_MPA_DEPTH_MAX);
+	policy->max_ird = min_t(u32, value, IW_MPA_DEPTH_MAX);
 	return 0;
 }
 
@@ -96,7 +96,7 @@ static u32 get_ord(const struct iw_mpa_policy *policy)
 static int set_ord(struct iw_mpa_policy *policy, u32 value)
 {
 	policy->ord_ulp = value == IW_MPA_DEPTH_ULP;
-	policy->max_ord = min(value, (u32)IW_MPA_DEPTH_MAX);
+	policy->max_ord = min_t(u32, value, IW_MPA_DEPTH_MAX);
 	return 0;
 }
 
@@ -179,6 +179,16 @@ static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
 	return false;
 }
 
+static bool can_time_rtr(const struct iw_mpa_caps *caps, u32 value, char *why,
+			 size_t size)
+{
+	if (!caps->rtr_offload)
+		return true;
+	scnprintf(why, size,
+		  "the device cannot be told how long the RTR may take");
+	return false;
+}
+
 /* ---- the table */
 
 /**
@@ -189,9 +199,10 @@ static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
  * @size: size of that field in bytes; 0 if @get and @set are needed
  * @min: smallest value
  * @max: largest value
- * @get: read it
- * @set: change it; returns 0, or -EINVAL if there is no such value
- * @able: whether the device can do it, with the reason if not; all can if NULL
+ * @get: reads the setting
+ * @set: changes the setting; returns 0, or -EINVAL if the value is invalid
+ * @able: does the device support the value? Writes the reason if not. NULL if
+ *	all devices do.
  */
 struct iw_mpa_setting {
 	const char *name;
@@ -279,6 +290,7 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 	[RDMA_MPA_SETTING_RTR_MS] = {
 		.name = "deadline of the RTR",
 		.option = RDMA_MPA_OPTION_RTR_MS, DEADLINE(rtr_ms),
+		.able = can_time_rtr,
 	},
 	[RDMA_MPA_SETTING_DECIDE_MS] = {
 		.name = "deadline of the ULP",
@@ -318,7 +330,7 @@ u32 iw_mpa_setting_get(const struct iw_mpa_policy *policy,
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_get);
 
-/* The value is within its range */
+/* The caller has checked the range of @value */
 static int put_setting(struct iw_mpa_policy *policy,
 		       enum rdma_mpa_setting setting, u32 value)
 {
@@ -337,10 +349,10 @@ static int put_setting(struct iw_mpa_policy *policy,
 /**
  * iw_mpa_layer_set - set a setting
  * @layer: the layer
- * @setting: which setting
- * @value: as in its attribute. A depth is a limit, %IW_MPA_DEPTH_MAX for none
- *	but the device's, or %IW_MPA_DEPTH_ULP; an order of RTR kinds is up to
- *	three of them, the preferred one in the lowest four bits.
+ * @setting: the setting
+ * @value: as in its attribute. A depth is a limit, or %IW_MPA_DEPTH_MAX if the
+ *	device is the only limit, or %IW_MPA_DEPTH_ULP. An order of RTR kinds is
+ *	up to three of them, the preferred one in the lowest four bits.
  *
  * Return: 0, or -EINVAL if there is no such setting or value; then nothing has
  * changed.
@@ -361,12 +373,12 @@ int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_setting setting,
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_set);
 
 /**
- * iw_mpa_layer_apply - lay a layer over what holds below it
+ * iw_mpa_layer_apply - apply a layer to a policy
  * @layer: the layer
- * @which: those of its settings, mask of BIT(enum rdma_mpa_setting)
- * @policy: what holds without it; changed
+ * @which: settings to apply, mask of BIT(enum rdma_mpa_setting)
+ * @policy: the policy of the layers below; changed
  *
- * A setting replaces the one below, a limit can only get lower.
+ * A setting replaces the one of the layers below. A limit can only get lower.
  */
 void iw_mpa_layer_apply(const struct iw_mpa_layer *layer, u32 which,
 			struct iw_mpa_policy *policy)
@@ -388,23 +400,30 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_apply);
  * @setting: the setting
  * @caps: the device
  *
- * Return: false if there is no value of it that the device can do
+ * Return: false if the device supports no value of the setting
  */
 bool iw_mpa_setting_exists(enum rdma_mpa_setting setting,
 			   const struct iw_mpa_caps *caps)
 {
-	return setting != RDMA_MPA_SETTING_CONNECT_MS || !caps->no_connect_ms;
+	switch (setting) {
+	case RDMA_MPA_SETTING_CONNECT_MS:
+		return !caps->no_connect_ms;
+	case RDMA_MPA_SETTING_RTR_MS:
+		return !caps->rtr_offload;
+	default:
+		return true;
+	}
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_exists);
 
 /**
- * iw_mpa_layer_unable - which settings of a layer can a device not do?
+ * iw_mpa_layer_unable - find the settings that a device does not support
  * @layer: the layer
  * @caps: the device
- * @why: filled with the reason of the first of them
+ * @why: filled with the reason for the first of them
  * @size: size of @why in bytes
  *
- * Looks at each setting alone; iw_mpa_policy_explain() looks at all together.
+ * This checks each setting alone. iw_mpa_policy_explain() checks all together.
  *
  * Return: mask of BIT(enum rdma_mpa_setting)
  */
@@ -463,7 +482,7 @@ static int set_mode_option(struct iw_mpa_layer *layer,
 	case RDMA_MPA_DEPTH_MODE_ULP:
 		return iw_mpa_layer_set(layer, setting, IW_MPA_DEPTH_ULP);
 	default:
-		/* A limit is an option of its own */
+		/* A separate option sets a limit */
 		return -EINVAL;
 	}
 }
@@ -476,9 +495,9 @@ static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
 		return set_mode_option(layer, RDMA_MPA_SETTING_IRD, value);
 	if (optname == RDMA_MPA_OPTION_ORD_MODE)
 		return set_mode_option(layer, RDMA_MPA_SETTING_ORD, value);
-	/* 0x3fff is a mode, not a number */
+	/* The largest numbers are modes */
 	if ((optname == RDMA_MPA_OPTION_IRD ||
-	     optname == RDMA_MPA_OPTION_ORD) && value > IW_MPA_DEPTH_MAX)
+	     optname == RDMA_MPA_OPTION_ORD) && value >= IW_MPA_DEPTH_MAX)
 		return -EINVAL;
 	iw_mpa_for_each_setting(setting)
 		if (optname > 0 && settings[setting].option == optname)
@@ -487,7 +506,7 @@ static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
 }
 
 /**
- * iw_mpa_layer_set_option - an option of rdma_set_option()
+ * iw_mpa_layer_set_option - set an option of rdma_set_option()
  * @layer: a connection's layer
  * @optname: enum rdma_mpa_option
  * @optval: its value
@@ -513,8 +532,8 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_set_option);
 /* ---- policies */
 
 /*
- * Ask for peer-to-peer and accept either model, as cxgb4 does, so that either
- * side may speak first without configuration.
+ * Ask for peer-to-peer and accept both models, like cxgb4. Without any
+ * configuration, either side may then speak first.
  */
 const struct iw_mpa_policy iw_mpa_default_policy = {
 	.rev		= 2,
@@ -529,7 +548,7 @@ const struct iw_mpa_policy iw_mpa_default_policy = {
 	.max_ord	= IW_MPA_DEPTH_MAX,
 	.crc		= RDMA_MPA_CRC_IF_ASKED,
 	.dialect	= RDMA_MPA_DIALECT_RFC6581,
-	/* Longer than TCP itself tries by default */
+	/* Longer than TCP's own default */
 	.connect_ms	= 150 * 1000,
 	.request_ms	= 5 * 1000,
 	.reply_ms	= 10 * 1000,
@@ -547,7 +566,7 @@ static bool deadline_valid(unsigned int ms)
  * iw_mpa_kinds_able - kinds of RTR that an initiator can send
  * @caps: the device, under the policy's ceilings
  *
- * A Read takes a slot of the ORD.
+ * A Read needs an ORD of at least 1.
  *
  * Return: mask of enum rdma_mpa_rtr
  */
@@ -584,12 +603,12 @@ u8 iw_mpa_kinds_accepted(const struct iw_mpa_policy *policy,
 }
 
 /**
- * iw_mpa_policy_check - can a device do what a policy says?
+ * iw_mpa_policy_check - does a device support a policy?
  * @policy: the policy
  * @caps: the device
  *
  * Return: 0, or -EINVAL if a value is out of its range, contradicts another or
- * is beyond the device.
+ * exceeds the device's limit.
  */
 int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 			const struct iw_mpa_caps *caps)
@@ -652,10 +671,10 @@ void iw_mpa_policy_limit(const struct iw_mpa_policy *policy,
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_limit);
 
 /**
- * iw_mpa_policy_explain - why can a device not do what a policy says?
+ * iw_mpa_policy_explain - the reason why a device does not support a policy
  * @policy: the policy, each setting within its range
  * @caps: the device, without the policy's ceilings
- * @why: filled with the reason, if it cannot
+ * @why: filled with the reason if the device does not support @policy
  * @size: size of @why in bytes
  *
  * Return: 0 or -EINVAL, as iw_mpa_policy_check() under the policy's ceilings.

@@ -1,7 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Settings, and the layers in which they are made: for all devices, a device, a
- * port, a connection.
+ * Settings and their layers: for all devices, a device, a port, a connection.
  */
 #ifndef _IW_MPA_POLICY_H
 #define _IW_MPA_POLICY_H
@@ -12,26 +11,26 @@
 /**
  * struct iw_mpa_policy - all settings, for one connection
  * @rev: revision of the Request, 1 or 2
- * @enhanced: use enhanced connection data; needs @rev 2. Without it a responder
- *	answers an enhanced Request with a close, as a peer does that knows
- *	RFC 5044 alone.
+ * @enhanced: use enhanced connection data; needs @rev 2. If false, a responder
+ *	answers an enhanced Request with a close, like a peer with RFC 5044
+ *	alone.
  * @model: enum rdma_mpa_model
  * @rtr_offer: kinds of RTR to offer as initiator, mask of enum rdma_mpa_rtr
  * @rtr_accept: kinds of RTR to accept as responder, mask of enum rdma_mpa_rtr
  * @rtr_order: every kind once, the preferred one first
  * @max_ird: ceiling of IRD, %IW_MPA_DEPTH_MAX for that of the device
  * @max_ord: ceiling of ORD, %IW_MPA_DEPTH_MAX for that of the device
- * @ird_ulp: the ULP manages IRD, leave it alone (0x3fff on the wire)
- * @ord_ulp: the ULP manages ORD, leave it alone (0x3fff on the wire)
+ * @ird_ulp: the ULP manages IRD; it is not negotiated (0x3fff on the wire)
+ * @ord_ulp: the ULP manages ORD; it is not negotiated (0x3fff on the wire)
  * @ord_strict: as responder reject a peer whose IRD is below our ORD
  *	(RFC 6581 section 9.1: MAY) instead of lowering our ORD
  * @crc: enum rdma_mpa_crc
- * @markers: ask for markers in what we receive
+ * @markers: ask the peer to send markers
  * @dialect: enum rdma_mpa_dialect
- * @fallback: initiator: answer a close or reset before the first byte of a
- *	Reply by one more attempt with Rev 1, unless @model forbids
- * @fastopen: initiator: send the Request with TCP's SYN if it can be; listener:
- *	take it there
+ * @fallback: initiator: after a close or reset before the first byte of a
+ *	Reply, try once more with Rev 1, unless @model requires peer-to-peer
+ * @fastopen: initiator: send the Request with TCP's SYN if possible; listener:
+ *	take Requests in SYNs
  * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request
  * @reply_ms: initiator: how long a peer may take to send its Reply
@@ -83,7 +82,7 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 /**
  * struct iw_mpa_layer - settings of one layer
  * @set: which settings the layer has, mask of BIT(enum rdma_mpa_setting)
- * @value: their values; the others have no meaning
+ * @value: values of these settings; the other fields have no meaning
  */
 struct iw_mpa_layer {
 	u32 set;

@@ -10,7 +10,7 @@
 #include "session.h"
 
 /**
- * iw_mpa_respond - TCP is up: wait for the Request
+ * iw_mpa_respond - TCP is connected: wait for the Request
  * @s: a fresh session
  */
 void iw_mpa_respond(struct iw_mpa_session *s)
@@ -51,7 +51,7 @@ static int send_reject(struct iw_mpa_session *s, const void *pdata,
 
 /* ---- the Request */
 
-/* Enhanced data is malformed to a responder that has only RFC 5044 */
+/* For a responder with RFC 5044 alone, enhanced data is malformed */
 static bool request_understood(const struct iw_mpa_setup *u)
 {
 	/* Rev 0 is another protocol */
@@ -60,8 +60,8 @@ static bool request_understood(const struct iw_mpa_setup *u)
 }
 
 /*
- * The ULP is told the peer's wishes, within the device's limits. A peer that
- * says nothing of depths may have all that the device has.
+ * The ULP gets the peer's depths, lowered to the device's limits. If the peer
+ * sent no depths, the ULP gets the limits.
  */
 static void propose_depths(struct iw_mpa_setup *u)
 {
@@ -112,7 +112,7 @@ enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
 
 /* ---- the ULP's answer */
 
-/* With an errno for the ULP and a reject for the peer */
+/* The ULP gets an errno, the peer a reject */
 static int fail_accept(struct iw_mpa_session *s, int err)
 {
 	send_reject(s, NULL, 0);
@@ -125,7 +125,7 @@ static int enter_rdma_mode(struct iw_mpa_session *s)
 	struct iw_mpa_setup *u = s->setup;
 	struct iw_mpa_rdma rdma;
 
-	/* Known before it is sent: our own wish counts, too */
+	/* The Reply is sent later, but RDMA mode depends on its C bit now */
 	u->sent_crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
 	rdma = iw_mpa_rdma_mode(s);
 	return u->config.ops->enter_rdma(s, &rdma);
@@ -171,7 +171,7 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 	return 0;
 }
 
-/* An option of the ULP can make the Request one that is not understood */
+/* With an option for RFC 5044 alone, an enhanced Request becomes malformed */
 static int apply_options(struct iw_mpa_session *s,
 			 const struct iw_mpa_layer *options)
 {
@@ -192,14 +192,15 @@ static int apply_options(struct iw_mpa_session *s,
  * @options: options of the ULP for this connection; may be NULL
  * @ulp: parameters of the ULP
  *
- * The QP is in RDMA mode, fenced, before the Reply leaves, for a fast peer's
- * first FPDU must find it ready (RFC 5044 section 7.1.2).
+ * The QP enters RDMA mode, fenced, before the Reply leaves: the first FPDU of a
+ * fast peer must find the QP ready (RFC 5044 section 7.1.2).
  *
  * Return: 0, then one %IW_MPA_EVENT_ESTABLISHED comes or has come already.
- * Else there will be no event and the driver closes; the peer has been sent a
- * reject if the Request was still unanswered. -ECONNRESET the connection is
- * gone, -EINVAL private data too long, depths or options beyond the device,
- * -EPROTO or -ENOMEM no common ground, or the result of an op.
+ * After an error there will be no event, and the driver closes. The peer has
+ * got a reject if the Request was still unanswered. The errors are -ECONNRESET
+ * if the connection is gone, -EINVAL if private data is too long or depths or
+ * options exceed the device's limits, -EPROTO or -ENOMEM if negotiation fails,
+ * or the result of an op.
  */
 int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_layer *options,
 		  const struct iw_mpa_ulp *ulp)
@@ -220,7 +221,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_accept);
  * @pdata: its private data
  * @pdata_len: length of @pdata in bytes
  *
- * Whatever is returned, the session is over and the driver closes.
+ * The session ends and the driver closes, also after an error.
  *
  * Return: 0, -ECONNRESET if the connection is gone, -EINVAL if the private
  * data is too long (the peer gets a reject without it), or the result of the
@@ -244,13 +245,13 @@ int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata, size_t pdata_len)
 EXPORT_SYMBOL_GPL(iw_mpa_reject);
 
 /**
- * iw_mpa_first_fpdu - the peer's first whole and valid FPDU is in
+ * iw_mpa_first_fpdu - the peer's first whole and valid FPDU has arrived
  * @s: the session
  * @rtr: its kind, one of enum rdma_mpa_rtr, 0 if it is no RTR
  *
- * Any FPDU is as good as an RTR: it, too, shows that the peer is in RDMA mode.
- * Does nothing in other states, for a client-server connection is established
- * by its Reply.
+ * Any FPDU shows, like an RTR, that the peer is in RDMA mode. If no RTR is
+ * awaited, the call has no effect: the Reply alone has established a
+ * client-server connection.
  *
  * Return: next step of the driver.
  */

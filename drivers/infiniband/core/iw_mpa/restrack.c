@@ -25,7 +25,7 @@ static const char *rtr_str(u8 rtr)
 	}
 }
 
-/* A responder shows the RTR that it has seen, if its device tells */
+/* A responder shows the RTR that came, if its device reports it */
 static u8 rtr_used(const struct iw_mpa_device *dev,
 		   const struct iw_mpa_session *s)
 {
@@ -34,7 +34,7 @@ static u8 rtr_used(const struct iw_mpa_device *dev,
 	return seen ? s->outcome.rtr_seen : s->outcome.rtr;
 }
 
-/* 0x3fff is not a number, and must not look like one */
+/* 0x3fff is not a depth: the ULP manages it (RFC 6581 section 9.1) */
 static int put_depth(struct sk_buff *msg, const char *name, u16 depth)
 {
 	if (depth == IW_MPA_DEPTH_ULP)

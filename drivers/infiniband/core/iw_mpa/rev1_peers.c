@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers that closed on a Rev 2 Request and answered one of Rev 1. The next
+ * Peers that closed on a Rev 2 Request and answered a Rev 1 Request. The next
  * connection to them begins with Rev 1.
  *
- * There is one entry for each hash value; the later one wins. Each is believed
- * for ten minutes. An entry that is lost costs one refused attempt.
+ * There is one entry for each hash value; a later peer replaces an earlier one.
+ * An entry is valid for ten minutes. A lost entry costs one refused attempt.
  *
  * Locking: rev1_lock, taken for a few instructions in any context.
  */
@@ -43,7 +43,7 @@ static bool same_addr(const struct iw_mpa_addr *a, const struct iw_mpa_addr *b)
 	       ipv6_addr_equal(&a->ip, &b->ip);
 }
 
-/* Was it seen lately to know Rev 1 only? Any context. */
+/* Has this peer shown lately that it knows only Rev 1? Any context. */
 bool iw_mpa_peer_is_rev1(const struct iw_mpa_addr *addr)
 {
 	struct rev1_peer *peer;
@@ -81,8 +81,9 @@ void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
  * @net: the network namespace
  * @addr: the peer's address and port, IPv4 or IPv6
  *
- * For the policy's fallback: a peer that knows Rev 1 only is remembered for a
- * while. Without it each connection finds out anew. Any context.
+ * For the policy's fallback: iw_mpa remembers for a while that a peer knows
+ * only Rev 1. If a driver does not name the peer, each connection has to find
+ * out again. Any context.
  */
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 		     const struct sockaddr *addr)

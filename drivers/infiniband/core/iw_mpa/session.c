@@ -7,10 +7,10 @@
  *   responder   IDLE -> REQ_WAIT -> REQ_RCVD -> REP_SENT -> RTR_WAIT -> RDMA
  *   either      any state -> CLOSED
  *
- * Each function that a driver calls acts, writes down in the record what there
- * is to see, and returns through iw_mpa_leave(), which counts, traces and
- * notifies from the record, and frees the setup of a session that needs it no
- * more.
+ * Each function that a driver calls first acts and notes events in the record.
+ * It returns through iw_mpa_leave(), which counts, traces and notifies from the
+ * record. iw_mpa_leave() also frees the setup of an established or closed
+ * session.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -27,7 +27,7 @@
 /* ---- config */
 
 /**
- * iw_mpa_config_init - make the basis of sessions
+ * iw_mpa_config_init - combine a device and a policy
  * @config: filled
  * @ops: operations of the driver
  * @caps: the device; copied
@@ -35,7 +35,7 @@
  *
  * Any context.
  *
- * Return: 0, or -EINVAL if the device cannot do what the policy says.
+ * Return: 0, or -EINVAL if the device does not support the policy.
  */
 int iw_mpa_config_init(struct iw_mpa_config *config,
 		       const struct iw_mpa_ops *ops,
@@ -55,20 +55,27 @@ int iw_mpa_config_init(struct iw_mpa_config *config,
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_config_init);
 
 /**
- * iw_mpa_config_apply - lay a connection's own options over the rest
+ * iw_mpa_config_apply - apply a connection's own options
  * @config: changed
  * @options: the options; may be NULL
  *
- * Return: 0, or -EINVAL if the device cannot do it; then nothing has changed.
+ * Return: 0, or -EINVAL if the device does not support the result; then
+ * nothing has changed.
  */
 int iw_mpa_config_apply(struct iw_mpa_config *config,
 			const struct iw_mpa_layer *options)
 {
 	struct iw_mpa_config changed = *config;
+	struct iw_mpa_caps device = config->caps;
 	int rv;
 
 	if (!options)
 		return 0;
+	/* Without the administrator's ceilings, to which options are lowered */
+	device.max_ird = config->device_ird;
+	device.max_ord = config->device_ord;
+	if (iw_mpa_layer_unable(options, &device, NULL, 0))
+		return -EINVAL;
 	iw_mpa_layer_apply(options, ~0U, &changed.policy);
 	iw_mpa_policy_limit(&changed.policy, &changed.caps);
 	rv = iw_mpa_policy_check(&changed.policy, &changed.caps);
@@ -83,7 +90,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_config_apply);
 /**
  * iw_mpa_session_inherit - prepare a session
  * @s: the session
- * @config: its basis, such as a listener's; copied
+ * @config: device and policy, for example a listener's; copied
  *
  * May sleep.
  *
@@ -106,7 +113,7 @@ int iw_mpa_session_inherit(struct iw_mpa_session *s,
 EXPORT_SYMBOL_GPL(iw_mpa_session_inherit);
 
 /**
- * iw_mpa_free_rx - the ULP has had the peer's private data
+ * iw_mpa_free_rx - free the peer's private data
  * @u: the setup
  */
 void iw_mpa_free_rx(struct iw_mpa_setup *u)
@@ -132,7 +139,7 @@ static void free_setup(struct iw_mpa_session *s)
 
 /**
  * iw_mpa_session_close - free the resources of a session
- * @s: the session, or zeroes; it is not used again
+ * @s: the session, or zeroes; must not be used again
  *
  * For an endpoint that is about to be freed. Any context.
  */
@@ -172,7 +179,7 @@ bool iw_mpa_is_connecting(const struct iw_mpa_session *s)
 EXPORT_SYMBOL_GPL(iw_mpa_is_connecting);
 
 /**
- * iw_mpa_is_connected - is the session in RDMA mode, with its ULP told so?
+ * iw_mpa_is_connected - is the session in RDMA mode and the ULP informed?
  * @s: the session
  *
  * Return: true if so
@@ -220,9 +227,9 @@ static unsigned int state_deadline(const struct iw_mpa_config *config,
 }
 
 /**
- * iw_mpa_enter_state - the one place where the state changes
+ * iw_mpa_enter_state - change the state and set its deadline
  * @s: the session, with a setup
- * @state: the new state, which brings its deadline
+ * @state: the new state
  */
 void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 {
@@ -236,7 +243,7 @@ void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 }
 
 /**
- * iw_mpa_tell_ulp - tell the ULP
+ * iw_mpa_tell_ulp - send an event to the ULP
  * @s: the session, with a setup
  * @type: the event
  * @status: 0 or a negative errno
@@ -261,7 +268,7 @@ int iw_mpa_tell_ulp(struct iw_mpa_session *s, enum iw_mpa_event_type type,
 		.peer_ord = d->peer_ord,
 	};
 
-	/* An acceptor has had the Request's private data already */
+	/* A responder's ULP got the private data with the Request */
 	if (type != IW_MPA_EVENT_ESTABLISHED) {
 		ev.pdata = u->peer.pdata;
 		ev.pdata_len = u->peer.pdata_len;
@@ -278,7 +285,7 @@ static void record_end(struct iw_mpa_setup *u, int status,
 }
 
 /**
- * iw_mpa_set_outcome - the decision is in force
+ * iw_mpa_set_outcome - make the decision the outcome
  * @s: the session
  */
 void iw_mpa_set_outcome(struct iw_mpa_session *s)
@@ -300,9 +307,9 @@ void iw_mpa_set_outcome(struct iw_mpa_session *s)
 }
 
 /**
- * iw_mpa_establish - the session is in RDMA mode
+ * iw_mpa_establish - enter the connected state and tell the ULP
  * @s: the session
- * @type: event by which the ULP is told
+ * @type: event for the ULP
  */
 void iw_mpa_establish(struct iw_mpa_session *s, enum iw_mpa_event_type type)
 {
@@ -313,7 +320,7 @@ void iw_mpa_establish(struct iw_mpa_session *s, enum iw_mpa_event_type type)
 }
 
 /**
- * iw_mpa_end - end the session, with the last event if the ULP waits for one
+ * iw_mpa_end - end the session and send the event that the ULP waits for
  * @s: the session
  * @status: a negative errno
  * @ecode: the reason in MPA's terms
@@ -326,7 +333,7 @@ enum iw_mpa_next iw_mpa_end(struct iw_mpa_session *s, int status,
 	enum iw_mpa_state was = s->state;
 
 	if (!s->setup) {
-		/* The driver tells what becomes of an established connection */
+		/* The driver reports the end of an established connection */
 		s->state = IW_MPA_CLOSED;
 		if (was == IW_MPA_RDMA)
 			iw_mpa_observe_disconnect(s);
@@ -352,7 +359,10 @@ enum iw_mpa_next iw_mpa_end(struct iw_mpa_session *s, int status,
 
 /* ---- both sides */
 
-/* Below a ceiling that the ULP does not know; beyond the device stays so */
+/*
+ * Lowers a depth to a ceiling that the ULP does not know. A depth above the
+ * device's limit is not lowered, so that the later check rejects it.
+ */
 static u32 clamp_depth(u32 depth, u16 ceiling, u16 device)
 {
 	return depth > device ? depth : min_t(u32, depth, ceiling);
@@ -362,7 +372,7 @@ static u32 clamp_depth(u32 depth, u16 ceiling, u16 device)
  * iw_mpa_local_side - our side of the negotiation
  * @u: the setup
  *
- * Return: it points into @u
+ * Return: our side; it points into @u
  */
 struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u)
 {
@@ -382,7 +392,7 @@ struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u)
  * iw_mpa_peer_msg - the peer's side of the negotiation
  * @u: the setup, with the peer's frame
  *
- * Return: its message
+ * Return: the contents of the peer's frame
  */
 struct iw_mpa_msg iw_mpa_peer_msg(const struct iw_mpa_setup *u)
 {
@@ -409,7 +419,7 @@ struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 		.ord = u->decision.read_slots,
 		.ulp_ord = u->decision.ord,
 		.rtr = u->decision.rtr,
-		/* Both ways if either side asks (RFC 5044 section 7.1.1) */
+		/* Both directions if one side asks (RFC 5044 section 7.1.1) */
 		.crc = u->sent_crc || u->peer.crc,
 		.tx_markers = u->peer.markers,
 		.rx_markers = policy->markers,
@@ -421,10 +431,10 @@ struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 }
 
 /**
- * iw_mpa_llp_acceptable - can we do what the peer's frame demands of MPA?
+ * iw_mpa_llp_acceptable - can we meet the peer's demands on MPA?
  * @u: the setup, with the peer's frame
  *
- * Markers and CRCs (RFC 5044 section 7.1.1).
+ * The peer can demand markers and CRCs (RFC 5044 section 7.1.1).
  *
  * Return: true if so
  */
@@ -453,14 +463,14 @@ bool iw_mpa_pdata_fits(size_t len, bool enhanced)
 /**
  * iw_mpa_build_frame - make a frame
  * @u: the setup
- * @frame: its kind, revision and C bit; the rest is filled in
- * @msg: the negotiation's part of it
+ * @frame: with its kind, revision and C bit; the rest is filled in
+ * @msg: contents of the frame
  * @pdata: private data of the ULP
- * @pdata_len: its length in bytes
- * @buf: where to
+ * @pdata_len: length of @pdata in bytes
+ * @buf: destination
  * @size: size of @buf in bytes
  *
- * Return: its length in bytes or a negative errno
+ * Return: length of the frame in bytes, or a negative errno
  */
 int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
 		       const struct iw_mpa_msg *msg, const void *pdata,
@@ -476,12 +486,12 @@ int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
 }
 
 /**
- * iw_mpa_send_frame - send a frame, or what of it TCP was not given yet
+ * iw_mpa_send_frame - send a frame, or the part that TCP did not take early
  * @s: the session
- * @frame: its kind, revision and C bit
- * @msg: the negotiation's part of it
+ * @frame: with its kind, revision and C bit; the rest is filled in
+ * @msg: contents of the frame
  * @pdata: private data of the ULP
- * @pdata_len: its length in bytes
+ * @pdata_len: length of @pdata in bytes
  *
  * Return: 0 or a negative errno
  */
@@ -491,7 +501,7 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 {
 	struct iw_mpa_setup *u = s->setup;
 	u8 buf[IW_MPA_FRAME_MAX];
-	int len;
+	int len, rv = 0;
 
 	len = iw_mpa_build_frame(u, frame, msg, pdata, pdata_len, buf,
 				 sizeof(buf));
@@ -500,11 +510,14 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 
 	u->sent = *msg;
 	u->sent_crc = frame->crc;
-	u->record.sent = true;
-	u->record.frame = *frame;
-	if (u->early_len >= len)
-		return 0;
-	return u->config.ops->send(s, buf + u->early_len, len - u->early_len);
+	if (u->early_len < len)
+		rv = u->config.ops->send(s, buf + u->early_len,
+					 len - u->early_len);
+	if (!rv) {
+		u->record.sent = true;
+		u->record.frame = *frame;
+	}
+	return rv;
 }
 
 /* ---- receive */
@@ -529,10 +542,13 @@ static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
 }
 
 /**
- * iw_mpa_rx_want - how many bytes does the awaited frame still lack?
+ * iw_mpa_rx_want - number of bytes that complete the awaited frame
  * @s: the session
  *
- * Return: bytes, as far as is known by now; 0 if no frame is awaited.
+ * The header has the length of the frame. Until the header is complete, the
+ * number covers the header alone.
+ *
+ * Return: number of bytes; 0 if no frame is awaited.
  */
 size_t iw_mpa_rx_want(const struct iw_mpa_session *s)
 {
@@ -541,13 +557,13 @@ size_t iw_mpa_rx_want(const struct iw_mpa_session *s)
 
 	if (!awaits_frame(s))
 		return 0;
-	/* The bytes held are a valid prefix, else the session were over */
+	/* The bytes held are a valid prefix: a bad one has ended the session */
 	parse_frame(s, &frame, &need);
 	return need - s->setup->rx_len;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_rx_want);
 
-/* Room for the whole frame, whose length is known with its header */
+/* The header has just told the length of the whole frame */
 static int make_room(struct iw_mpa_setup *u, size_t need)
 {
 	u8 *rx;
@@ -570,7 +586,7 @@ static enum iw_mpa_next end_for_bad_bytes(struct iw_mpa_session *s,
 	return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 }
 
-/* Takes bytes until the frame is complete, wrong, or there are no more */
+/* Takes bytes until the frame is complete or bad, or no bytes are left */
 static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
 				   size_t len, size_t *used)
 {
@@ -604,8 +620,9 @@ static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
  * iw_mpa_rx - the peer has sent bytes
  * @s: the session
  * @buf: the bytes
- * @len: how many, at least one
- * @used: filled with the number of bytes that were taken; the rest is not ours
+ * @len: number of bytes, at least one
+ * @used: filled with the number of bytes that were taken; the rest belongs to
+ *	the stream behind the frame
  *
  * Bytes may come in any portions; no more than iw_mpa_rx_want() are taken.
  *
@@ -617,7 +634,7 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 	*used = 0;
 	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
 		return IW_MPA_NEXT_DONE;
-	/* Nothing may arrive while it is our turn to speak */
+	/* The peer must send nothing while it waits for us */
 	if (!iw_mpa_rx_want(s))
 		return iw_mpa_leave(s, end_for_bad_bytes(s,
 						IW_MPA_FRAME_TRAILING));
@@ -628,10 +645,10 @@ EXPORT_SYMBOL_GPL(iw_mpa_rx);
 /**
  * iw_mpa_process - act on a complete frame
  * @s: the session
- * @more: there are bytes behind the frame already, as only the sender of a
- *	reject may have sent them
+ * @more: more bytes follow the frame; only a peer that rejects may send them
  *
- * Apart from iw_mpa_rx() because the QP may start to read the stream in here.
+ * This is not part of iw_mpa_rx() because the driver has to take the frame off
+ * the stream first: the QP may start to read the stream during this call.
  *
  * Return: next step of the driver.
  */
@@ -651,7 +668,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_process);
 /* ---- ends */
 
 /**
- * iw_mpa_peer_gone - FIN or RST
+ * iw_mpa_peer_gone - the peer has sent FIN or RST, or TCP has failed
  * @s: the session
  * @err: negative errno, 0 for FIN
  *
@@ -672,7 +689,8 @@ EXPORT_SYMBOL_GPL(iw_mpa_peer_gone);
  * iw_mpa_timeout - the deadline has passed
  * @s: the session
  *
- * Return: %IW_MPA_NEXT_CLOSE, or %IW_MPA_NEXT_DONE if nothing is awaited.
+ * Return: %IW_MPA_NEXT_CLOSE, or %IW_MPA_NEXT_DONE if the connection is
+ * established.
  */
 enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s)
 {
@@ -690,9 +708,9 @@ EXPORT_SYMBOL_GPL(iw_mpa_timeout);
  * @s: the session
  * @err: negative errno, the reason
  *
- * For every end that neither peer nor deadline brings: the QP was destroyed, the
- * first FPDU was bad, the device goes away. In RDMA mode only the state
- * changes; the driver tells the ULP.
+ * For every end that neither the peer nor a deadline causes: the QP was
+ * destroyed, the first FPDU was bad, the device goes away. In RDMA mode only
+ * the state changes; the driver tells the ULP.
  *
  * Return: %IW_MPA_NEXT_CLOSE.
  */
@@ -704,10 +722,10 @@ EXPORT_SYMBOL_GPL(iw_mpa_abort);
 
 /**
  * iw_mpa_fast_opened - the Request was in TCP's SYN (RFC 7413)
- * @s: the session; initiator: before iw_mpa_connected(), the peer's SYN has
- *	acknowledged it; responder: after iw_mpa_respond()
+ * @s: the session; initiator: before iw_mpa_connected(), if the peer's SYN has
+ *	acknowledged the Request; responder: after iw_mpa_respond()
  *
- * For counters and notifications; it does not matter to the exchange.
+ * Only counters and notifications depend on it.
  */
 void iw_mpa_fast_opened(struct iw_mpa_session *s)
 {
@@ -722,14 +740,14 @@ EXPORT_SYMBOL_GPL(iw_mpa_fast_opened);
 /* ---- events */
 
 /**
- * iw_mpa_event_reads_out - how many RDMA Reads of the ULP's does the peer take?
+ * iw_mpa_event_reads_out - number of RDMA Reads that the ULP may issue
  * @ev: the event
  *
- * For struct iw_cm_event, whose ird it is, of 8 bits: a larger value
- * saturates. Any context.
+ * For the field ird of struct iw_cm_event, which has 8 bits: a larger value
+ * becomes 255. Any context.
  *
  * Return: the depth in force or, if there is no connection, the peer's IRD, 0
- * if it has not said any
+ * if the peer has not sent one
  */
 u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev)
 {
@@ -738,14 +756,14 @@ u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev)
 EXPORT_SYMBOL_GPL(iw_mpa_event_reads_out);
 
 /**
- * iw_mpa_event_reads_in - how many RDMA Reads of the peer's does the ULP take?
+ * iw_mpa_event_reads_in - number of RDMA Reads that the peer may issue
  * @ev: the event
  *
- * For struct iw_cm_event, whose ord it is, of 8 bits: a larger value
- * saturates. Any context.
+ * For the field ord of struct iw_cm_event, which has 8 bits: a larger value
+ * becomes 255. Any context.
  *
  * Return: the depth in force or, if there is no connection, the peer's ORD, 0
- * if it has not said any
+ * if the peer has not sent one
  */
 u8 iw_mpa_event_reads_in(const struct iw_mpa_event *ev)
 {

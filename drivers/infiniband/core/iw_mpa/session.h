@@ -29,8 +29,8 @@
  * @IW_MPA_CLOSED: over
  * @IW_MPA_STATES: number of states
  *
- * An initiator's RTR leaves while it enters RDMA mode, so that there is no
- * state in which it is still to be sent.
+ * There is no state between an initiator's Reply and its RTR: the RTR leaves
+ * while the initiator enters RDMA mode.
  */
 enum iw_mpa_state {
 	IW_MPA_IDLE,
@@ -47,15 +47,15 @@ enum iw_mpa_state {
 };
 
 /**
- * struct iw_mpa_config - basis of sessions: the device and the policy in force
+ * struct iw_mpa_config - device and policy of a listener or session
  * @ops: operations of the driver
  * @port: port whose sessions are counted; NULL in tests
  * @caps: the device, within the ceilings of @policy
  * @device_ird: the device's own largest IRD
  * @device_ord: the device's own largest ORD
- * @policy: the policy; what is set later does not matter
+ * @policy: the policy; settings that change later have no effect on it
  *
- * A listener holds one for the connections to come.
+ * A listener holds one for its future connections.
  */
 struct iw_mpa_config {
 	const struct iw_mpa_ops *ops;
@@ -68,7 +68,7 @@ struct iw_mpa_config {
 
 /**
  * struct iw_mpa_addr - a peer to remember
- * @net: cookie of the network namespace, 0 = nobody
+ * @net: cookie of the network namespace, 0 = no peer
  * @ip: its address, IPv4 mapped
  * @port: its port
  */
@@ -78,11 +78,11 @@ struct iw_mpa_addr {
 	__be16 port;
 };
 
-/* Most states that one call of the driver's leads through */
+/* One call of a driver passes through at most this many states */
 #define IW_MPA_RECORD_STATES	3
 
 /**
- * struct iw_mpa_record - all that one call of the driver's has led to
+ * struct iw_mpa_record - everything that happened in one call of a driver
  * @left: states that were left, in order
  * @num_left: number of entries in @left
  * @received: a whole frame has come
@@ -95,7 +95,7 @@ struct iw_mpa_addr {
  * @fast_opened: the Request was in TCP's SYN
  * @ended: the setup has ended, with @status and @ecode
  * @bad: error in the bytes received, %IW_MPA_FRAME_COMPLETE if there is none
- * @rtr: kind of the RTR, 0 if a first FPDU was none
+ * @rtr: kind of the RTR, 0 if the first FPDU was not an RTR
  * @ecode: MPA error code
  * @status: 0 or a negative errno
  * @frame: the frame that was sent
@@ -120,8 +120,8 @@ struct iw_mpa_record {
 };
 
 /**
- * struct iw_mpa_setup - the part of a session that its setup alone needs
- * @config: the basis
+ * struct iw_mpa_setup - part of a session that exists during setup only
+ * @config: device and policy
  * @sent: initiator: the Request; responder: the Reply
  * @sent_crc: C bit of the frame that was sent
  * @decision: the decision, from the Reply on
@@ -130,15 +130,15 @@ struct iw_mpa_record {
  * @fast_opened: the Request was in TCP's SYN
  * @ulp_ird: inbound depth that the ULP asked for
  * @ulp_ord: outbound depth that the ULP asked for
- * @early_len: initiator: bytes of the Request that TCP was given to connect with
+ * @early_len: initiator: bytes of the Request that TCP took with the SYN
  * @pdata_len: initiator: length of @pdata in bytes
  * @pdata: initiator: the ULP's private data, for the Request
- * @peer_addr: initiator: a peer that is to be remembered if it knows Rev 1 only
+ * @peer_addr: initiator: the peer's address, to remember if it knows only Rev 1
  * @peer: the peer's frame, once complete
  * @rx_len: bytes of the peer's frame in @rx
- * @rx: the peer's frame as received: @hdr, or allocated once a frame is longer
- * @hdr: its header
- * @record: what there is to count, trace and notify
+ * @rx: the peer's frame as received: @hdr, or allocated if a frame is longer
+ * @hdr: buffer for a frame without private data
+ * @record: events to count, trace and notify
  */
 struct iw_mpa_setup {
 	struct iw_mpa_config config;

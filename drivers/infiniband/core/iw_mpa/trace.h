@@ -19,21 +19,22 @@
 
 #ifndef _IW_MPA_TRACE_HELPERS
 #define _IW_MPA_TRACE_HELPERS
-/* It may be renamed meanwhile: that must not change how long it is */
 static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 {
-	const struct iw_mpa_port *port = s->port;
-
-	strscpy(name, port ? dev_name(&port->dev->ibdev->dev) : "none",
-		IB_DEVICE_NAME_MAX);
+	/* The whole field goes into the trace buffer */
+	memset(name, 0, IB_DEVICE_NAME_MAX);
+	if (s->port)
+		iw_mpa_device_name(s->port->dev, name);
+	else
+		strscpy(name, "none", IB_DEVICE_NAME_MAX);
 }
 
 #define MPA_TRACE_LLP_MAX 8
 
 static inline void mpa_trace_llp(const struct iw_mpa_session *s, char *llp)
 {
-	strscpy(llp, s->port ? iw_mpa_llp_str(s->port->dev) : "none",
-		MPA_TRACE_LLP_MAX);
+	strscpy_pad(llp, s->port ? iw_mpa_llp_str(s->port->dev) : "none",
+		    MPA_TRACE_LLP_MAX);
 }
 
 /* Both addresses fit into a sockaddr_in6 each */
@@ -276,7 +277,7 @@ TRACE_EVENT(mpa_term,
 		__field(u8, ecode)
 	),
 	TP_fast_assign(
-		/* In soft interrupts, where a socket cannot be asked */
+		/* No addresses: in soft interrupts a socket cannot be asked */
 		mpa_trace_dev(s, __get_str(dev));
 		mpa_trace_llp(s, __get_str(llp));
 		__entry->responder = s->responder;

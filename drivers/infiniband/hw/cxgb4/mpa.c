@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * cxgb4's side of iw_mpa: what a session asks of the driver.
+ * cxgb4's side of iw_mpa: the operations that a session calls.
  *
- * The adapter does TCP. Frames leave as work requests and arrive in skbs; its
- * firmware makes an initiator's RTR and, as responder, holds back what the ULP
- * sends until the peer's is there: it is told which one with the transition to
- * RTS (FW_RI_INIT).
+ * The adapter does TCP. Frames leave as work requests and arrive in skbs. The
+ * firmware makes an initiator's RTR. As responder it holds back the ULP's data
+ * until the peer's RTR has come. The transition to RTS (FW_RI_INIT) tells the
+ * firmware the kind of RTR.
  *
- * Everything here is called with the endpoint's mutex held, which serialises
+ * All functions are called with the endpoint's mutex held, which serialises
  * the session.
  */
 #include <linux/kref.h>
@@ -23,8 +23,8 @@
 #include "iw_cxgb4.h"
 
 /*
- * Settings that a device has until something is set by netlink. They are read
- * when it is registered, so that a later write could not have an effect.
+ * Settings of a device until netlink changes them. The driver reads these
+ * parameters when it registers the device; a later write would have no effect.
  */
 static int peer2peer = 1;
 module_param(peer2peer, int, 0444);
@@ -58,9 +58,9 @@ static void mpa_arp_failure(void *handle, struct sk_buff *skb)
 }
 
 /*
- * A work request carries up to 255 bytes of frame itself. The SGE takes one of
- * more than %MAX_IMM_OFLD_TX_DATA_WR_LEN for a header that ends at the
- * transport header, with what follows to be fetched.
+ * A work request carries up to 255 bytes of frame itself. If an skb is longer
+ * than %MAX_IMM_OFLD_TX_DATA_WR_LEN, the SGE takes the bytes before the
+ * transport header as the work request and fetches the others by DMA.
  */
 static struct sk_buff *mpa_wr(const struct c4iw_ep *ep, const void *frame,
 			      size_t len)
@@ -75,7 +75,7 @@ static struct sk_buff *mpa_wr(const struct c4iw_ep *ep, const void *frame,
 	if (!skb)
 		return NULL;
 
-	/* The SGE notes the DMA address there */
+	/* The SGE stores the DMA address in this room */
 	skb_reserve(skb, SGL_ROOM);
 	req = skb_put_zero(skb, wr_len);
 	skb_set_transport_header(skb, imm ? 0 : sizeof(*req));
@@ -106,7 +106,7 @@ static int c4iw_mpa_send(struct iw_mpa_session *s, const void *frame,
 	if (!skb)
 		return -ENOMEM;
 
-	/* Kept until fw4_ack() says that the peer has it */
+	/* fw4_ack() puts this reference when the peer has the frame */
 	skb_get(skb);
 	ep->mpa_skb = skb;
 	rv = c4iw_l2t_send(&ep->com.dev->rdev, skb, ep->l2t);
@@ -155,7 +155,7 @@ static int move_to_rts(struct c4iw_ep *ep, const struct iw_mpa_rdma *rdma,
 	};
 	int rv;
 
-	/* A Read as RTR needs an entry */
+	/* A Read as RTR needs an entry of the IRD */
 	if (rtr == RDMA_MPA_RTR_READ && rdma->responder)
 		attrs.max_ird = max_t(u32, attrs.max_ird, 1);
 
@@ -169,8 +169,8 @@ static int c4iw_mpa_enter_rdma(struct iw_mpa_session *s,
 			       const struct iw_mpa_rdma *rdma)
 {
 	/*
-	 * This driver used to send an RTR to Rev 1 responders, too. The
-	 * firmware has to be told to expect it.
+	 * An older driver sends an RTR to a Rev 1 responder, too. The firmware
+	 * must know in advance that it may come.
 	 */
 	return move_to_rts(session_ep(s), rdma,
 			   rdma->rtr_unasked ?: rdma->rtr);
@@ -189,7 +189,7 @@ static int c4iw_mpa_terminate(struct iw_mpa_session *s,
 	};
 	int rv;
 
-	/* The firmware sends a TERM for a QP in RTS only */
+	/* The firmware sends a TERM only for a QP in RTS */
 	rv = move_to_rts(ep, rdma, 0);
 	if (!rv)
 		rv = c4iw_modify_qp(ep->com.qp->rhp, ep->com.qp,
@@ -205,10 +205,10 @@ static void c4iw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 }
 
 /*
- * The event of iw_cm has 8 bit for depths and for the length of the private
- * data. What does not fit saturates. Its ird is what we may read from the
- * peer, its ord what the peer may read from us: that is how rdma_cm takes them
- * for initiator_depth and responder_resources.
+ * The event of iw_cm has 8 bits for each depth and for the length of the
+ * private data. A larger value becomes 255. ird in the event is the number of
+ * Reads that we may issue, ord the number that the peer may issue: rdma_cm
+ * copies them to initiator_depth and responder_resources.
  */
 static int c4iw_mpa_event(struct iw_mpa_session *s,
 			  const struct iw_mpa_event *ev)
@@ -220,12 +220,12 @@ static int c4iw_mpa_event(struct iw_mpa_session *s,
 		.ord = iw_mpa_event_reads_in(ev),
 	};
 
-	/* ULPs look at the pointer alone; iw_cm copies what has a length */
+	/* ULPs test the pointer, iw_cm the length: set both or neither */
 	if (ev->pdata_len) {
 		event.private_data = (void *)ev->pdata;
 		event.private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
 	}
-	/* See c4iw_mpa_cancel() */
+	/* c4iw_mpa_cancel() ends a session without a cm_id */
 	if (ev->type != IW_MPA_EVENT_REQUEST && !ep->com.cm_id)
 		return 0;
 	switch (ev->type) {
@@ -291,14 +291,15 @@ static void warn_of_parameters(void)
 			FW_RI_INIT_P2PTYPE_READ_REQ);
 }
 
-static enum rdma_mpa_rtr initial_rtr(void)
+/* A Read needs a device that can read */
+static enum rdma_mpa_rtr initial_rtr(u32 max_ord)
 {
-	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE ? RDMA_MPA_RTR_WRITE :
-							   RDMA_MPA_RTR_READ;
+	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE || !max_ord ?
+		       RDMA_MPA_RTR_WRITE : RDMA_MPA_RTR_READ;
 }
 
 /**
- * c4iw_mpa_register - make a device known to iw_mpa
+ * c4iw_mpa_register - add a device to iw_mpa
  * @dev: the device, with its ports, not yet registered
  *
  * Reads the module parameters.
@@ -307,21 +308,23 @@ static enum rdma_mpa_rtr initial_rtr(void)
  */
 int c4iw_mpa_register(struct c4iw_dev *dev)
 {
+	const u32 depth = min3(dev->rdev.lldi.max_ordird_qp,
+			       c4iw_max_read_depth, (u32)IW_MPA_DEPTH_MAX);
+	const u8 rtr = initial_rtr(depth);
 	const struct iw_mpa_choice initial[] = {
-		/* As this driver always did, it falls back to Rev 1 */
+		/* For cxgb4, mpa_rev=2 includes the fallback to Rev 1 */
 		{ RDMA_MPA_SETTING_REVISION, mpa_rev < 2 ?
 		  RDMA_MPA_REVISION_RFC5044 : RDMA_MPA_REVISION_FALLBACK },
 		{ RDMA_MPA_SETTING_MODEL, peer2peer ?
 		  RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER },
-		{ RDMA_MPA_SETTING_RTR_OFFER, initial_rtr() },
+		{ RDMA_MPA_SETTING_RTR_OFFER, rtr },
 		{ RDMA_MPA_SETTING_RTR_ACCEPT,
 		  RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ },
-		{ RDMA_MPA_SETTING_RTR_ORDER, initial_rtr() },
+		{ RDMA_MPA_SETTING_RTR_ORDER, rtr },
 		{ RDMA_MPA_SETTING_CRC, crc_enabled ?
 		  RDMA_MPA_CRC_REQUIRED : RDMA_MPA_CRC_IF_ASKED },
 		{ RDMA_MPA_SETTING_REQUEST_MS, timeout_ms() },
 		{ RDMA_MPA_SETTING_DECIDE_MS, timeout_ms() },
-		{ RDMA_MPA_SETTING_RTR_MS, timeout_ms() },
 		{ RDMA_MPA_SETTING_REPLY_MS, timeout_ms() },
 	};
 	struct iw_mpa_driver driver = {
@@ -341,9 +344,7 @@ int c4iw_mpa_register(struct c4iw_dev *dev)
 	};
 	struct iw_mpa_device *mpa;
 
-	dev->max_read_depth = min3(dev->rdev.lldi.max_ordird_qp,
-				   c4iw_max_read_depth,
-				   (u32)IW_MPA_DEPTH_MAX);
+	dev->max_read_depth = depth;
 	driver.caps.max_ird = dev->max_read_depth;
 	driver.caps.max_ord = dev->max_read_depth;
 	warn_of_parameters();
@@ -355,7 +356,7 @@ int c4iw_mpa_register(struct c4iw_dev *dev)
 }
 
 /**
- * c4iw_mpa_unregister - the opposite
+ * c4iw_mpa_unregister - remove a device from iw_mpa
  * @dev: the device, without endpoints
  */
 void c4iw_mpa_unregister(struct c4iw_dev *dev)
@@ -375,10 +376,10 @@ static unsigned int mpa_port(const struct c4iw_ep *ep)
  * @ep: the endpoint
  * @id: the listener, with the options of its ULP
  *
- * Takes the settings of each port, for the connections to come through it.
+ * Takes the settings of each port, for the connections through this port.
  * c4iw_mpa_unlisten() frees them.
  *
- * Return: 0, -ENOMEM, or -EINVAL if the options are beyond the device
+ * Return: 0, -ENOMEM, or -EINVAL if the device does not support the options
  */
 int c4iw_mpa_listen(struct c4iw_listen_ep *ep, struct iw_cm_id *id)
 {
@@ -413,7 +414,7 @@ void c4iw_mpa_unlisten(struct c4iw_listen_ep *ep)
  * @ep: the endpoint, with its route
  * @listener: its listener
  *
- * Return: 0, -ENOMEM, or -ENODEV if the port is none of the device
+ * Return: 0, -ENOMEM, or -ENODEV if the device does not have the port
  */
 int c4iw_mpa_inherit(struct c4iw_ep *ep, const struct c4iw_listen_ep *listener)
 {
@@ -438,7 +439,7 @@ static struct iw_mpa_ulp ulp_of(const struct iw_cm_conn_param *param)
  * @id: the connection, with the options of its ULP
  * @param: from the ULP; copied
  *
- * Return: 0, or -EINVAL if it is beyond device or protocol
+ * Return: 0, or -EINVAL if a parameter exceeds the limits of device or protocol
  */
 int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
 		     const struct iw_cm_conn_param *param)
@@ -456,11 +457,12 @@ int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
 }
 
 /**
- * c4iw_mpa_cancel - nothing comes of connecting
- * @ep: the endpoint, without its cm_id: the ULP is told otherwise
+ * c4iw_mpa_cancel - end a session whose connect has failed
+ * @ep: the endpoint, without its cm_id, so that the ULP gets no event
  * @err: a negative errno
  *
- * Whether or not c4iw_mpa_connect() has been called.
+ * It does not matter whether c4iw_mpa_connect() has been called. The caller
+ * tells the ULP.
  */
 void c4iw_mpa_cancel(struct c4iw_ep *ep, int err)
 {
@@ -488,7 +490,8 @@ int c4iw_mpa_accept(struct c4iw_ep *ep, struct iw_cm_id *id,
  * c4iw_mpa_how_to_close - how to end TCP after the session has ended
  * @ep: the endpoint
  *
- * Return: close if a reject or a TERM is still to reach the peer, else abort
+ * Return: %C4IW_MPA_CLOSE if a reject or a TERM still has to reach the peer,
+ * else %C4IW_MPA_ABORT
  */
 enum c4iw_mpa_close c4iw_mpa_how_to_close(const struct c4iw_ep *ep)
 {
@@ -499,9 +502,9 @@ enum c4iw_mpa_close c4iw_mpa_how_to_close(const struct c4iw_ep *ep)
  * c4iw_mpa_rx - the peer has sent stream bytes
  * @ep: the endpoint
  * @skb: the bytes; not linear if there are many
- * @len: how many of them
+ * @len: number of bytes
  *
- * Return: what to do with TCP
+ * Return: next step for TCP
  */
 enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
 				unsigned int len)
@@ -526,7 +529,7 @@ enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
 }
 
 /**
- * c4iw_mpa_fill_res_qp - tell resource tracking what a QP negotiated
+ * c4iw_mpa_fill_res_qp - put a QP's negotiated values into a message
  * @msg: the message, inside a driver attribute nest
  * @qhp: the QP
  *
@@ -540,7 +543,7 @@ int c4iw_mpa_fill_res_qp(struct sk_buff *msg, struct c4iw_qp *qhp)
 	if (!ep)
 		return 0;
 
-	/* It may be busy connecting for long: then there is nothing to tell */
+	/* The endpoint may be busy for long: do not wait, report nothing */
 	if (mutex_trylock(&ep->com.mutex)) {
 		rv = iw_mpa_fill_res(msg, qhp->rhp->mpa, &ep->mpa);
 		mutex_unlock(&ep->com.mutex);

@@ -16,9 +16,9 @@ struct iw_cm_id;
 struct sk_buff;
 
 /**
- * enum c4iw_mpa_close - what to do with TCP
+ * enum c4iw_mpa_close - next step for TCP
  * @C4IW_MPA_KEEP: nothing
- * @C4IW_MPA_CLOSE: FIN, behind what has been sent
+ * @C4IW_MPA_CLOSE: FIN, after all sent data
  * @C4IW_MPA_ABORT: RST
  */
 enum c4iw_mpa_close {

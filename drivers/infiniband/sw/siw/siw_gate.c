@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * The gate of a responder: it sends nothing before the initiator's first FPDU
- * is in (RFC 5044 section 7.1.2), which in the peer-to-peer model is a
- * Ready-to-Receive message, RTR (RFC 6581 section 9.2).
+ * The gate of a responder: the QP sends nothing before the initiator's first
+ * FPDU has arrived (RFC 5044 section 7.1.2). In the peer-to-peer model this
+ * FPDU is a Ready-to-Receive message, RTR (RFC 6581 section 9.2).
  */
 #include <linux/kernel.h>
 #include <linux/minmax.h>
@@ -12,14 +12,14 @@
 #include "siw_gate.h"
 
 /**
- * siw_gate_absorb_send - is the Send that has just begun the RTR?
+ * siw_gate_absorb_send - take the Send that has just begun if it is the RTR
  * @qp: the QP, fenced
  *
- * It takes no receive of the ULP and makes no completion, but its message
- * sequence number counts (RFC 6581 section 9.2). Called with its header complete
- * and no FPDU before it.
+ * An RTR takes no receive of the ULP and makes no completion, but its message
+ * sequence number counts (RFC 6581 section 9.2). The caller has received the
+ * header of the Send, and no FPDU before it.
  *
- * Return: true if it was and has been dealt with.
+ * Return: true if the Send is the RTR; it has been taken then.
  */
 bool siw_gate_absorb_send(struct siw_qp *qp)
 {
@@ -39,16 +39,17 @@ bool siw_gate_absorb_send(struct siw_qp *qp)
 }
 
 /**
- * siw_gate_rx_null_fpdu - is the first FPDU one without a ULPDU?
+ * siw_gate_rx_null_fpdu - take the first FPDU if it has no ULPDU
  * @qp: the QP, fenced, at the start of its first FPDU
  * @rv: if true is returned: 0, -EAGAIN for more bytes or a negative errno
  *
  * RFC 6581 section 9.2 does not say whether the zero-length FPDU has the headers
- * of a Send. This is the one that has not: two bytes of length, both 0, two of
- * padding, four of CRC.
+ * of a Send. This function takes the form without headers: two bytes of length,
+ * both 0, two of padding, four of CRC.
  *
- * Return: true if it is or may be, with what is there taken; false if the
- * FPDU has a header, what was taken of it is in its place.
+ * Return: true if the FPDU has no ULPDU or this is not known yet; the bytes
+ * that are there have been taken. False if the FPDU has a header; the bytes
+ * taken are in their place in the header.
  */
 bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 {
@@ -59,7 +60,7 @@ bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 
 	if (!(qp->rtr_expected & RDMA_MPA_RTR_SEND))
 		return false;
-	/* Known already to have a header, of which more has come */
+	/* The length has come before and is not 0: there is a header */
 	if (srx->fpdu_part_rcvd >= MPA_HDR_SIZE && srx->hdr.ctrl.mpa_len)
 		return false;
 
@@ -91,10 +92,10 @@ bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 }
 
 /**
- * siw_gate_rtr_kind - what kind of RTR is the FPDU just received?
+ * siw_gate_rtr_kind - the kind of RTR that the FPDU just received is
  * @qp: the QP
  *
- * Return: one of enum rdma_mpa_rtr, 0 if it is none
+ * Return: one of enum rdma_mpa_rtr, 0 if the FPDU is no RTR
  */
 u8 siw_gate_rtr_kind(const struct siw_qp *qp)
 {
@@ -116,12 +117,12 @@ u8 siw_gate_rtr_kind(const struct siw_qp *qp)
 }
 
 /**
- * siw_gate_open - a responder's first whole and valid FPDU is in
+ * siw_gate_open - a responder's first whole and valid FPDU has arrived
  * @qp: the QP, fenced until now
- * @rtr: which kind of RTR it is, 0 if it is none
+ * @rtr: kind of RTR, 0 if the FPDU is no RTR
  *
- * RFC 5044 section 7.1.2: from now on it may send. What was posted early is
- * waiting as the QP's active work. Any context; takes the SQ lock.
+ * From now on the QP may send (RFC 5044 section 7.1.2). Work that was posted
+ * early waits as the QP's active work. Any context; takes the SQ lock.
  */
 void siw_gate_open(struct siw_qp *qp, u8 rtr)
 {

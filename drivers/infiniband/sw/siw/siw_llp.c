@@ -14,7 +14,7 @@
 #include "siw_cm.h"
 #include "siw_llp.h"
 
-/* Like a program's, it keeps its namespace */
+/* Like a program's socket, the socket holds a reference on its namespace */
 static int siw_tcp_create(struct net *net, int family, struct socket **s)
 {
 	return __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, s, 0);
@@ -32,7 +32,7 @@ static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 	int rv;
 
-	/* Make the address available again soon */
+	/* Lets the address be bound again while old connections time out */
 	sock_set_reuseaddr(s->sk);
 	if (afonly && laddr->sa_family == AF_INET6) {
 		rv = ip6_sock_set_v6only(s->sk);
@@ -43,8 +43,8 @@ static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 }
 
 /*
- * TCP Fast Open: the SYN takes @msg with it if the peer's cookie is known, else it
- * asks for one and nothing is taken.
+ * TCP Fast Open: the SYN carries bytes of @msg if TCP has the peer's cookie.
+ * Otherwise the SYN asks for a cookie and TCP takes no bytes.
  */
 static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
 			     size_t size, const void *msg, size_t len)
@@ -53,7 +53,7 @@ static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
 	struct msghdr hdr = {
 		.msg_name = raddr,
 		.msg_namelen = size,
-		.msg_flags = MSG_FASTOPEN | MSG_DONTWAIT,
+		.msg_flags = MSG_FASTOPEN | MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
 
 	return kernel_sendmsg(s, &hdr, &iov, 1, len);
@@ -71,7 +71,7 @@ static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);
-	/* What the sysctl forbids is not supported, and has not begun */
+	/* If the sysctl forbids Fast Open, no SYN has been sent: connect now */
 	rv = len ? siw_tcp_fast_open(s, raddr, size, msg, len) : -EOPNOTSUPP;
 	if (rv == -EOPNOTSUPP)
 		rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr, size,
@@ -98,19 +98,19 @@ static int siw_tcp_status(struct socket *s)
 	}
 }
 
-/* Set before anyone is told that the connection is up, or there to be accepted */
+/* TCP sets these bits before it reports the connection */
 static bool siw_tcp_early_data(const struct socket *s)
 {
 	return tcp_sk(s->sk)->syn_data_acked;
 }
 
 /**
- * siw_addr_is_wildcard - does it stand for all addresses?
+ * siw_addr_is_wildcard - does an address stand for all addresses?
  * @addr: the address, IPv4 or IPv6
  *
  * Any context.
  *
- * Return: true if it does
+ * Return: true if so
  */
 bool siw_addr_is_wildcard(const struct sockaddr *addr)
 {
@@ -119,7 +119,7 @@ bool siw_addr_is_wildcard(const struct sockaddr *addr)
 	return ipv6_addr_any(&((const struct sockaddr_in6 *)addr)->sin6_addr);
 }
 
-/* With more connections than this the handshake comes first */
+/* Above @pending half-open connections, data waits for TCP's handshake */
 static int siw_tcp_take_early(struct socket *s, int pending)
 {
 	return s->ops->setsockopt(s, SOL_TCP, TCP_FASTOPEN,
@@ -138,8 +138,8 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 
 	rv = siw_tcp_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
 	/*
-	 * The sysctl may want it for all listeners, but a SYN that comes twice
-	 * is not for everybody
+	 * The sysctl may turn Fast Open on for all listeners. But not every
+	 * ULP can bear the same Request twice, so the policy decides.
 	 */
 	if (!rv && READ_ONCE(early->max_qlen))
 		rv = siw_tcp_take_early(s, 0);
@@ -158,7 +158,7 @@ static int siw_tcp_accept(struct socket *s, struct socket **new_s)
 static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 {
 	struct kvec iov = { .iov_base = (void *)msg, .iov_len = len };
-	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT };
+	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int rv = kernel_sendmsg(s, &hdr, &iov, 1, len);
 
 	if (rv < 0)
@@ -167,9 +167,9 @@ static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 }
 
 /*
- * Without the socket's lock: for what comes meanwhile sk_data_ready() is
- * called, siw's or, if the QP has taken the socket over, the QP's. Either
- * looks again.
+ * This needs no socket lock. For data that comes meanwhile, TCP calls
+ * sk_data_ready(): siw's or, once the QP has taken the socket over, the QP's.
+ * Both check for data again.
  */
 static bool siw_tcp_is_empty(const struct sock *sk)
 {
@@ -237,8 +237,8 @@ static void siw_tcp_addr6(struct sockaddr_storage *ss, const struct sock *sk,
 #endif
 
 /*
- * Not with getname(): that takes the socket's lock, which tracepoints must
- * not, and knows no peer of a connection that has broken.
+ * This does not use getname(), which takes the socket's lock. Tracepoints must
+ * not take locks. After a connection has broken, getname() also knows no peer.
  */
 static void siw_tcp_addrs(const struct socket *s,
 			  struct sockaddr_storage *local,
@@ -259,7 +259,7 @@ static void siw_tcp_addrs(const struct socket *s,
 	siw_tcp_addr4(remote, inet->inet_daddr, inet->inet_dport);
 }
 
-/* A RST instead of a FIN leaves no trace that the next connection finds */
+/* A RST leaves no TIME_WAIT state, so the same addresses can connect again */
 static void siw_tcp_abort(struct socket *s)
 {
 	sock_no_linger(s->sk);

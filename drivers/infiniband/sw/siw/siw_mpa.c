@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * siw's side of iw_mpa: what a session asks of the driver.
+ * siw's side of iw_mpa: the operations that a session calls.
  *
- * Everything here but siw_mpa_term_received() runs in process context with the
+ * All functions except siw_mpa_term_received() run in process context with the
  * endpoint in use, which serialises the session.
  */
 #include <linux/minmax.h>
@@ -51,7 +51,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 				   SIW_QP_ATTR_MPA);
 	}
 	if (!rv) {
-		/* Nobody can post before the lock is released */
+		/* The lock still keeps the ULP from posting */
 		if (rtr)
 			siw_qp_prepare_rtr(qp, rtr);
 		cep->state = SIW_EPSTATE_RDMA_MODE;
@@ -61,7 +61,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 		up_write(&qp->state_lock);
 		return rv;
 	}
-	/* Now: the ULP may close before a transmit thread has come to it */
+	/* Send the RTR here: the ULP may close before a transmit thread runs */
 	downgrade_write(&qp->state_lock);
 	if (!qp->tx_ctx.tx_suspend && siw_qp_sq_process(qp) < 0 &&
 	    !qp->tx_ctx.tx_suspend)
@@ -94,7 +94,7 @@ static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 	siw_cm_set_deadline(to_siw_cep(s), ms);
 }
 
-/* Any context: a socket is not looked into but for its addresses */
+/* Any context: reads only the addresses of a socket */
 static void siw_mpa_addrs(const struct siw_cep *cep,
 			  struct sockaddr_storage *local,
 			  struct sockaddr_storage *remote)
@@ -110,10 +110,10 @@ static void siw_mpa_addrs(const struct siw_cep *cep,
 }
 
 /*
- * The event of iw_cm has 8 bit for depths and for the length of the private
- * data. What does not fit saturates. Its ird is what we may read from the
- * peer, its ord what the peer may read from us: that is how rdma_cm takes them
- * for initiator_depth and responder_resources.
+ * The event of iw_cm has 8 bits for each depth and for the length of the
+ * private data. A larger value becomes 255. ird in the event is the number of
+ * Reads that we may issue, ord the number that the peer may issue: rdma_cm
+ * copies them to initiator_depth and responder_resources.
  */
 static void siw_mpa_fill_event(struct siw_cep *cep,
 			       const struct iw_mpa_event *ev,
@@ -123,7 +123,7 @@ static void siw_mpa_fill_event(struct siw_cep *cep,
 	event->status = ev->status;
 	event->ird = iw_mpa_event_reads_out(ev);
 	event->ord = iw_mpa_event_reads_in(ev);
-	/* ULPs look at the pointer alone; iw_cm copies what has a length */
+	/* ULPs test the pointer, iw_cm the length: set both or neither */
 	if (ev->pdata_len) {
 		event->private_data = (void *)ev->pdata;
 		event->private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
@@ -138,7 +138,7 @@ static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
 	event->event = IW_CM_EVENT_CONNECT_REQUEST;
 	event->provider_data = cep;
 
-	/* The answer's reference; see siw_accept() and siw_reject() */
+	/* siw_accept() or siw_reject() puts this reference */
 	siw_cep_get(cep);
 	cep->answer_due = true;
 
@@ -158,7 +158,7 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 	struct iw_cm_id *id = cep->cm_id;
 	struct iw_cm_event event;
 
-	/* A connect that fails says so itself, maybe before there is a socket */
+	/* siw_connect() returns this error itself; there may be no socket */
 	if (ev->type != IW_MPA_EVENT_REQUEST && !id)
 		return 0;
 
@@ -167,12 +167,12 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 		return siw_mpa_request_event(cep, &event);
 	if (ev->type == IW_MPA_EVENT_REPLY) {
 		event.event = IW_CM_EVENT_CONNECT_REPLY;
-		/* rdma_cm takes them over, also when there is no connection */
+		/* rdma_cm copies the addresses, also of a failed connect */
 		if (ev->status) {
 			event.local_addr = id->local_addr;
 			event.remote_addr = id->remote_addr;
 		}
-		/* No memory for a copy: the event itself must not get lost */
+		/* iw_cm had no memory for private data: send the event alone */
 		if (id->event_handler(id, &event)) {
 			event.private_data = NULL;
 			event.private_data_len = 0;
@@ -240,7 +240,7 @@ int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
 	return 0;
 }
 
-/* Whatever comes while it is our turn to speak ends the session */
+/* Data that comes while the peer has to wait for us ends the session */
 static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 {
 	size_t used;
@@ -255,10 +255,10 @@ static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 }
 
 /**
- * siw_mpa_rx - read what the peer has sent
+ * siw_mpa_rx - read the peer's bytes
  * @cep: the endpoint, in %SIW_EPSTATE_MPA
  *
- * Return: what to do next
+ * Return: next step of the driver
  */
 enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 {
@@ -289,10 +289,10 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 }
 
 /**
- * siw_mpa_register - make a device known to iw_mpa
+ * siw_mpa_register - add a device to iw_mpa
  * @sdev: the device, not yet registered
- * @crc: whether there is a CRC32c
- * @model: the connection model to ask for where nothing is set
+ * @crc: the kernel has a CRC32c
+ * @model: connection model in force until an administrator sets one
  *
  * Return: 0 or a negative errno
  */
@@ -325,7 +325,7 @@ int siw_mpa_register(struct siw_device *sdev, bool crc,
 }
 
 /**
- * siw_mpa_unregister - the opposite
+ * siw_mpa_unregister - remove a device from iw_mpa
  * @sdev: the device, without endpoints
  */
 void siw_mpa_unregister(struct siw_device *sdev)
@@ -345,7 +345,7 @@ void siw_mpa_term_received(struct siw_qp *qp, struct iwarp_terminate *term)
 {
 	const struct siw_cep *cep = READ_ONCE(qp->cep);
 
-	/* It is not freed while its socket's callback runs */
+	/* The endpoint is not freed while the callback of its socket runs */
 	if (cep)
 		iw_mpa_term_received(&cep->mpa, __rdmap_term_layer(term),
 				     __rdmap_term_etype(term),

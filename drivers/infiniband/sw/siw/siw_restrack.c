@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * What can be seen of siw's connections: the counters of a port, and what
- * resource tracking tells of a QP or a connection.
+ * The counters of a port, and resource tracking of QPs and connections.
  */
 #include <net/netlink.h>
 
@@ -43,14 +42,14 @@ static int siw_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 	return rv;
 }
 
-/* Takes over the reference */
+/* Puts the caller's reference on @cep */
 static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
 {
 	int rv = 0;
 
 	if (!cep)
 		return 0;
-	/* It may be busy connecting for long: then there is nothing to tell */
+	/* The endpoint may be busy for long: do not wait, report nothing */
 	if (siw_cep_try_inuse(cep)) {
 		rv = siw_nest_res(msg, cep);
 		siw_cep_set_free(cep);
@@ -60,7 +59,7 @@ static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
 }
 
 /**
- * siw_fill_res_qp - tell resource tracking what a QP negotiated
+ * siw_fill_res_qp - put a QP's negotiated values into a message
  * @msg: the message
  * @base_qp: the QP
  *
@@ -72,11 +71,11 @@ int siw_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
 }
 
 /**
- * siw_fill_res_cm_id - tell resource tracking what a connection negotiated
+ * siw_fill_res_cm_id - put a connection's negotiated values into a message
  * @msg: the message
  * @id: the connection
  *
- * Its iw_cm_id may be gone by now: it is looked up and not looked into.
+ * The iw_cm_id of @id may have been freed: its address is only compared.
  *
  * Return: 0 or a negative errno
  */
@@ -90,7 +89,7 @@ int siw_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 }
 
 /**
- * siw_alloc_stats - room for a port's counters
+ * siw_alloc_stats - allocate a port's counters
  * @base_dev: the device
  * @port: the port
  *
@@ -102,11 +101,11 @@ struct rdma_hw_stats *siw_alloc_stats(struct ib_device *base_dev, u32 port)
 }
 
 /**
- * siw_get_stats - a port's counters
+ * siw_get_stats - read a port's counters
  * @base_dev: the device
  * @stats: filled
  * @port: the port
- * @index: which one is asked for; all are filled
+ * @index: ignored; all counters are filled
  *
  * Return: number of counters or a negative errno
  */

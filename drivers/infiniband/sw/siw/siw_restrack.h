@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * What can be seen of siw's connections.
+ * The counters of a port, and resource tracking of QPs and connections.
  */
 #ifndef _SIW_RESTRACK_H
 #define _SIW_RESTRACK_H

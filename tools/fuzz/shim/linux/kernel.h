@@ -7,7 +7,7 @@
 
 #define U32_MAX UINT32_MAX
 
-/* Only what is written is asked for, never how much there was */
+/* iw_mpa uses only the text, never the returned length */
 #define scnprintf(...) ((void)snprintf(__VA_ARGS__))
 #define U32_MAX UINT32_MAX
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))

@@ -2,7 +2,7 @@
 #ifndef SHIM_LINUX_MINMAX_H
 #define SHIM_LINUX_MINMAX_H
 
-/* As strict as the kernel's: both sides of one type, which is the result's, too */
+/* As strict as the kernel's: both sides and the result have one type */
 #define SHIM_PICK(x, y, op)						\
 	({								\
 		__auto_type shim_x = (x);				\

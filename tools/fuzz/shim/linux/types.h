@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 */
-/* User-space stand-in: what the kernel's header of this name gives iw_mpa. */
+/* User-space replacement for the kernel's header of this name, for iw_mpa. */
 #ifndef SHIM_LINUX_TYPES_H
 #define SHIM_LINUX_TYPES_H
 

@@ -4,9 +4,9 @@
  * mpa.c over a fake adapter (edge.h). Messages of the adapter (CPLs) go in,
  * work requests come out; frames are compared byte for byte.
  *
- * Frames are those of the project's conformance matrix ("V" numbers), with C=1
- * as crc_enabled is by default. "C" numbers with one or two digits behind
- * "fixed" are rows of the list of defects.
+ * "V" numbers in names are frames of the project's conformance matrix, with C=1
+ * because crc_enabled is the default. "C" numbers in names are former defects
+ * of the driver.
  */
 #include "edge.h"
 
@@ -24,14 +24,14 @@
 
 #include "../../../core/iw_mpa/policy.h"
 
-/* Their header, which cm.c includes, cannot be included twice */
+/* cm.c includes the header that declares these, and allows only one include */
 int cxgb4_clip_get(const struct net_device *dev, const u32 *lip, u8 v6)
 {
 	edge_unreached(__func__);
 	return -1;
 }
 
-/* A listener on an IPv4 address asks for it, too */
+/* The driver calls this for a listener on an IPv4 address, too */
 void cxgb4_clip_release(const struct net_device *dev, const u32 *lip, u8 v6)
 {
 }
@@ -50,14 +50,14 @@ enum {
 /* ---------------------------------------------------------------- the ULP */
 
 /**
- * struct ulp - a user of iw_cm, or rather iw_cm itself
- * @id: its end of a connection, or of a listener
+ * struct ulp - the iw_cm above the driver
+ * @id: a connection, or a listener
  * @refs: references to @id that the driver holds
  * @count: events, by type
  * @event: the last of them
- * @pdata: its private data
- * @rv: what to return for an event
- * @options: what it asks for by rdma_set_option()
+ * @pdata: private data of the last event
+ * @rv: result for an event
+ * @options: options that it has set with rdma_set_option()
  * @request: the last request that has not been answered
  */
 struct ulp {
@@ -114,7 +114,7 @@ static void set_address(struct sockaddr_storage *ss, u32 ip, u16 port)
 	sin->sin_port = htons(port);
 }
 
-/* A new one each time, for iw_mpa remembers peers that know Rev 1 only */
+/* A new port for each test: iw_mpa remembers peers that know only Rev 1 */
 static u16 peer_port = 7471;
 
 static void ulp_init(struct ulp *ulp)
@@ -178,7 +178,7 @@ static void new_qp(struct kunit *test)
 	spin_lock_init(&fix->cq.comp_handler_lock);
 	qp->ibqp.recv_cq = &fix->cq.ibcq;
 	qp->ibqp.send_cq = &fix->cq.ibcq;
-	/* Of a program: the queues, which there are none of, are its own */
+	/* The QP of a program: the driver does not touch its queues */
 	fix->uobject = kunit_kzalloc(test, sizeof(*fix->uobject), GFP_KERNEL);
 	qp->ibqp.uobject = (void *)fix->uobject;
 	mutex_init(&qp->mutex);
@@ -221,7 +221,7 @@ static void deliver(u8 opcode, struct sk_buff *skb)
 	flush_workqueue(workq);
 }
 
-/* Each begins with opcode and tid */
+/* Each CPL begins with opcode and tid */
 static void *new_cpl(struct sk_buff **skb, size_t size, u8 opcode, u32 tid)
 {
 	union opcode_tid *ot;
@@ -244,7 +244,7 @@ static void cpl_act_establish(int atid, int tid)
 	deliver(CPL_ACT_ESTABLISH, skb);
 }
 
-/* The tid is the adapter's own, which it has told nobody */
+/* The tid in this message is one that the driver does not know */
 static void cpl_act_open_rpl(int atid, int status)
 {
 	struct cpl_act_open_rpl *cpl;
@@ -306,8 +306,8 @@ static void cpl_fw4_ack(int tid)
 	deliver(CPL_FW4_ACK, skb);
 }
 
-/* As cxgb4_pktgl_to_skb() does it: up to 256 bytes are copied, of more the
- * first 128; the rest stays in the adapter's page
+/* Like cxgb4_pktgl_to_skb(): up to 256 bytes are copied. Of more bytes the
+ * first 128 are copied; the others stay in the adapter's page.
  */
 static void cpl_rx_data(int tid, const void *data, size_t len)
 {
@@ -354,7 +354,7 @@ static void peer_sends(struct kunit *test, int tid, const char *hex)
 	peer_sends_in(test, tid, hex, 0, 1024);
 }
 
-/* Ends what is still there, as the adapter would */
+/* Ends the remaining connections, like the adapter */
 static void end_connections(void)
 {
 	struct c4iw_ep *ep;
@@ -482,7 +482,7 @@ static void ulp_destroys_qp(void)
 	c4iw_modify_qp(edge->dev, fix->qp, C4IW_QP_ATTR_NEXT_STATE, &attrs, 1);
 }
 
-/* -------------------------------------------------------------- questions */
+/* ---------------------------------------------------------- expectations */
 
 static void expect_frame(struct kunit *test, int nr, const char *hex,
 			 size_t pdata)
@@ -528,7 +528,7 @@ static void expect_reply_event(struct kunit *test, int status)
 	KUNIT_EXPECT_EQ(test, status ? 0 : 1, fix->ulp.refs);
 }
 
-/* No event but the outcome, however the connection goes on to end */
+/* No event but the outcome, however the connection ends later */
 static void expect_no_other_event(struct kunit *test)
 {
 	end_connections();
@@ -619,7 +619,7 @@ static void request_is_what_the_parameters_say(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, ep_of(INITIATOR_TID)->mpa_skb);
 }
 
-/* SEC-11: refused at once, and nothing is left of it */
+/* SEC-11: c4iw_connect() fails at once and leaves no state */
 static void oversized_connect_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(33, 8, 0));
@@ -630,7 +630,7 @@ static void oversized_connect_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ulp_connects(32, 32, 508));
 }
 
-/* C7: it used to be told twice, the second time on a NULL cm_id */
+/* The failure is told once, and never on a NULL cm_id */
 static void request_without_memory_is_told_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
@@ -665,7 +665,7 @@ struct reply_case {
 	u8 event_ird, event_ord;
 };
 
-/* The event's ird is what we may read from the peer (I6) */
+/* ird in the event is the number of Reads that we may issue */
 static const struct reply_case reply_cases[] = {
 	{ "RTR-06 V45: Read offered and taken", 1, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
@@ -711,10 +711,10 @@ static void reply_takes_the_qp_to_rts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->init_ord, init_ord());
 	KUNIT_EXPECT_EQ(test, FW_RI_MPA_IETF_ENABLE | FW_RI_MPA_CRC_ENABLE,
 			(int)init->mpa_attrs);
-	/* The streams go on behind Request and Reply */
+	/* FPDUs follow Request and Reply in the streams */
 	KUNIT_EXPECT_EQ(test, 1024u, be32_to_cpu(init->iss));
 	KUNIT_EXPECT_EQ(test, 2024u, be32_to_cpu(init->irs));
-	/* Reported: an STag of 0 in the RTR is refused by some */
+	/* Some peers refuse an STag of 0 in the RTR */
 	if (c->p2ptype == FW_RI_INIT_P2PTYPE_READ_REQ) {
 		KUNIT_EXPECT_EQ(test, FW_RI_RDMA_READ_WR,
 				(int)init->u.read.opcode);
@@ -735,13 +735,13 @@ static void reply_takes_the_qp_to_rts(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->terms);
 	KUNIT_EXPECT_EQ(test, FPDU_MODE, ep_of(INITIATOR_TID)->com.state);
 
-	/* What ends an established connection is another event */
+	/* The end of an established connection is another event */
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
 	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CONNECT_REPLY]);
 	KUNIT_EXPECT_EQ(test, 1, fix->ulp.count[IW_CM_EVENT_CLOSE]);
 }
 
-/* IOP-09 C13: no RTR to who has not agreed to one, though peer2peer is set */
+/* IOP-09: a peer that has not agreed to an RTR gets none, despite peer2peer */
 static void plain_reply_is_not_followed_by_an_rtr(struct kunit *test)
 {
 	mpa_rev = 1;
@@ -769,7 +769,7 @@ static void client_server_reply_is_not_followed_by_an_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 4u, init_ord());
 }
 
-/* FRM-05: the peer's M is for what we send, ours for what we receive */
+/* FRM-05: the peer's M is about our FPDUs, our M about the peer's */
 static void markers_go_each_way(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -825,7 +825,7 @@ static void term_desc(const struct term_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(term, term_cases, term_desc);
 
-/* C1: none of these has ever been sent. ERR-13 ERR-18 ERR-01 */
+/* ERR-13 ERR-18 ERR-01 */
 static void unacceptable_reply_draws_a_term(struct kunit *test)
 {
 	const struct term_case *c = test->param_value;
@@ -833,7 +833,7 @@ static void unacceptable_reply_draws_a_term(struct kunit *test)
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, c->reply);
 
-	/* The firmware has to be in RDMA mode for it, but without an RTR */
+	/* To send a TERM the firmware has to be in RDMA mode, without an RTR */
 	KUNIT_EXPECT_EQ(test, 1, edge->inits);
 	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
 	KUNIT_EXPECT_EQ(test, 1, edge->terms);
@@ -849,7 +849,7 @@ static void unacceptable_reply_draws_a_term(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* ERR-19: the peer's values and data go up with the failure */
+/* ERR-19: the failure's event has the peer's depths and private data */
 static void failure_tells_the_peers_data(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -906,7 +906,7 @@ static void bad_reply_desc(const struct bad_reply_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(bad_reply, bad_reply_cases, bad_reply_desc);
 
-/* Nothing of what the ULP sent or of other memory is shown to it */
+/* The event shows neither the ULP's own private data nor other memory */
 static void bad_reply_is_told_once(struct kunit *test)
 {
 	const struct bad_reply_case *c = test->param_value;
@@ -925,7 +925,7 @@ static void bad_reply_is_told_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->terms);
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
 	KUNIT_EXPECT_EQ(test, 1, edge->frames);
-	/* Later, in ABORTING */
+	/* Data that comes later finds the endpoint in ABORTING */
 	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
 	expect_no_other_event(test);
 }
@@ -941,7 +941,7 @@ static const struct size_case reply_sizes[] = {
 	{ "231 bytes", REP "500200eb80084008", 231, 231 },
 	{ "C4: PD_Length 256", REP "5002010080084008", 252, 252 },
 	{ "C10: PD_Length 257", REP "5002010180084008", 253, 253 },
-	{ "I5: what iw_cm has no room for saturates",
+	{ "I5: private data beyond iw_cm's 255 bytes",
 	  REP "5002010480084008", 256, 255 },
 	{ "FRM-13: PD_Length 512", REP "5002020080084008", 508, 255 },
 };
@@ -953,7 +953,7 @@ static void size_desc(const struct size_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(reply_size, reply_sizes, size_desc);
 
-/* Fixed: of more than 240 bytes only the first 112 are in the skb's head */
+/* Of more than 240 bytes only the first 112 are in the skb's head */
 static void long_reply_is_read_from_its_pages(struct kunit *test)
 {
 	const struct size_case *c = test->param_value;
@@ -994,7 +994,7 @@ static void reply_may_come_in_any_portions(struct kunit *test)
 	}
 }
 
-/* INI-15: an event that iw_cm has no memory for is told again, without data */
+/* INI-15: if iw_cm has no memory for private data, the event has none */
 static void lost_reply_event_is_told_again(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1006,15 +1006,15 @@ static void lost_reply_event_is_told_again(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, fix->ulp.event.private_data);
 }
 
-/* SEC-08: as if its time had come */
+/* SEC-08: the endpoint's timer expires now */
 static void expire(struct c4iw_ep *ep)
 {
-	/* It may be the end of it */
+	/* The timeout may put the last other reference */
 	c4iw_get_ep(&ep->com);
 	mod_timer(&ep->timer, jiffies);
 	while (timer_pending(&ep->timer))
 		msleep(20);
-	/* On a busy host it runs later than it is taken off */
+	/* On a busy host the timer may still run when it is deleted */
 	timer_delete_sync(&ep->timer);
 	flush_workqueue(workq);
 	c4iw_put_ep(&ep->com);
@@ -1057,7 +1057,7 @@ static void failed_init_is_told_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ULL,
 			edge_counter(test, 1, "mpa_term_sent_local"));
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
-	/* Fixed: the QP's IRD goes back once */
+	/* The QP's IRD is released exactly once */
 	KUNIT_EXPECT_EQ(test, 1024u, edge->dev->avail_ird);
 	KUNIT_EXPECT_EQ(test, 0u, fix->qp->attr.max_ird);
 	expect_no_other_event(test);
@@ -1094,7 +1094,7 @@ static void set_depths(struct kunit *test, const struct depth_case *c)
 	edge_replug(test);
 }
 
-/* IRD-15 IRD-16 C2: no more is accepted than can be installed */
+/* IRD-15 IRD-16: the driver accepts no more than the adapter can install */
 static void reply_is_held_against_the_adapter(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
@@ -1122,7 +1122,7 @@ static void reply_is_held_against_the_adapter(struct kunit *test)
 
 /* -------------------------------------------------- initiator: once again */
 
-/* IOP-06 IOP-07 C8: same data, Rev 1, and nobody is told */
+/* IOP-06 IOP-07: same data, Rev 1, and the ULP gets no event */
 static void reset_of_the_request_is_tried_again(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
@@ -1144,11 +1144,11 @@ static void reset_of_the_request_is_tried_again(struct kunit *test)
 	expect_reply_event(test, 0);
 	KUNIT_EXPECT_EQ(test, 4, (int)fix->ulp.event.private_data_len);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(fix->ulp.pdata, "pong", 4));
-	/* IOP-09 C13 */
+	/* IOP-09 */
 	KUNIT_EXPECT_EQ(test, FW_RI_INIT_P2PTYPE_DISABLED, p2ptype());
 }
 
-/* IOP-03 IOP-06: a responder may as well close; what is left is aborted */
+/* IOP-03 IOP-06: a responder may also send FIN; we abort the connection */
 static void fin_on_the_request_is_tried_again(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
@@ -1162,7 +1162,7 @@ static void fin_on_the_request_is_tried_again(struct kunit *test)
 
 	cpl_act_establish(0, INITIATOR_TID + 1);
 	expect_frame(test, 2, REQ "40010014", 20);
-	/* The second time it is over */
+	/* The second FIN ends the session */
 	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID + 1);
 	expect_reply_event(test, -ECONNRESET);
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
@@ -1170,7 +1170,7 @@ static void fin_on_the_request_is_tried_again(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* AMB-23: the next connection need not be refused first */
+/* AMB-23: the next connection begins with Rev 1 */
 static void old_peer_is_remembered(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1195,7 +1195,7 @@ static void refused_connection_is_told_once(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* Nobody has the peer's address; the handler runs in a soft interrupt */
+/* ARP gets no answer; the error handler runs in a soft interrupt */
 static void unreachable_peer_is_told_once(struct kunit *test)
 {
 	edge->neigh_silent = true;
@@ -1212,7 +1212,7 @@ static void unreachable_peer_is_told_once(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* Whoever holds the endpoint's mutex has the session to himself */
+/* A holder of the endpoint's mutex has exclusive use of the session */
 static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
 {
 	struct c4iw_ep *ep;
@@ -1223,7 +1223,7 @@ static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
 	c4iw_get_ep(&ep->com);
 	mutex_lock(&ep->com.mutex);
 	edge_fail_arp(test, 0);
-	/* It has been taken up, and has had the time to do harm */
+	/* Wait until the worker has taken the message and could do harm */
 	while (!skb_queue_empty_lockless(&rxq))
 		msleep(20);
 	msleep(20);
@@ -1239,7 +1239,7 @@ static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* The second attempt may fail so, too */
+/* ARP may fail for the second attempt, too */
 static void unreachable_peer_of_a_retry_is_told_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1254,7 +1254,7 @@ static void unreachable_peer_of_a_retry_is_told_once(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* TCP is the adapter's: there is nothing that a deadline could end */
+/* The adapter connects TCP: a deadline of iw_mpa could end nothing */
 static void connecting_has_no_deadline(struct kunit *test)
 {
 	struct c4iw_ep *ep;
@@ -1279,7 +1279,7 @@ static void second_reset_is_told(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* IOP-08 AMB-23 C8 C12: who has said something knows MPA */
+/* IOP-08 AMB-23: a peer that has sent a byte knows MPA */
 static void reset_behind_a_part_of_a_reply_is_told(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
@@ -1311,7 +1311,7 @@ static void lost_connection_is_told(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* C6: each way in which it cannot be tried again */
+/* Each step of the second attempt can run out of memory */
 static void retry_without_memory_is_told(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1345,10 +1345,10 @@ struct accept_case {
 	const char *desc;
 	int p2p_type, peer2peer;
 	const char *request;
-	size_t pdata;		/* of the Request, behind what is in hex */
-	size_t told;		/* bytes that the ULP sees of it */
+	size_t pdata;		/* of the Request, behind its hex digits */
+	size_t told;		/* bytes of it that the ULP gets */
 	u8 event_ird, event_ord;
-	u32 ird, ord;		/* what the ULP accepts with */
+	u32 ird, ord;		/* the ULP's depths for accept */
 	const char *reply;
 	int p2ptype;
 	u32 init_ird, init_ord;
@@ -1444,7 +1444,7 @@ static void expect_request_event(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fix->listener.event.status);
 }
 
-/* RSP-16 RSP-18: the QP is ready, as promised, when the Reply leaves */
+/* RSP-16 RSP-18: the QP is ready when the Reply leaves */
 static void request_is_accepted(struct kunit *test)
 {
 	const struct accept_case *c = test->param_value;
@@ -1482,7 +1482,7 @@ static void request_is_accepted(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.event.status);
 	KUNIT_EXPECT_EQ(test, FPDU_MODE, ep_of(CHILD_TID)->com.state);
 
-	/* Until it is acknowledged there is a deadline */
+	/* A deadline runs until the peer has acknowledged the Reply */
 	KUNIT_EXPECT_TRUE(test, timer_pending(&ep_of(CHILD_TID)->timer));
 	cpl_fw4_ack(CHILD_TID);
 	KUNIT_EXPECT_FALSE(test, timer_pending(&ep_of(CHILD_TID)->timer));
@@ -1511,13 +1511,13 @@ static void outcome_can_be_watched(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
 	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_res_qp(msg, fix->qp));
 	KUNIT_EXPECT_TRUE(test, contains(msg, "peer-to-peer"));
-	/* Which it cannot have seen, but told the firmware to expect */
+	/* The driver does not see the RTR; it shows the kind it expects */
 	KUNIT_EXPECT_TRUE(test, contains(msg, "read"));
 	KUNIT_EXPECT_FALSE(test, contains(msg, "none"));
 	kfree_skb(msg);
 }
 
-/* C10: what the ULP may pass, in a Reply */
+/* Private data of each length that a ULP may pass */
 static void reply_carries_what_the_ulp_passes(struct kunit *test)
 {
 	responder(test);
@@ -1537,14 +1537,14 @@ static void unacknowledged_reply_times_out(struct kunit *test)
 	ulp_destroys_qp();
 }
 
-/* As if its time had come, but nobody has had the time to see to it */
+/* The endpoint's timer expires now, but no worker has handled it yet */
 static void expire_unseen(struct c4iw_ep *ep)
 {
 	timer_delete_sync(&ep->timer);
 	set_bit(TIMEOUT, &ep->com.flags);
 }
 
-/* Fixed: it ended what the timer had been started for meanwhile */
+/* A late timeout must not end a later phase that restarted the timer */
 static void timeout_that_comes_late_ends_nothing(struct kunit *test)
 {
 	struct c4iw_ep *ep;
@@ -1561,7 +1561,7 @@ static void timeout_that_comes_late_ends_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
 }
 
-/* Fixed: it used to run on, with the endpoint and without the connection */
+/* After a reset the timer must not outlive the connection */
 static void reset_stops_the_timer_of_the_reply(struct kunit *test)
 {
 	struct c4iw_ep *ep;
@@ -1597,7 +1597,7 @@ static void request_may_come_in_any_portions(struct kunit *test)
 	}
 }
 
-/* IRD-04 IRD-27 C2 */
+/* IRD-04 IRD-27 */
 static void request_is_held_against_the_adapter(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
@@ -1624,7 +1624,7 @@ static void reject_answers_in_kind(struct kunit *test)
 	peer_sends(test, CHILD_TID, REQ "50020008c008c00870696e67");
 	expect_request_event(test);
 	KUNIT_EXPECT_EQ(test, 0, ulp_rejects("busy", 4));
-	/* V43: lists what could have been had */
+	/* V43: the reject lists the limits of the device */
 	expect_frame(test, 1, REP "700200088008c00862757379", 0);
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
 	KUNIT_EXPECT_EQ(test, 0, edge->cpl[CPL_ABORT_REQ]);
@@ -1639,7 +1639,6 @@ static void plain_reject_answers_in_kind(struct kunit *test)
 	expect_frame(test, 1, REP "600100026e6f", 0);
 }
 
-/* I2 */
 static void request_is_answered_once(struct kunit *test)
 {
 	struct iw_cm_conn_param param = { .qpn = QPN };
@@ -1648,7 +1647,7 @@ static void request_is_answered_once(struct kunit *test)
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
 	ep = fix->listener.request;
-	/* the references that answers of a confused ULP would take */
+	/* References that the driver puts for each answer of the ULP */
 	c4iw_get_ep(&ep->com);
 	c4iw_get_ep(&ep->com);
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
@@ -1660,7 +1659,7 @@ static void request_is_answered_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, fix->ulp.refs);
 }
 
-/* I7: the peer is told, and hears it before the connection ends */
+/* The peer gets a reject before the connection ends */
 static void failed_accept_sends_a_reject(struct kunit *test)
 {
 	responder(test);
@@ -1766,7 +1765,7 @@ static void bad_request_desc(const struct bad_request_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(bad_request, bad_request_cases, bad_request_desc);
 
-/* C5: and the listener forgets it */
+/* The ULP gets no event, and the listener drops the connection */
 static void bad_request_is_not_shown(struct kunit *test)
 {
 	const struct bad_request_case *c = test->param_value;
@@ -1783,7 +1782,7 @@ static void bad_request_is_not_shown(struct kunit *test)
 	listener_refs(test, 1);
 }
 
-/* C5: the many ways in which a child dies */
+/* A listener releases its connection in each way that it can end */
 static void listener_forgets_children(struct kunit *test)
 {
 	int tid = CHILD_TID;
@@ -1842,7 +1841,7 @@ static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->inits);
 }
 
-/* C14: one allocation less each time; nothing is left of the connection */
+/* One more allocation succeeds each time; the connection leaves no state */
 static void passive_open_survives_without_memory(struct kunit *test)
 {
 	int skbs;
@@ -1866,7 +1865,7 @@ static void passive_open_survives_without_memory(struct kunit *test)
 	listener_refs(test, 1);
 }
 
-/* C14: accept_cr() cannot use the message's skb, and there is no other */
+/* accept_cr() cannot use the message's skb, and allocation fails */
 static void passive_open_survives_a_shared_skb(struct kunit *test)
 {
 	struct cpl_pass_accept_req *cpl;
@@ -1887,7 +1886,7 @@ static void passive_open_survives_a_shared_skb(struct kunit *test)
 
 /* --------------------------------------------------------------- policies */
 
-/* Of a message of generic netlink, and of what becomes of it */
+/* The answer to a message of generic netlink */
 struct answer {
 	struct nlmsghdr nlh;
 	union {
@@ -1896,7 +1895,7 @@ struct answer {
 	};
 };
 
-/* Through a socket as a program has one */
+/* Sends through a socket like a program */
 static void ask(struct kunit *test, struct sk_buff *msg, struct answer *answer)
 {
 	struct kvec out = { .iov_base = msg->data, .iov_len = msg->len };
@@ -1910,7 +1909,7 @@ static void ask(struct kunit *test, struct sk_buff *msg, struct answer *answer)
 	KUNIT_ASSERT_EQ(test, 0, sock_create_kern(&init_net, AF_NETLINK,
 						  SOCK_RAW, NETLINK_GENERIC,
 						  &sock));
-	/* Whose permissions count */
+	/* Netlink checks the permissions of the file's opener */
 	file = sock_alloc_file(sock, 0, NULL);
 	KUNIT_ASSERT_FALSE(test, IS_ERR(file));
 	rv = kernel_sendmsg(sock, &hdr, &out, 1, msg->len);
@@ -1954,7 +1953,7 @@ static u16 family_id(struct kunit *test)
 	return nla_get_u16(id);
 }
 
-/* What `rdma mpa` asks for; returns the status of the answer */
+/* Sends a request like `rdma mpa`; returns the status of the answer */
 static int ask_iw_mpa(struct kunit *test, struct sk_buff *msg)
 {
 	struct answer answer;
@@ -1995,13 +1994,13 @@ static int mpa_reset(struct kunit *test, u32 port)
 struct policy_case {
 	const char *desc;
 	u32 port;		/* 0: the device */
-	unsigned int route;	/* index of the port that it goes through */
+	unsigned int route;	/* index of the connection's port */
 	int attr;
 	u32 value;
 	const char *frame;
 };
 
-/* Else it is V09 with IRD and ORD of 8: peer2peer=1, p2p_type=1 */
+/* Without the setting: V09 with IRD and ORD of 8, peer2peer=1, p2p_type=1 */
 static const struct policy_case policy_cases[] = {
 	{ "set dev rtr write", 0, 0, RDMA_MPA_A_POLICY_RTR_OFFER, 2,
 	  REQ "5002000480088008" },
@@ -2050,7 +2049,7 @@ static void setting_is_in_the_next_request(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, c->port, c->attr, c->value));
 	next_initiator(test);
 	expect_frame(test, 2, c->frame, 0);
-	/* And back to what the parameters say */
+	/* A reset brings the parameters' values back */
 	KUNIT_ASSERT_EQ(test, 0, mpa_reset(test, c->port));
 	next_initiator(test);
 	expect_frame(test, 3, REQ "5002000480084008", 0);
@@ -2091,6 +2090,8 @@ static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 0, RDMA_MPA_A_POLICY_CONNECT_MS, 1000));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
+			mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_MS, 1000));
+	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 1, RDMA_MPA_A_POLICY_FASTOPEN,
 				RDMA_MPA_FASTOPEN_ON));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -2100,7 +2101,7 @@ static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 	expect_frame(test, 1, REQ "5002000480084008", 0);
 }
 
-/* Later changes are for adapters that are plugged in then */
+/* A later change affects only adapters that are plugged in after it */
 static void parameters_are_read_once(struct kunit *test)
 {
 	peer2peer = 0;
@@ -2116,7 +2117,7 @@ static void parameters_are_read_once(struct kunit *test)
 	expect_frame(test, 2, REQ "5002000400040004", 0);
 }
 
-/* Of V12's kinds the Reply lists the one that is preferred */
+/* The Reply lists the preferred one of V12's kinds */
 static void listener_keeps_its_policy(struct kunit *test)
 {
 	responder(test);
@@ -2129,7 +2130,7 @@ static void listener_keeps_its_policy(struct kunit *test)
 	end_connections();
 	stop_listening(test);
 
-	/* And the next one has the new one, on that port alone */
+	/* The next listener has the new policy, on that port alone */
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
@@ -2196,7 +2197,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	cpl_fw4_ack(CHILD_TID);
 	end_connections();
 
-	/* What it cannot do is rejected, as it would be without the option */
+	/* A kind that the device does not support is rejected, as usual */
 	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_MPA_OPTION_RTR, send, 1);
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	child(test, CHILD_TID);
@@ -2207,7 +2208,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
 }
 
-/* One of each port, from the beginning to the end */
+/* A listener holds the settings of each port until it ends */
 static void listener_gives_its_settings_back(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, edge->configs);
@@ -2215,14 +2216,14 @@ static void listener_gives_its_settings_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
 	child(test, CHILD_TID);
 	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
-	/* A connection on its way still knows it */
+	/* A connection that is being set up still refers to the listener */
 	stop_listening(test);
 	KUNIT_EXPECT_EQ(test, (int)EDGE_PORTS, edge->configs);
 	cpl_abort(CHILD_TID, CPL_ERR_CONN_RESET);
 	KUNIT_EXPECT_EQ(test, 0, edge->configs);
 }
 
-/* The settings of the first port have been taken by then */
+/* The failure comes after the listener took the first port's settings */
 static void listener_that_fails_gives_its_settings_back(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->listener.options;
@@ -2236,12 +2237,12 @@ static void listener_that_fails_gives_its_settings_back(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->configs);
 	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
 	KUNIT_EXPECT_NULL(test, edge->stid_data);
-	/* A connection through the other port could be had */
+	/* A connection through the other port is possible */
 	memset(options, 0, sizeof(*options));
 	listener(test);
 }
 
-/* While TCP connects there is no tid, and the QP does not know the endpoint */
+/* While TCP connects there is no tid, and the QP has no endpoint */
 static void connection_can_be_watched(struct kunit *test)
 {
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
@@ -2294,7 +2295,7 @@ static void connection_is_counted(struct kunit *test)
 	ulp_destroys_qp();
 }
 
-/* It has been told by its return value, and nothing is half open for ever */
+/* The result of c4iw_connect() tells the failure; no session stays half open */
 static void connect_that_cannot_leave_is_told_once(struct kunit *test)
 {
 	edge->skbs_left = CN_MAX_CON_BUF;

@@ -1,10 +1,10 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * An adapter without hardware: what the driver calls of cxgb4 and libcxgb,
- * and skb allocation, replaced by fakes that take notes. The linker finds
- * these in the test's own module.
+ * An adapter without hardware. Fakes that record their calls replace the
+ * functions of cxgb4 and libcxgb that the driver calls, and skb allocation. The
+ * linker finds the fakes in the test's own module.
  *
- * Included once, in front of the driver's sources.
+ * The test includes this file once, before the driver's sources.
  */
 #ifndef C4IW_TEST_EDGE_H
 #define C4IW_TEST_EDGE_H
@@ -30,7 +30,7 @@ enum edge_sizes {
 	EDGE_FRAME_MAX	= 1024,
 	EDGE_NO_LIMIT	= -1,
 	EDGE_PORTS	= 2,
-	EDGE_INDEX	= 0x7fffff00,	/* of the RDMA device; nobody else's */
+	EDGE_INDEX	= 0x7fffff00,	/* of the RDMA device; unique */
 };
 
 /**
@@ -47,14 +47,14 @@ enum edge_sizes {
  * @l2t_refs: references to it that the driver holds
  * @dst: its only route
  * @neigh: its only neighbour
- * @neigh_silent: nobody answers ARP: a request to connect waits for it
+ * @neigh_silent: ARP gets no answer; a request to connect waits for one
  * @waiting: the request that waits
  * @configs: settings of listeners that the driver holds
  * @skbs_left: skbs that can still be allocated, %EDGE_NO_LIMIT = all
- * @no_l2t: there is no L2T entry to be had
- * @no_atid: there is no atid to be had
- * @l2t_rv: what cxgb4_l2t_send() returns for a frame
- * @fw_rv: what the firmware answers to FW_RI_INIT
+ * @no_l2t: allocation of an L2T entry fails
+ * @no_atid: allocation of an atid fails
+ * @l2t_rv: result of cxgb4_l2t_send() for a frame
+ * @fw_rv: the firmware's answer to FW_RI_INIT
  * @cpl: work requests sent, by CPL
  * @flowcs: FW_FLOWC_WR sent
  * @inits: FW_RI_INIT sent
@@ -62,13 +62,13 @@ enum edge_sizes {
  * @finis: FW_RI_FINI sent
  * @terms: FW_RI_TERMINATE sent
  * @term: layer, type and code of the last of them
- * @closes_before_term: CPL_CLOSE_CON_REQ and CPL_ABORT_REQ sent by then
+ * @closes_before_term: CPL_CLOSE_CON_REQ and CPL_ABORT_REQ sent before the TERM
  * @frames: streaming data sent
  * @frame: the last of it
  * @frame_len: its length in bytes
  * @frame_tid: its connection
  * @frame_imm: it was in the work request itself
- * @tid_releases: tids given back
+ * @tid_releases: tids released
  */
 struct edge {
 	struct kunit *test;
@@ -150,7 +150,7 @@ static void edge_note_frame(const struct sk_buff *skb)
 	edge->frame_tid = flowid_len16 >> FW_WR_FLOWID_S;
 	memcpy(edge->frame, req + 1, edge->frame_len);
 
-	/* Bits above IMMDLEN belong to somebody else */
+	/* Bits above IMMDLEN belong to other fields */
 	KUNIT_EXPECT_EQ(test, 0u, be32_to_cpu(req->op_to_immdlen) & 0x1fff00);
 	KUNIT_EXPECT_TRUE(test,
 			  be32_to_cpu(req->op_to_immdlen) & FW_WR_COMPL_F);
@@ -233,8 +233,8 @@ int cxgb4_l2t_send(struct net_device *dev, struct sk_buff *skb,
 }
 
 /*
- * In a soft interrupt, as handle_failed_resolution() does it. The driver gives a
- * tid back, @tid, which the connection does not have.
+ * In a soft interrupt, like handle_failed_resolution(). The driver releases
+ * @tid, which is not a tid of the connection.
  */
 static void edge_fail_arp(struct kunit *test, u32 tid)
 {
@@ -402,7 +402,7 @@ unsigned int cxgb4_best_aligned_mtu(const unsigned short *mtus,
 	return mtus[0];
 }
 
-/* ------------------------------------------ of the driver's other sources */
+/* ------------------------------- functions of the driver's other sources */
 
 int use_dsgl;
 int c4iw_wr_log;
@@ -421,7 +421,7 @@ void _c4iw_free_wr_wait(struct kref *kref)
 	kfree(container_of(kref, struct c4iw_wr_wait, kref));
 }
 
-/* What no test gets to */
+/* No test reaches the functions that call this */
 static void edge_unreached(const char *name)
 {
 	KUNIT_FAIL(edge->test, "%s called", name);
@@ -565,7 +565,7 @@ void c4iw_rqtpool_free(struct c4iw_rdev *rdev, u32 addr, int size)
 
 /* ------------------------------------------------------------- life cycle */
 
-/* A chip with room for so many reads on a connection */
+/* A chip that has room for @max_ordird reads on a connection */
 static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 {
 	static const unsigned short mtus[NMTUS] = { 1500 };
@@ -621,7 +621,7 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	xa_init_flags(&dev->stids, XA_FLAGS_LOCK_IRQ);
 	mutex_init(&dev->rdev.stats.lock);
 	init_waitqueue_head(&dev->wait);
-	/* As far as iw_mpa looks at it, it is registered */
+	/* For iw_mpa the device counts as registered */
 	refcount_set(&dev->ibdev.refcount, 1);
 	write_pnet(&dev->ibdev.coredev.rdma_net, &init_net);
 	dev->ibdev.dev.init_name = "c4iw_test";
@@ -630,14 +630,14 @@ static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 	KUNIT_ASSERT_EQ(test, 0, c4iw_mpa_register(dev));
 }
 
-/* The module parameters, as for an adapter that is plugged in now */
+/* The driver reads the module parameters when an adapter is plugged in */
 static void edge_replug(struct kunit *test)
 {
 	c4iw_mpa_unregister(edge->dev);
 	KUNIT_ASSERT_EQ(test, 0, c4iw_mpa_register(edge->dev));
 }
 
-/* What has been counted on a port, from 1 */
+/* A counter of port @port, from 1 */
 static u64 edge_counter(struct kunit *test, u32 port, const char *name)
 {
 	struct rdma_hw_stats *stats = iw_mpa_alloc_port_stats();
@@ -686,7 +686,7 @@ static void edge_config_put(struct iw_mpa_config *config)
 	iw_mpa_config_put(config);
 }
 
-/* Everything that was taken has been given back */
+/* Checks that the driver has released everything that it took */
 static void edge_down(struct kunit *test)
 {
 	struct c4iw_dev *dev = edge->dev;
@@ -715,7 +715,7 @@ static void edge_down(struct kunit *test)
 	xa_destroy(&dev->stids);
 }
 
-/* From here on the driver's sources */
+/* The driver's sources follow this file and allocate through the fake */
 #define alloc_skb(size, gfp) edge_alloc_skb(size, gfp)
 #define iw_mpa_config_get(dev, port, options) \
 	edge_config_get(dev, port, options)
