@@ -712,7 +712,6 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 				     struct iw_mpa_layer *layer))
 {
 	struct iw_mpa_view view;
-	struct iw_mpa_layer old;
 	char why[NETLINK_MAX_FMTMSG_LEN];
 	int rv;
 
@@ -720,9 +719,8 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 	if (rv)
 		return rv;
 	iw_mpa_view_place(place, &view);
-	old = view.own;
 	rv = parse(info, &view.own);
-	if (rv || !memcmp(&old, &view.own, sizeof(old)))
+	if (rv)
 		return rv;
 	rv = iw_mpa_replace_layer(place, &view.own, why, sizeof(why));
 	if (rv)
