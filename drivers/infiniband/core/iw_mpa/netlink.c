@@ -153,9 +153,6 @@ static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 
 	if (limited != !!limit)
 		return -EINVAL;
-	/* The largest number is the mode "device" */
-	if (limit && nla_get_u32(limit) >= IW_MPA_DEPTH_MAX)
-		return -EINVAL;
 	if (limit)
 		*value = nla_get_u32(limit);
 	else

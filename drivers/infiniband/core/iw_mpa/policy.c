@@ -495,9 +495,9 @@ static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
 		return set_mode_option(layer, RDMA_MPA_SETTING_IRD, value);
 	if (optname == RDMA_MPA_OPTION_ORD_MODE)
 		return set_mode_option(layer, RDMA_MPA_SETTING_ORD, value);
-	/* The largest numbers are modes */
+	/* 0x3fff is a mode, not a number */
 	if ((optname == RDMA_MPA_OPTION_IRD ||
-	     optname == RDMA_MPA_OPTION_ORD) && value >= IW_MPA_DEPTH_MAX)
+	     optname == RDMA_MPA_OPTION_ORD) && value > IW_MPA_DEPTH_MAX)
 		return -EINVAL;
 	iw_mpa_for_each_setting(setting)
 		if (optname > 0 && settings[setting].option == optname)

@@ -66,16 +66,10 @@ int iw_mpa_config_apply(struct iw_mpa_config *config,
 			const struct iw_mpa_layer *options)
 {
 	struct iw_mpa_config changed = *config;
-	struct iw_mpa_caps device = config->caps;
 	int rv;
 
 	if (!options)
 		return 0;
-	/* Without the administrator's ceilings, to which options are lowered */
-	device.max_ird = config->device_ird;
-	device.max_ord = config->device_ord;
-	if (iw_mpa_layer_unable(options, &device, NULL, 0))
-		return -EINVAL;
 	iw_mpa_layer_apply(options, ~0U, &changed.policy);
 	iw_mpa_policy_limit(&changed.policy, &changed.caps);
 	rv = iw_mpa_policy_check(&changed.policy, &changed.caps);
@@ -624,7 +618,7 @@ static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
  * @used: filled with the number of bytes that were taken; the rest belongs to
  *	the stream behind the frame
  *
- * Bytes may come in any portions; no more than iw_mpa_rx_want() are taken.
+ * Bytes may come in any portions; none behind the frame are taken.
  *
  * Return: %IW_MPA_NEXT_FRAME when the frame is complete, else the next step.
  */

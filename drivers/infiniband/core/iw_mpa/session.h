@@ -86,7 +86,7 @@ struct iw_mpa_addr {
  * @left: states that were left, in order
  * @num_left: number of entries in @left
  * @received: a whole frame has come
- * @sent: a frame was sent: @frame
+ * @sent: the LLP has taken a frame: @frame
  * @decided: a decision was made
  * @rtr_moved: an RTR was sent or received: @rtr
  * @terminated: a TERM was sent, for @ecode
