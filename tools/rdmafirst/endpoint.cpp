@@ -332,8 +332,10 @@ void Endpoint::forget_soon()
 void Endpoint::be_restless()
 {
 	restless_ = std::jthread([qp = id_->qp](const std::stop_token &stop) {
+		// libsiw spins on the queue's lock while the QP is modified: on one processor, the thread that posts
+		// gets the lock only if this one lets go of it now and then
 		while (!stop.stop_requested() && modify_qp(qp) == 0)
-			;
+			std::this_thread::yield();
 	});
 }
 
