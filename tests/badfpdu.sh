@@ -252,6 +252,87 @@ forgotten_sink() {
 	peer_is_content
 }
 
+solicited() {
+	odd_and_content solicited 8 'READS=expect send-se' 'MORE=send fpdu send pdata="plain"' 'THEN=wait 1500ms' \
+		'NEXT=send fpdu send-se pdata="solicited"' 'LAST=expect close drain'
+	has_line client '^we are told$' || fail "$(grep 'nobody tells' "$WORK/client.log")"
+	has_line client '^2 messages are there$' || fail "told too early: $(grep 'are there' "$WORK/client.log")"
+	has_line client '^not of what we sent$' || fail 'told of what was sent, too'
+}
+
+solicited_errors() {
+	odd_against solicited-errors 8 'READS=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
+	has_line client '^we are told$' || fail "$(grep 'nobody tells' "$WORK/client.log")"
+}
+
+denied() { # WHAT L/T/C
+	odd "$1" --deny
+	all_completed
+	# IBV_ACCESS_LOCAL_WRITE
+	has_line server '^access 0x1$' || fail "ibv_query_qp() tells $(grep '^access' "$WORK/server.log")"
+	terminated "$2"
+}
+
+# And the connection that follows is a good one
+no_such_change() { # STATE
+	serve
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --modify "$1" --send hello --expect first --timeout 20
+	has_line client "^modify to $1: Invalid argument\$" || fail "$(grep '^modify' "$WORK/client.log")"
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	wait_line server '^conn 1 received 5 hello' 10
+}
+
+no_reset() {
+	odd reset
+	has_line client '^modify to reset: Invalid argument$' || fail "$(grep '^modify' "$WORK/client.log")"
+}
+
+has_memory_groups() {
+	[[ -e /proc/cgroups ]] && grep -q '^memory' /proc/cgroups
+}
+
+# It is refused, or the program killed
+queue_beyond_group() {
+	local group=$WORK/groups/small
+	mkdir -p "$WORK/groups"
+	mount -t cgroup2 none "$WORK/groups"
+	echo +memory >"$WORK/groups/cgroup.subtree_control"
+	mkdir -p "$group"
+	echo 64M >"$group/memory.max"
+	serve
+	# shellcheck disable=SC2016 # for the other shell
+	run client a 60 bash -c 'echo $$ >"$1/cgroup.procs"; shift; exec "$@"' - "$group" \
+		"$RDMAFIRST" client "$(address b)" "$port" --odd large-cq --timeout 20
+	grep -E '^(max|oom) ' "$group/memory.events" | sed 's/^/# memory.events: /'
+	rmdir "$group"
+	umount "$WORK/groups"
+	has_line client '^received' || fail 'there was no connection'
+	has_line client 'created$' && fail 'it was created'
+	good
+}
+
+few_events() {
+	odd many-events
+	has_line client '^SQ_DRAINED [01] CQ_ERR 1$' || fail "$(grep SQ_DRAINED "$WORK/client.log")"
+}
+
+lines_about_listeners() {
+	dmesg | grep -c 'cma_listen_on_dev, error' || true
+}
+
+# The kernel allows 10 lines in 5 seconds
+few_lines() {
+	local before after
+	echo 'expect no-connection for 60s' >"$WORK/hold.txt"
+	start other b 60 "$MPAPEER" run "$WORK/hold.txt" --listen "0.0.0.0:$port"
+	wait_line other '^listening on' 20
+	before=$(lines_about_listeners)
+	run server b 60 "$RDMAFIRST" server 0.0.0.0 "$port" --tries 300
+	has_line server 'rdma_listen: Address already in use' || fail 'it could listen'
+	after=$(lines_about_listeners)
+	((after > before && after - before <= 100)) || fail "$((after - before)) lines for 300 attempts"
+}
+
 bad() { # CLAIM FUNCTION [ARG…]
 	port=$((port + 1))
 	check "$@"
@@ -310,6 +391,25 @@ bad 'F51: memory that is deregistered while the peer reads it is not read to the
 bad 'F52 F54: a region of all addresses, and one that is too large, is refused' all_is_registered
 bad 'F53: memory that is deregistered while an answer comes in is not written any more' forgotten_sink
 bad 'F33: connecting with a queue pair in error is refused' connect_in_error
+bad 'F58: a Read Request of another queue (TERM 1/2/1)' peer 'FIRST=send fpdu read-request qn=0 msn=1' 'SECOND=flush' 'END=expect term 1/2/1'
+bad 'F58: a Read Request with an offset (TERM 1/2/4)' peer 'FIRST=send fpdu read-request mo=4' 'SECOND=flush' 'END=expect term 1/2/4'
+bad 'F58: a Read Request that is not complete (TERM 1/2/5)' peer 'FIRST=send fpdu read-request last=0' 'SECOND=flush' 'END=expect term 1/2/5'
+bad 'F58: a Read Request with data (TERM 1/2/5)' peer 'FIRST=send fpdu read-request len=4' 'SECOND=flush' 'END=expect term 1/2/5'
+# DDP control 11000001b: tagged, last, version 1; 01000001b is without the first
+bad 'F59: a Send with the flag of tagged messages (TERM 0/2/6)' peer \
+	'FIRST=send fpdu raw c14300000000000000000000000200000000' 'SECOND=flush' 'END=expect term 0/2/6'
+bad 'F59: a Write without the flag of tagged messages (TERM 0/2/6)' peer \
+	'FIRST=send fpdu raw 4140000000000000000000000000' 'SECOND=flush' 'END=expect term 0/2/6'
+bad 'F60: who asks for solicited completions is told of those alone' solicited
+bad 'F60: who asks for solicited completions is told of errors' solicited_errors
+bad 'F61: a queue pair that may not be written (TERM 1/1/0)' denied write 1/1/0
+bad 'F61: a queue pair that may not be read (TERM 0/1/2)' denied read 0/1/2
+bad 'F62: a queue pair is not put from INIT to SQD' no_such_change sqd
+bad 'F62: a queue pair is not put from INIT to SQE' no_such_change sqe
+bad 'F62: a queue pair is not put from RTS to RESET' no_reset
+! has_memory_groups || bad "F63: queues are charged to the program's control group" queue_beyond_group
+bad 'F64: a program that posts to a queue pair in error gets few events' few_events
+bad 'F65: failed attempts to listen write few lines to the log' few_lines
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
 finish

@@ -223,6 +223,8 @@ Exit Client::start()
 	endpoint_.create_qp(send_queue_for(options_.odd));
 	if (options_.spoil)
 		endpoint_.spoil_qp();
+	if (!options_.modify.empty())
+		endpoint_.modify(options_.modify);
 	if (options_.too_early)
 		endpoint_.post_too_early();
 	set_mpa_options(endpoint_.id(), options_.mpa);

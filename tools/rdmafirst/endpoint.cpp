@@ -312,6 +312,28 @@ void Endpoint::spoil_qp()
 		throw SystemError("ibv_modify_qp");
 }
 
+void Endpoint::deny_access()
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	if (ibv_modify_qp(id_->qp, &attr, IBV_QP_ACCESS_FLAGS) != 0)
+		throw SystemError("ibv_modify_qp");
+	if (ibv_query_qp(id_->qp, &attr, IBV_QP_ACCESS_FLAGS, &init) != 0)
+		throw SystemError("ibv_query_qp");
+	say(fmt::format("access {:#x}", attr.qp_access_flags));
+}
+
+void Endpoint::modify(const std::string &state)
+{
+	ibv_qp_attr attr{};
+	attr.qp_state = state == "sqd"	 ? IBV_QPS_SQD :
+			state == "sqe"	 ? IBV_QPS_SQE :
+			state == "reset" ? IBV_QPS_RESET :
+					   throw std::invalid_argument(state);
+	const int error = ibv_modify_qp(id_->qp, &attr, IBV_QP_STATE);
+	say(fmt::format("modify to {}: {}", state, error == 0 ? "done" : std::strerror(error)));
+}
+
 void Endpoint::post_too_early()
 {
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(message()), .length = 100, .lkey = ~mr_->lkey};

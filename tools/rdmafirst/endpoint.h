@@ -71,6 +71,9 @@ struct Options {
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
 	bool torn = false; // client: disconnect while another thread destroys the queue pair
+	bool deny = false; // server: take all access rights from the queue pair
+	std::string modify; // client: ask for this state of the queue pair before it connects
+	unsigned tries = 1; // server: listen so often as long as it fails
 	bool forget = false; // server: deregister the memory of its messages when there is a connection
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
@@ -141,6 +144,8 @@ public:
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(size_t send_queue = sends); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
+	void deny_access(); // the peer may neither read nor write
+	void modify(const std::string &state); // and tell what came of it
 	void post_too_early(); // it stays in the queue, although it is refused; its key is no good
 	void forget_soon(); // deregister, half a second later, the memory that messages are received into
 	void be_restless(); // modify the queue pair all the time, to what it is, until the end
@@ -153,6 +158,7 @@ public:
 	// only_sends; waits a little for them.
 	unsigned never_completed(bool only_sends = false);
 	void expect_one_more() { pending_++; } // that was posted behind our back
+	void forget_receives(unsigned n) { pending_ -= n, pending_receives_ -= n; } // polled behind our back
 	// "ADDRESS RKEY LKEY OTHER", in hexadecimal; without remote access: LKEY is of the memory of messages,
 	// OTHER of the same as RKEY
 	std::string expose(size_t pages);

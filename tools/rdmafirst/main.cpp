@@ -112,6 +112,8 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	app.add_flag("--expose", options.expose, "send address and rkey of memory that the peer may write and read");
 	app.add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
 	app.add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
+	app.add_flag("--deny", options.deny, "take all access rights from the queue pair");
+	app.add_option("--tries", options.tries, "listen so often as long as it fails")->capture_default_str();
 	app.add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
 	app.add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 }
@@ -123,6 +125,8 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 	add_mpa(app, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
 	app.add_option("--send", options.send, "send this once established")->expected(1)->take_all();
 	app.add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
+	app.add_option("--modify", options.modify, "ask for this state of the queue pair before connecting")
+		->check(CLI::IsMember({"sqd", "sqe", "reset"}));
 	app.add_flag("--too-early", options.too_early, "post a request that is no good before connecting");
 	app.add_flag("--read", options.read, "post an RDMA Read once established");
 	add_ms(app, "--linger", "milliseconds to look for more events after a failure", options.linger);

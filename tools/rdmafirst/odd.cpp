@@ -80,6 +80,120 @@ void query(Endpoint &endpoint, const Exposed &)
 			attr.max_rd_atomic, attr.max_dest_rd_atomic));
 }
 
+void write(Endpoint &endpoint, const Exposed &exposed)
+{
+	post_rdma(endpoint, IBV_WR_RDMA_WRITE, 16, exposed);
+}
+
+// What it was before it connected. Posts nothing
+void reset(Endpoint &endpoint, const Exposed &)
+{
+	endpoint.modify("reset");
+}
+
+void arm(ibv_cq *cq, bool solicited_only)
+{
+	if (ibv_req_notify_cq(cq, solicited_only ? 1 : 0) != 0)
+		throw SystemError("ibv_req_notify_cq");
+}
+
+// Takes what has been notified of; whether there was anything
+bool take_notification(ibv_comp_channel *channel)
+{
+	ibv_cq *cq = nullptr;
+	void *context = nullptr;
+	unsigned taken = 0;
+	for (; ibv_get_cq_event(channel, &cq, &context) == 0; taken++)
+		ibv_ack_cq_events(cq, 1);
+	return taken != 0;
+}
+
+bool await_notification(ibv_comp_channel *channel)
+{
+	constexpr auto patience = std::chrono::seconds(8);
+	const auto end = Clock::now() + patience;
+	while (!take_notification(channel)) {
+		if (Clock::now() >= end)
+			return false;
+		std::this_thread::sleep_for(std::chrono::milliseconds(5));
+	}
+	return true;
+}
+
+void await_solicited(const Endpoint &endpoint, bool errors)
+{
+	rdma_cm_id *id = endpoint.id();
+	const char *outcome = !await_notification(id->recv_cq_channel)		   ? "nobody tells of a receive" :
+			      errors && !await_notification(id->send_cq_channel) ? "nobody tells of a request" :
+										     "we are told";
+	say(outcome);
+}
+
+// Of two messages, only the second is solicited. What we solicit from the peer is nothing that we are told of.
+void solicited(Endpoint &endpoint, const Exposed &)
+{
+	rdma_cm_id *id = endpoint.id();
+	take_notification(id->send_cq_channel);
+	take_notification(id->recv_cq_channel);
+	arm(id->recv_cq, true);
+	arm(id->send_cq, true);
+	ibv_sge sge{.addr = 0, .length = 4, .lkey = 0};
+	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
+	wr.send_flags |= IBV_SEND_SOLICITED;
+	endpoint.post(wr);
+	await_solicited(endpoint, false);
+	say(take_notification(id->send_cq_channel) ? "of what we sent, too" : "not of what we sent");
+	ibv_wc wc{};
+	unsigned received = 0;
+	while (ibv_poll_cq(id->recv_cq, 1, &wc) > 0)
+		received++;
+	endpoint.forget_receives(received);
+	say(fmt::format("{} messages are there", received));
+}
+
+// A read whose answer is no good ends the connection, and everything else
+void solicited_errors(Endpoint &endpoint, const Exposed &exposed)
+{
+	rdma_cm_id *id = endpoint.id();
+	take_notification(id->send_cq_channel);
+	take_notification(id->recv_cq_channel);
+	arm(id->recv_cq, true);
+	arm(id->send_cq, true);
+	read(endpoint, exposed);
+	await_solicited(endpoint, true);
+}
+
+// How many of them the program is told of that it has not asked for
+void many_events(Endpoint &endpoint, const Exposed &)
+{
+	ibv_context *device = endpoint.id()->verbs;
+	if (fcntl(device->async_fd, F_SETFL, O_NONBLOCK) != 0)
+		throw SystemError("fcntl");
+	endpoint.spoil_qp();
+	// more than there is room for in both queues
+	constexpr unsigned posts = 20;
+	for (unsigned i = 0; i < posts; i++) {
+		ibv_send_wr wr = signaled(IBV_WR_SEND, {});
+		ibv_send_wr *bad = nullptr;
+		if (ibv_post_send(endpoint.id()->qp, &wr, &bad) == 0)
+			endpoint.expect_one_more();
+	}
+	std::map<ibv_event_type, unsigned> seen;
+	for (ibv_async_event event{}; ibv_get_async_event(device, &event) == 0; ibv_ack_async_event(&event))
+		seen[event.event_type]++;
+	say(fmt::format("SQ_DRAINED {} CQ_ERR {}", seen[IBV_EVENT_SQ_DRAINED], seen[IBV_EVENT_CQ_ERR]));
+}
+
+// Its memory would be 128 MiB
+void large_cq(Endpoint &endpoint, const Exposed &)
+{
+	constexpr int entries = 3276800;
+	ibv_cq *cq = ibv_create_cq(endpoint.id()->verbs, entries, nullptr, nullptr, 0);
+	say(fmt::format("a queue of {} entries: {}", entries, cq ? "created" : std::strerror(errno)));
+	if (cq)
+		ibv_destroy_cq(cq);
+}
+
 void two_reads(Endpoint &endpoint, const Exposed &exposed)
 {
 	read(endpoint, exposed);
@@ -431,6 +545,8 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
+	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
+	{"many-events", many_events}, {"large-cq", large_cq},
 };
 
 } // namespace

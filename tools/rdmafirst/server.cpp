@@ -3,6 +3,7 @@
 
 #include <map>
 #include <thread>
+#include <utility>
 
 #include <fmt/format.h>
 
@@ -65,8 +66,10 @@ Id Server::listen_on(uint16_t port)
 	if (rdma_bind_addr(listener.get(), reinterpret_cast<sockaddr *>(&address)) != 0)
 		throw SystemError("rdma_bind_addr");
 	set_mpa_options(listener.get(), options_.mpa);
-	if (rdma_listen(listener.get(), options_.backlog) != 0)
-		throw SystemError("rdma_listen");
+	for (unsigned tries = 1; rdma_listen(listener.get(), options_.backlog) != 0; tries++) {
+		if (tries >= options_.tries)
+			throw SystemError("rdma_listen");
+	}
 	return listener;
 }
 
@@ -87,6 +90,8 @@ void Server::accept(Connection &connection)
 	if (rdma_accept(connection.endpoint.id(), &param) != 0)
 		throw SystemError("rdma_accept");
 	tell(connection, "accepted");
+	if (options_.deny)
+		connection.endpoint.deny_access();
 	// Right now: the client's program has not sent anything, nor will it before it has this.
 	if (options_.read) {
 		if (!connection.endpoint.post_read())
@@ -123,9 +128,13 @@ void Server::reject(Connection &connection)
 void Server::answer_again(Connection &connection)
 {
 	rdma_conn_param param = conn_param(options_);
+	// librdmacm would modify the queue pair first, which is refused
+	ibv_qp *qp = std::exchange(connection.endpoint.id()->qp, nullptr);
+	param.qp_num = qp->qp_num;
 	const int rv = options_.again == "accept" ? rdma_accept(connection.endpoint.id(), &param) :
 						    rdma_reject(connection.endpoint.id(), nullptr, 0);
 	const std::string outcome = rv == 0 ? "succeeded" : SystemError("failed").what();
+	connection.endpoint.id()->qp = qp;
 	tell(connection, fmt::format("second answer ({}) {}", options_.again, outcome));
 }
 
