@@ -43,7 +43,7 @@ server() { # DEVICE ADDRESS
 	local device=$1 address=$2
 	rdma-mpa monitor >/tmp/monitor 2>&1 &
 	rping -s -a "$address" -C 3 >/tmp/server 2>&1 &
-	wait_line /tmp/monitor "^established link $device/1 .* role responder .* revision 2 .* model peer-to-peer .* rtr-seen write"
+	wait_line /tmp/monitor "^established link $device/1 .* role responder .* peer-revision 2 .* model peer-to-peer .* rtr-seen write"
 	grep -m 1 '^established.*responder' /tmp/monitor
 }
 
