@@ -1,0 +1,27 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * SCTP as siw's lower layer protocol (RFC 5043).
+ */
+#ifndef _SIW_SCTP_H
+#define _SIW_SCTP_H
+
+#include <linux/types.h>
+#include <linux/uio.h>
+
+struct net;
+struct siw_assoc;
+struct siw_cep;
+struct siw_llp_ops;
+struct socket;
+
+extern const struct siw_llp_ops siw_llp_sctp;
+
+int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
+			  struct kvec *iov, size_t num, size_t len);
+unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
+				  bool refresh);
+int siw_sctp_check(struct net *net);
+int siw_sctp_init(void);
+void siw_sctp_exit(void);
+
+#endif

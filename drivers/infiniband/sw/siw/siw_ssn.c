@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * The order of the chunks of a DDP stream over SCTP.
+ *
+ * SCTP delivers unordered chunks as they come. Each has a DDP-SSN of 16 bits,
+ * and the stream is judged in the order of these numbers (RFC 5043 sections 6.1
+ * and 10). A sender has at most 32767 chunks in flight, so a number in the next
+ * half of the circle is ahead, and one in the other half has come before. SCTP
+ * delivers no chunk twice: the peer has used such a number twice.
+ *
+ * A peer that leaves a gap makes us hold what comes behind it. The owner of a
+ * window limits that memory.
+ *
+ * The functions are pure: no allocation, no locks. Any context.
+ */
+#include "siw_ssn.h"
+
+/* The next half of the circle; RFC 5043 section 10 */
+#define SSN_AHEAD_MAX	32767
+
+/* How far a number is ahead. For numbers ahead of the window this is an order. */
+static u16 ssn_distance(const struct siw_ssn_window *window, u16 ssn)
+{
+	return ssn - window->next;
+}
+
+static struct siw_ssn_entry *to_entry(struct rb_node *node)
+{
+	return rb_entry_safe(node, struct siw_ssn_entry, node);
+}
+
+/**
+ * siw_ssn_init - begin a stream
+ * @window: filled
+ * @limit: largest number of bytes to hold behind a gap
+ */
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit)
+{
+	*window = (struct siw_ssn_window) {
+		.held = RB_ROOT_CACHED,
+		.limit = limit,
+	};
+}
+
+/* Returns false if this number is held already */
+static bool insert(struct siw_ssn_window *window, struct siw_ssn_entry *entry)
+{
+	struct rb_node **link = &window->held.rb_root.rb_node, *parent = NULL;
+	u16 distance = ssn_distance(window, entry->ssn);
+	bool leftmost = true;
+
+	while (*link) {
+		u16 there = ssn_distance(window, to_entry(*link)->ssn);
+
+		parent = *link;
+		if (distance == there)
+			return false;
+		if (distance < there) {
+			link = &parent->rb_left;
+		} else {
+			link = &parent->rb_right;
+			leftmost = false;
+		}
+	}
+	rb_link_node(&entry->node, parent, link);
+	rb_insert_color_cached(&entry->node, &window->held, leftmost);
+	return true;
+}
+
+/**
+ * siw_ssn_offer - a chunk has come
+ * @window: the window
+ * @entry: the chunk, with @ssn and @cost; the window's own if it is held
+ *
+ * Return: see enum siw_ssn_verdict
+ */
+enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
+				   struct siw_ssn_entry *entry)
+{
+	u16 distance = ssn_distance(window, entry->ssn);
+
+	if (distance > SSN_AHEAD_MAX)
+		return SIW_SSN_BAD;
+	if (!distance) {
+		window->next++;
+		return SIW_SSN_NEXT;
+	}
+	if (entry->cost > window->limit - window->cost)
+		return SIW_SSN_FULL;
+	if (!insert(window, entry))
+		return SIW_SSN_BAD;
+	window->cost += entry->cost;
+	return SIW_SSN_HELD;
+}
+
+static struct siw_ssn_entry *remove(struct siw_ssn_window *window,
+				    struct siw_ssn_entry *entry)
+{
+	rb_erase_cached(&entry->node, &window->held);
+	window->cost -= entry->cost;
+	return entry;
+}
+
+/**
+ * siw_ssn_take - take the next chunk in order out of the window
+ * @window: the window
+ *
+ * Return: the chunk, or NULL if it has not come yet
+ */
+struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window)
+{
+	struct siw_ssn_entry *first = to_entry(rb_first_cached(&window->held));
+
+	if (!first || first->ssn != window->next)
+		return NULL;
+	window->next++;
+	return remove(window, first);
+}
+
+/**
+ * siw_ssn_drop - take any chunk out of the window, to free it
+ * @window: the window, whose stream is over
+ *
+ * Return: a chunk, or NULL if none is left
+ */
+struct siw_ssn_entry *siw_ssn_drop(struct siw_ssn_window *window)
+{
+	struct siw_ssn_entry *first = to_entry(rb_first_cached(&window->held));
+
+	return first ? remove(window, first) : NULL;
+}

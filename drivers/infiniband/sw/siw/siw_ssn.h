@@ -1,0 +1,57 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * The order of the chunks of a DDP stream over SCTP (RFC 5043 section 10).
+ */
+#ifndef _SIW_SSN_H
+#define _SIW_SSN_H
+
+#include <linux/rbtree.h>
+#include <linux/types.h>
+
+/**
+ * struct siw_ssn_entry - a chunk that waits for its turn
+ * @node: private
+ * @ssn: its DDP-SSN
+ * @cost: bytes of memory that it holds
+ */
+struct siw_ssn_entry {
+	struct rb_node node;
+	u16 ssn;
+	u32 cost;
+};
+
+/**
+ * struct siw_ssn_window - the chunks of one direction of a DDP stream
+ * @held: private: chunks behind a gap, by DDP-SSN
+ * @cost: bytes of memory that they hold
+ * @limit: largest @cost
+ * @next: DDP-SSN of the next chunk in order
+ */
+struct siw_ssn_window {
+	struct rb_root_cached held;
+	u32 cost;
+	u32 limit;
+	u16 next;
+};
+
+/**
+ * enum siw_ssn_verdict - the place of a chunk that has come
+ * @SIW_SSN_NEXT: it is the next one: process it, then siw_ssn_take()
+ * @SIW_SSN_HELD: chunks before it are missing; the window holds it
+ * @SIW_SSN_BAD: this number has come before: end the session
+ * @SIW_SSN_FULL: the window holds too much: end the session
+ */
+enum siw_ssn_verdict {
+	SIW_SSN_NEXT,
+	SIW_SSN_HELD,
+	SIW_SSN_BAD,
+	SIW_SSN_FULL,
+};
+
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit);
+enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
+				   struct siw_ssn_entry *entry);
+struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window);
+struct siw_ssn_entry *siw_ssn_drop(struct siw_ssn_window *window);
+
+#endif

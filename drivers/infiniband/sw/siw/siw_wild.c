@@ -1,0 +1,282 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Listeners on all addresses of a device, with a socket for each address.
+ *
+ * An SCTP socket with a wildcard address tells its peers all addresses of the
+ * host, also those of other devices. DDP's associations have one (RFC 5043
+ * section 7.2). Addresses that the device gets later are added by a work item.
+ * The socket of an address that goes away stays, and serves the address when it
+ * comes back.
+ *
+ * Lock: wild_lock, a mutex: the list of these listeners and the endpoints of
+ * each. Its holder takes endpoints into use and sockets' locks.
+ */
+#include <linux/inetdevice.h>
+#include <linux/list.h>
+#include <linux/mutex.h>
+#include <linux/notifier.h>
+#include <linux/slab.h>
+#include <linux/workqueue.h>
+#include <net/addrconf.h>
+#include <net/if_inet6.h>
+#include <net/ipv6.h>
+
+#include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
+
+#include "siw.h"
+#include "siw_cm.h"
+#include "siw_wild.h"
+
+/* Addresses of a device that a listener has a socket for */
+#define SIW_WILD_ADDRS	64
+
+/**
+ * struct siw_wild - a listener on all addresses
+ * @list: in wild_listeners
+ * @id: the listener; it exists until siw_wild_forget()
+ * @backlog: as the ULP has asked for
+ */
+struct siw_wild {
+	struct list_head list;
+	struct iw_cm_id *id;
+	int backlog;
+};
+
+static LIST_HEAD(wild_listeners);
+/* See the top of this file */
+static DEFINE_MUTEX(wild_lock);
+
+/* ---- the device's addresses */
+
+struct addr_list {
+	unsigned int num;
+	struct sockaddr_storage addr[SIW_WILD_ADDRS];
+};
+
+static void add_v4(struct addr_list *list, struct in_device *in_dev,
+		   __be16 port)
+{
+	const struct in_ifaddr *ifa;
+
+	in_dev_for_each_ifa_rcu(ifa, in_dev) {
+		struct sockaddr_in *sin =
+			(struct sockaddr_in *)&list->addr[list->num];
+
+		if (list->num == SIW_WILD_ADDRS)
+			return;
+		sin->sin_family = AF_INET;
+		sin->sin_addr.s_addr = ifa->ifa_local;
+		sin->sin_port = port;
+		list->num++;
+	}
+}
+
+static void add_v6(struct addr_list *list, struct inet6_dev *idev, __be16 port)
+{
+	const struct inet6_ifaddr *ifp;
+
+	read_lock_bh(&idev->lock);
+	list_for_each_entry(ifp, &idev->addr_list, if_list) {
+		struct sockaddr_in6 *sin6 =
+			(struct sockaddr_in6 *)&list->addr[list->num];
+
+		if (list->num == SIW_WILD_ADDRS)
+			break;
+		/* Not yet checked: its socket is made when it is */
+		if (ifp->flags & IFA_F_TENTATIVE)
+			continue;
+		sin6->sin6_family = AF_INET6;
+		sin6->sin6_addr = ifp->addr;
+		sin6->sin6_port = port;
+		if (ipv6_addr_type(&ifp->addr) & IPV6_ADDR_LINKLOCAL)
+			sin6->sin6_scope_id = idev->dev->ifindex;
+		list->num++;
+	}
+	read_unlock_bh(&idev->lock);
+}
+
+/* The port has the same place in both kinds of address */
+static void collect_addrs(const struct iw_cm_id *id, struct net_device *ndev,
+			  struct addr_list *list)
+{
+	bool v6 = id->local_addr.ss_family == AF_INET6;
+	__be16 port = ((const struct sockaddr_in *)&id->local_addr)->sin_port;
+	struct in_device *in_dev;
+	struct inet6_dev *idev;
+
+	rcu_read_lock();
+	in_dev = __in_dev_get_rcu(ndev);
+	idev = __in6_dev_get(ndev);
+	if (in_dev && !(v6 && id->afonly))
+		add_v4(list, in_dev, port);
+	if (idev && v6)
+		add_v6(list, idev, port);
+	rcu_read_unlock();
+}
+
+/* ---- listeners */
+
+static bool same_addr(const struct sockaddr *a, const struct sockaddr *b)
+{
+	if (a->sa_family != b->sa_family)
+		return false;
+	if (a->sa_family == AF_INET)
+		return ((const struct sockaddr_in *)a)->sin_addr.s_addr ==
+		       ((const struct sockaddr_in *)b)->sin_addr.s_addr;
+	return ipv6_addr_equal(&((const struct sockaddr_in6 *)a)->sin6_addr,
+			       &((const struct sockaddr_in6 *)b)->sin6_addr);
+}
+
+static bool has_socket(const struct iw_cm_id *id, const struct sockaddr *addr)
+{
+	struct siw_cep *cep;
+
+	if (!id->provider_data)
+		return false;
+	list_for_each_entry(cep, (struct list_head *)id->provider_data,
+			    listenq) {
+		struct sockaddr_storage own;
+
+		if (cep->sock &&
+		    kernel_getsockname(cep->sock,
+				       (struct sockaddr *)&own) >= 0 &&
+		    same_addr((struct sockaddr *)&own, addr))
+			return true;
+	}
+	return false;
+}
+
+static int listen_on_each(struct siw_wild *wild)
+{
+	struct net_device *ndev = ib_device_get_netdev(wild->id->device,
+						       SIW_PORT);
+	struct addr_list *list;
+	unsigned int i;
+	int rv = 0;
+
+	if (!ndev)
+		return -ENODEV;
+	list = kzalloc(sizeof(*list), GFP_KERNEL);
+	if (list)
+		collect_addrs(wild->id, ndev, list);
+	else
+		rv = -ENOMEM;
+	dev_put(ndev);
+	for (i = 0; list && i < list->num && !rv; i++) {
+		struct sockaddr *addr = (struct sockaddr *)&list->addr[i];
+
+		if (!has_socket(wild->id, addr))
+			rv = siw_listen_on(wild->id, addr, 0, wild->backlog);
+	}
+	kfree(list);
+	return rv;
+}
+
+/**
+ * siw_wild_forget - a listener is about to be destroyed
+ * @id: the listener, on all addresses or on one
+ *
+ * From now on no endpoint is added to it.
+ */
+void siw_wild_forget(struct iw_cm_id *id)
+{
+	struct siw_wild *wild, *next;
+
+	mutex_lock(&wild_lock);
+	list_for_each_entry_safe(wild, next, &wild_listeners, list) {
+		if (wild->id == id) {
+			list_del(&wild->list);
+			kfree(wild);
+		}
+	}
+	mutex_unlock(&wild_lock);
+}
+
+/**
+ * siw_wild_listen - listen on all addresses of a device
+ * @id: the listener
+ * @backlog: as the ULP has asked for
+ *
+ * Return: 0, or a negative errno; then there is no endpoint.
+ */
+int siw_wild_listen(struct iw_cm_id *id, int backlog)
+{
+	struct siw_wild *wild = kzalloc(sizeof(*wild), GFP_KERNEL);
+	int rv;
+
+	if (!wild)
+		return -ENOMEM;
+	wild->id = id;
+	wild->backlog = backlog;
+	mutex_lock(&wild_lock);
+	list_add(&wild->list, &wild_listeners);
+	rv = listen_on_each(wild);
+	mutex_unlock(&wild_lock);
+	if (rv)
+		siw_destroy_listen(id);
+	return rv;
+}
+
+/* ---- addresses that come later */
+
+static void add_new_addrs(struct work_struct *work)
+{
+	struct siw_wild *wild;
+
+	mutex_lock(&wild_lock);
+	list_for_each_entry(wild, &wild_listeners, list)
+		listen_on_each(wild);
+	mutex_unlock(&wild_lock);
+}
+
+static DECLARE_WORK(addr_work, add_new_addrs);
+
+static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
+{
+	if (event == NETDEV_UP)
+		schedule_work(&addr_work);
+	return NOTIFY_DONE;
+}
+
+static struct notifier_block addr_nb = { .notifier_call = addr_event };
+static struct notifier_block __maybe_unused addr6_nb = { .notifier_call = addr_event };
+static bool notified;
+
+/**
+ * siw_wild_init - watch the addresses of devices
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_wild_init(void)
+{
+	int rv = register_inetaddr_notifier(&addr_nb);
+
+	if (rv)
+		return rv;
+#if IS_ENABLED(CONFIG_IPV6)
+	rv = register_inet6addr_notifier(&addr6_nb);
+	if (rv) {
+		unregister_inetaddr_notifier(&addr_nb);
+		return rv;
+	}
+#endif
+	notified = true;
+	return 0;
+}
+
+/**
+ * siw_wild_exit - no longer watch them
+ *
+ * There is no listener.
+ */
+void siw_wild_exit(void)
+{
+	if (!notified)
+		return;
+#if IS_ENABLED(CONFIG_IPV6)
+	unregister_inet6addr_notifier(&addr6_nb);
+#endif
+	unregister_inetaddr_notifier(&addr_nb);
+	cancel_work_sync(&addr_work);
+}

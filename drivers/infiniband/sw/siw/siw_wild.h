@@ -1,0 +1,15 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Listeners on all addresses of a device.
+ */
+#ifndef _SIW_WILD_H
+#define _SIW_WILD_H
+
+struct iw_cm_id;
+
+int siw_wild_listen(struct iw_cm_id *id, int backlog);
+void siw_wild_forget(struct iw_cm_id *id);
+int siw_wild_init(void);
+void siw_wild_exit(void);
+
+#endif

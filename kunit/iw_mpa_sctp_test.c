@@ -1,0 +1,719 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * Session control over SCTP: messages on the wire, and the session's state
+ * machine above them (RFC 5043, RFC 6581 section 7).
+ *
+ * S1 to S5 are the vectors of the conformance matrix, SCT-…, SC-… and AMB-… its
+ * rows. A scene is a script of calls, and the log of all that the session did.
+ */
+#include <kunit/test.h>
+#include <linux/hex.h>
+#include <linux/in.h>
+#include <linux/kernel.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+#include <linux/string.h>
+#include <net/net_namespace.h>
+
+#include <rdma/ib_verbs.h>
+
+#include "rev1_peers.h"
+#include "sctp.h"
+#include "session.h"
+
+#define UNTOUCHED	0xa5
+#define RANDOM_MESSAGES	5000
+#define SEED		5043
+
+/* ---- messages */
+
+struct message {
+	const char *name;
+	const char *hex;
+	enum iw_mpa_kind kind;
+	enum iw_mpa_parse result;
+	bool reject, enhanced, block_missing;
+	struct iw_mpa_enh enh;
+	u16 pdata_len;
+	bool canonical;	/* building gives the same bytes */
+};
+
+#define WRITE_READ	(RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ)
+
+static const struct message messages[] = {
+	{ "SCT-01 SCT-04 SCT-05 S1: Enhanced Initiate", "00058008c00870696e67",
+	  IW_MPA_REQUEST, IW_MPA_FRAME_COMPLETE, .enhanced = true,
+	  .enh = { 8, 8, WRITE_READ, true }, .pdata_len = 4, .canonical = true },
+	{ "SCT-01 SCT-04 S2: Enhanced Accept, no data", "000680088008",
+	  IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE, .enhanced = true,
+	  .enh = { 8, 8, RDMA_MPA_RTR_WRITE, true }, .canonical = true },
+	{ "SCT-01 AMB-20 S3: Enhanced Reject", "0007800480206e6f",
+	  IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE, .reject = true, .enhanced = true,
+	  .enh = { 4, 32, RDMA_MPA_RTR_WRITE, true }, .pdata_len = 2,
+	  .canonical = true },
+	{ "SCT-02 S5: Initiate", "000170696e67",
+	  IW_MPA_REQUEST, IW_MPA_FRAME_COMPLETE, .pdata_len = 4,
+	  .canonical = true },
+	{ "SCT-02: Accept", "0002", IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE,
+	  .canonical = true },
+	{ "SCT-02: Reject", "00036e6f", IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE,
+	  .reject = true, .pdata_len = 2, .canonical = true },
+	{ "AMB-20: Enhanced Reject without data", "0007",
+	  IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE, .reject = true,
+	  .block_missing = true },
+	{ "RTR-05: without A, the other flags are ignored", "000640088008",
+	  IW_MPA_REPLY, IW_MPA_FRAME_COMPLETE, .enhanced = true,
+	  .enh = { 8, 8, 0, false } },
+	{ "SCT-13 S4: Terminate for a responder", "0004",
+	  IW_MPA_REQUEST, IW_MPA_FRAME_TERMINATE },
+	{ "SCT-13 S4: Terminate for an initiator", "0004",
+	  IW_MPA_REPLY, IW_MPA_FRAME_TERMINATE },
+	{ "SCT-07: Terminate with data", "000400", IW_MPA_REQUEST,
+	  IW_MPA_FRAME_PDATA_TOO_LONG },
+	{ "AMB-20: 1 octet in an Enhanced Reject", "000780", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BLOCK_MISSING },
+	{ "AMB-20: 3 octets in an Enhanced Reject", "0007800480", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BLOCK_MISSING },
+	{ "Enhanced Initiate without data", "0005", IW_MPA_REQUEST,
+	  IW_MPA_FRAME_BLOCK_MISSING },
+	{ "Enhanced Accept with 3 octets", "0006800880", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BLOCK_MISSING },
+	{ "no octet", "", IW_MPA_REQUEST, IW_MPA_FRAME_BAD_CODE },
+	{ "half a function code", "00", IW_MPA_REPLY, IW_MPA_FRAME_BAD_CODE },
+	{ "function code 0", "0000", IW_MPA_REQUEST, IW_MPA_FRAME_BAD_CODE },
+	{ "function code 8", "000880088008", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BAD_CODE },
+	{ "function code 256 + 5", "010580088008", IW_MPA_REQUEST,
+	  IW_MPA_FRAME_BAD_CODE },
+	{ "an Accept for a responder", "0002", IW_MPA_REQUEST,
+	  IW_MPA_FRAME_BAD_CODE },
+	{ "an Enhanced Reject for a responder", "000780088008", IW_MPA_REQUEST,
+	  IW_MPA_FRAME_BAD_CODE },
+	{ "an Initiate for an initiator", "0001", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BAD_CODE },
+	{ "an Enhanced Initiate for an initiator", "000580088008", IW_MPA_REPLY,
+	  IW_MPA_FRAME_BAD_CODE },
+};
+
+static void message_desc(const struct message *m, char *desc)
+{
+	strscpy(desc, m->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(message, messages, message_desc);
+
+/* A message that ends where its memory ends, for KASAN */
+static u8 *message_bytes(struct kunit *test, const char *hex, size_t *len)
+{
+	u8 *buf;
+
+	*len = strcspn(hex, " ") / 2;
+	buf = kunit_kmalloc(test, *len, GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, buf);
+	KUNIT_ASSERT_EQ(test, 0, hex2bin(buf, hex, *len));
+	return buf;
+}
+
+static enum iw_mpa_parse parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
+			       struct iw_mpa_frame *frame)
+{
+	size_t need;
+
+	memset(frame, UNTOUCHED, sizeof(*frame));
+	return iw_mpa_sctp_parse(kind, RDMA_MPA_DIALECT_RFC6581, buf, len,
+				 frame, &need);
+}
+
+static void message_means_what_the_matrix_says(struct kunit *test)
+{
+	const struct message *m = test->param_value;
+	struct iw_mpa_frame frame;
+	size_t len;
+	u8 *buf = message_bytes(test, m->hex, &len);
+
+	KUNIT_ASSERT_EQ(test, m->result, parse(m->kind, buf, len, &frame));
+	if (m->result != IW_MPA_FRAME_COMPLETE) {
+		KUNIT_EXPECT_NULL(test, memchr_inv(&frame, UNTOUCHED,
+						   sizeof(frame)));
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, m->kind, frame.kind);
+	KUNIT_EXPECT_EQ(test, m->reject, frame.reject);
+	KUNIT_EXPECT_EQ(test, m->enhanced, frame.enhanced);
+	KUNIT_EXPECT_EQ(test, m->block_missing, frame.block_missing);
+	KUNIT_EXPECT_EQ(test, m->enh.ird, frame.enh.ird);
+	KUNIT_EXPECT_EQ(test, m->enh.ord, frame.enh.ord);
+	KUNIT_EXPECT_EQ(test, m->enh.rtr, frame.enh.rtr);
+	KUNIT_EXPECT_EQ(test, m->enh.p2p, frame.enh.p2p);
+	KUNIT_EXPECT_FALSE(test, frame.markers || frame.crc);
+	KUNIT_ASSERT_EQ(test, m->pdata_len, frame.pdata_len);
+	KUNIT_EXPECT_PTR_EQ(test, buf + len - m->pdata_len, frame.pdata);
+}
+
+static void message_is_rebuilt_byte_by_byte(struct kunit *test)
+{
+	const struct message *m = test->param_value;
+	u8 built[IW_MPA_SCTP_MAX];
+	struct iw_mpa_frame frame;
+	size_t len, size;
+	u8 *buf = message_bytes(test, m->hex, &len);
+
+	if (!m->canonical)
+		return;
+	parse(m->kind, buf, len, &frame);
+	for (size = 0; size < len; size++)
+		KUNIT_ASSERT_EQ(test, -EMSGSIZE,
+				iw_mpa_sctp_build(&frame,
+						  RDMA_MPA_DIALECT_RFC6581,
+						  built, size));
+	KUNIT_ASSERT_EQ(test, len,
+			iw_mpa_sctp_build(&frame, RDMA_MPA_DIALECT_RFC6581,
+					  built, len));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(built, buf, len));
+}
+
+/* SCT-06: 512 octets of private data, the enhanced data included */
+static void private_data_has_its_limit(struct kunit *test)
+{
+	enum iw_mpa_sctp_code code;
+	struct iw_mpa_frame frame;
+	size_t len;
+	u8 *buf;
+
+	for (code = IW_MPA_SCTP_INITIATE; code <= IW_MPA_SCTP_ENH_REJECT; code++) {
+		bool request = code == IW_MPA_SCTP_INITIATE ||
+			       code == IW_MPA_SCTP_ENH_INITIATE;
+		bool fits;
+
+		for (len = 513; len <= 515; len++) {
+			buf = kunit_kzalloc(test, len, GFP_KERNEL);
+			KUNIT_ASSERT_NOT_NULL(test, buf);
+			buf[1] = code;
+			fits = len <= 514 && code != IW_MPA_SCTP_TERMINATE;
+			KUNIT_EXPECT_EQ(test, fits ? IW_MPA_FRAME_COMPLETE :
+						IW_MPA_FRAME_PDATA_TOO_LONG,
+					parse(request ? IW_MPA_REQUEST :
+							IW_MPA_REPLY,
+					      buf, len, &frame));
+		}
+	}
+}
+
+static void impossible_message_is_not_built(struct kunit *test)
+{
+	static const struct iw_mpa_frame impossible[] = {
+		{ .kind = IW_MPA_REQUEST, .rev = 1, .crc = true },
+		{ .kind = IW_MPA_REQUEST, .rev = 1, .markers = true },
+		{ .kind = IW_MPA_REQUEST, .rev = 1, .reject = true },
+		{ .kind = IW_MPA_REPLY, .rev = 1, .pdata_len = 1 },
+		{ .kind = IW_MPA_REPLY, .rev = 2, .enhanced = true,
+		  .enh.ird = 0x4000 },
+		{ .kind = IW_MPA_REPLY, .rev = 1, .pdata_len = 513,
+		  .pdata = (const u8 *)messages },
+		{ .kind = IW_MPA_REPLY, .rev = 2, .enhanced = true,
+		  .pdata_len = 509, .pdata = (const u8 *)messages },
+	};
+	u8 buf[IW_MPA_SCTP_MAX + 1];
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(impossible); i++)
+		KUNIT_EXPECT_EQ_MSG(test, -EINVAL,
+				    iw_mpa_sctp_build(&impossible[i],
+						      RDMA_MPA_DIALECT_RFC6581,
+						      buf, sizeof(buf)),
+				    "%d", i);
+}
+
+/* Random contents survive the wire in either dialect (OLD-11) */
+static void random_messages_survive_the_wire(struct kunit *test)
+{
+	u8 pdata[IW_MPA_PDATA_MAX], buf[IW_MPA_SCTP_MAX];
+	struct rnd_state rnd;
+	int i;
+
+	prandom_seed_state(&rnd, SEED);
+	prandom_bytes_state(&rnd, pdata, sizeof(pdata));
+	for (i = 0; i < RANDOM_MESSAGES; i++) {
+		u32 r = prandom_u32_state(&rnd), word = prandom_u32_state(&rnd);
+		enum rdma_mpa_dialect dialect = r >> 4 & 1;
+		struct iw_mpa_frame got, want = {
+			.kind = r & 1,
+			.rev = 2,
+			.reject = r & 1 && r & 2,
+			.enhanced = r & 4,
+			.pdata_len = (r >> 8) % 509,
+			.pdata = pdata,
+		};
+		size_t need;
+		int len;
+
+		if (want.enhanced)
+			iw_mpa_enh_unpack(word, dialect, &want.enh);
+		len = iw_mpa_sctp_build(&want, dialect, buf, sizeof(buf));
+		KUNIT_ASSERT_EQ(test, 2 + (want.enhanced ? 4 : 0) +
+				      want.pdata_len, len);
+		KUNIT_ASSERT_EQ(test, IW_MPA_FRAME_COMPLETE,
+				iw_mpa_sctp_parse(want.kind, dialect, buf, len,
+						  &got, &need));
+		KUNIT_ASSERT_EQ(test, want.reject, got.reject);
+		KUNIT_ASSERT_EQ(test, want.enhanced, got.enhanced);
+		KUNIT_ASSERT_EQ(test, want.enh.ird, got.enh.ird);
+		KUNIT_ASSERT_EQ(test, want.enh.ord, got.enh.ord);
+		KUNIT_ASSERT_EQ(test, want.enh.rtr, got.enh.rtr);
+		KUNIT_ASSERT_EQ(test, want.enh.p2p, got.enh.p2p);
+		KUNIT_ASSERT_EQ(test, want.pdata_len, got.pdata_len);
+		KUNIT_ASSERT_EQ(test, 0, memcmp(got.pdata, pdata, got.pdata_len));
+	}
+}
+
+/* ---- sessions */
+
+struct stage {
+	struct iw_mpa_session s;
+	struct kunit *test;
+	char log[256];
+	size_t len;
+	int enter_rv;
+	int event_rv;
+};
+
+static struct stage *to_stage(struct iw_mpa_session *s)
+{
+	return container_of(s, struct stage, s);
+}
+
+static __printf(2, 3) void note(struct stage *st, const char *fmt, ...)
+{
+	va_list args;
+
+	if (st->len)
+		st->len += scnprintf(st->log + st->len,
+				     sizeof(st->log) - st->len, " ");
+	va_start(args, fmt);
+	st->len += vscnprintf(st->log + st->len, sizeof(st->log) - st->len,
+			      fmt, args);
+	va_end(args);
+}
+
+static int stage_send(struct iw_mpa_session *s, const void *frame, size_t len)
+{
+	/* More than 32 octets are counted only */
+	if (len <= 32)
+		note(to_stage(s), "send:%*phN", (int)len, frame);
+	else
+		note(to_stage(s), "send:%zu", len);
+	return 0;
+}
+
+static int stage_enter_rdma(struct iw_mpa_session *s,
+			    const struct iw_mpa_rdma *rdma)
+{
+	struct stage *st = to_stage(s);
+
+	note(st, "enter:%u/%u/%u%s%s", rdma->ird, rdma->ord, rdma->rtr,
+	     rdma->crc || rdma->rtr_unasked ? "!" : "",
+	     rdma->fenced ? "fenced" : "");
+	return st->enter_rv;
+}
+
+static int stage_terminate(struct iw_mpa_session *s,
+			   const struct iw_mpa_rdma *rdma,
+			   enum rdma_mpa_ecode ecode)
+{
+	note(to_stage(s), "term:%d", ecode);
+	return 0;
+}
+
+static void stage_end(struct iw_mpa_session *s)
+{
+	note(to_stage(s), "end");
+}
+
+static void stage_deadline(struct iw_mpa_session *s, unsigned int ms)
+{
+}
+
+static int stage_event(struct iw_mpa_session *s, const struct iw_mpa_event *ev)
+{
+	static const char * const name[] = {
+		[IW_MPA_EVENT_REQUEST]		= "request",
+		[IW_MPA_EVENT_REPLY]		= "reply",
+		[IW_MPA_EVENT_ESTABLISHED]	= "established",
+	};
+	struct stage *st = to_stage(s);
+
+	note(st, "%s:%d", name[ev->type], ev->status);
+	if (ev->pdata_len)
+		note(st, "data:%u", ev->pdata_len);
+	return ev->type == IW_MPA_EVENT_REQUEST ? st->event_rv : 0;
+}
+
+static const struct iw_mpa_ops stage_ops = {
+	.send		= stage_send,
+	.enter_rdma	= stage_enter_rdma,
+	.terminate	= stage_terminate,
+	.end		= stage_end,
+	.deadline	= stage_deadline,
+	.event		= stage_event,
+};
+
+enum props {
+	P2P		= BIT(0),
+	P2P_REQUIRED	= BIT(1),
+	PLAIN		= BIT(2),
+	FALLBACK	= BIT(3),
+	STRICT		= BIT(4),
+	QP_FAILS	= BIT(5),
+	ULP_FAILS	= BIT(6),
+	TCP		= BIT(7),
+};
+
+static struct stage *new_stage(struct kunit *test, unsigned int props)
+{
+	const struct iw_mpa_caps caps = {
+		.llp		= props & TCP ? RDMA_MPA_LLP_TCP :
+						RDMA_MPA_LLP_SCTP,
+		.max_ird	= 128,
+		.max_ord	= 128,
+		.rtr_send	= WRITE_READ,
+		.rtr_recv	= WRITE_READ,
+		.no_crc		= true,
+	};
+	struct iw_mpa_policy policy = iw_mpa_default_policy;
+	struct stage *st = kunit_kzalloc(test, sizeof(*st), GFP_KERNEL);
+	struct iw_mpa_config config;
+
+	KUNIT_ASSERT_NOT_NULL(test, st);
+	policy.model = props & P2P_REQUIRED ?
+		       RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED :
+		       props & P2P ? RDMA_MPA_MODEL_PEER_TO_PEER :
+				     RDMA_MPA_MODEL_CLIENT_SERVER;
+	policy.enhanced = !(props & PLAIN);
+	policy.fallback = props & FALLBACK;
+	policy.ord_strict = props & STRICT;
+	policy.crc = RDMA_MPA_CRC_OFF;
+	st->test = test;
+	st->enter_rv = props & QP_FAILS ? -ENOMEM : 0;
+	st->event_rv = props & ULP_FAILS ? -ENOMEM : 0;
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_config_init(&config, &stage_ops, &caps,
+						    &policy));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_inherit(&st->s, &config));
+	return st;
+}
+
+static void note_next(struct stage *st, enum iw_mpa_next next)
+{
+	if (next == IW_MPA_NEXT_CLOSE)
+		note(st, "close");
+	else if (next == IW_MPA_NEXT_DONE)
+		note(st, "done");
+	else if (next == IW_MPA_NEXT_RECONNECT)
+		note(st, "reconnect");
+}
+
+static void receive(struct stage *st, const u8 *msg, size_t len)
+{
+	enum iw_mpa_next next;
+	size_t used;
+
+	next = iw_mpa_rx(&st->s, msg, len, &used);
+	if (next == IW_MPA_NEXT_FRAME) {
+		/* Nothing more is awaited, and the message may be gone */
+		KUNIT_EXPECT_EQ(st->test, 0, iw_mpa_rx_want(&st->s));
+		next = iw_mpa_process(&st->s, false);
+	}
+	note_next(st, next);
+}
+
+/* One word of a script: a call, or the hex of a message that comes */
+static void play(struct stage *st, const char *word)
+{
+	const struct iw_mpa_ulp ulp = { 8, 8, "pong", 4 };
+	size_t len;
+	u8 *msg;
+
+	if (strstarts(word, "accept")) {
+		int rv = iw_mpa_accept(&st->s, NULL, &ulp);
+
+		if (rv)
+			note(st, "%d", rv);
+	} else if (strstarts(word, "reject")) {
+		iw_mpa_reject(&st->s, "no", 2);
+	} else if (strstarts(word, "babble")) {
+		static const u8 much[IW_MPA_PDATA_MAX];
+
+		iw_mpa_reject(&st->s, much, 509);
+	} else if (strstarts(word, "segment")) {
+		note_next(st, iw_mpa_out_of_turn(&st->s));
+	} else if (strstarts(word, "silence")) {
+		note_next(st, iw_mpa_timeout(&st->s));
+	} else if (strstarts(word, "abort")) {
+		note_next(st, iw_mpa_peer_gone(&st->s, -ECONNRESET));
+	} else if (strstarts(word, "destroy")) {
+		note_next(st, iw_mpa_abort(&st->s, -ECONNABORTED));
+	} else if (strstarts(word, "connected")) {
+		note_next(st, iw_mpa_connected(&st->s));
+	} else {
+		msg = message_bytes(st->test, word, &len);
+		receive(st, msg, len);
+		kunit_kfree(st->test, msg);
+	}
+}
+
+struct scene {
+	const char *name;
+	unsigned int props;
+	const char *script;
+	const char *log;
+};
+
+static void run(struct stage *st, const struct scene *scene)
+{
+	const char *word = scene->script;
+
+	while (word && *word) {
+		play(st, word);
+		word = strchr(word, ' ');
+		word = word ? word + 1 : NULL;
+	}
+	KUNIT_EXPECT_STREQ(st->test, scene->log, st->log);
+	iw_mpa_session_close(&st->s);
+}
+
+static void scene_desc(const struct scene *scene, char *desc)
+{
+	strscpy(desc, scene->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+#define ASKS	"send:000500080008"
+#define ASKS_P2P "send:00058008c008"
+#define ASKS_PLAIN "send:0001"
+#define MPA_REQUEST "send:4d504120494420526571204672616d651002000400080008"
+#define THEN	" "
+
+static const struct scene initiator_scenes[] = {
+	{ "SCT-09 SCT-15 SCT-20: accepted", 0, "000600040004",
+	  ASKS " enter:8/4/0 reply:0 done" },
+	{ "SCT-15 AMB-22 S2: peer-to-peer on request", P2P, "000680088008",
+	  ASKS_P2P " enter:8/8/2 reply:0 done" },
+	{ "SCT-11: the Accept's data reach the ULP", 0, "000600080008706f6e67",
+	  ASKS " enter:8/8/0 reply:0 data:4 done" },
+	{ "SCT-16 SCT-10 S3: rejected", P2P, "0007800480206e6f",
+	  ASKS_P2P " reply:-111 data:2 close" },
+	{ "AMB-20: rejected without data", 0, "0007", ASKS " reply:-111 close" },
+	{ "AMB-20: 3 octets in a reject", 0, "0007800480",
+	  ASKS " end reply:-71 close" },
+	{ "a plain Reject of 5: not in any form", 0, "00036e6f",
+	  ASKS " reply:-111 data:2 close" },
+	{ "SCT-18: a plain Accept of 5", 0, "0002", ASKS " end reply:-71 close" },
+	{ "SCT-18: an Enhanced Accept of 1", PLAIN, "000600080008",
+	  ASKS_PLAIN " end reply:-71 close" },
+	{ "SCT-18: an Enhanced Reject of 1", PLAIN, "000700080008",
+	  ASKS_PLAIN " end reply:-71 close" },
+	{ "SCT-18: an Enhanced Reject of 1 without data", PLAIN, "0007",
+	  ASKS_PLAIN " end reply:-71 close" },
+	{ "SCT-18: an Initiate as answer", 0, "000500080008",
+	  ASKS " end reply:-71 close" },
+	{ "SCT-19: plain session", PLAIN, "0002706f6e67",
+	  ASKS_PLAIN " enter:8/8/0 reply:0 data:4 done" },
+	{ "plain session rejected", PLAIN, "0003",
+	  ASKS_PLAIN " reply:-111 close" },
+	{ "SCT-17 AMB-21 S4: Terminate as answer", 0, "0004",
+	  ASKS " reply:-104 close" },
+	{ "SCT-07: Terminate with data", 0, "000400",
+	  ASKS " end reply:-71 close" },
+	{ "unknown function code", 0, "0009", ASKS " end reply:-71 close" },
+	{ "empty chunk", 0, " ", ASKS " end reply:-71 close" },
+	{ "SC-06: a segment before the Accept", 0, "segment",
+	  ASKS " end reply:-71 close" },
+	{ "AMB-10: Terminate, then plain", FALLBACK, "0004 connected 0002",
+	  ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done" },
+	{ "AMB-10: ABORT, then plain", FALLBACK, "abort connected 0002",
+	  ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done" },
+	{ "AMB-10: one retry only", FALLBACK, "0004 connected 0004",
+	  ASKS " reconnect " ASKS_PLAIN " reply:-104 close" },
+	{ "AMB-10 AMB-23: silence is no sign of an old peer", FALLBACK, "silence",
+	  ASKS " end reply:-110 close" },
+	{ "AMB-23: a plain Reject is no sign either", FALLBACK, "0003",
+	  ASKS " reply:-111 close" },
+	{ "without fallback an ABORT ends it", 0, "abort",
+	  ASKS " reply:-104 close" },
+	{ "SCT-20 SC-07: IRD too small: TERM, then Terminate", 0, "000600080081",
+	  ASKS " term:6 end reply:-12 close" },
+	{ "SCT-20 SC-07: no common RTR", P2P, "0006c0080008",
+	  ASKS_P2P " term:7 end reply:-71 close" },
+	{ "SCT-20 SC-07: no QP", QP_FAILS, "000600080008",
+	  ASKS " enter:8/8/0 term:5 end reply:-12 close" },
+	{ "ERR-06: an Accept after the end changes nothing", 0,
+	  "0004 000600080008 accept", ASKS " reply:-104 close" THEN "close -104" },
+	{ "ERR-06: nor does a segment", 0, "0004 segment",
+	  ASKS " reply:-104 close" THEN "close" },
+	{ "ERR-06: nor does the deadline", 0, "0004 silence",
+	  ASKS " reply:-104 close" THEN "close" },
+	{ "ERR-06: nor does an ABORT", 0, "0004 abort",
+	  ASKS " reply:-104 close" THEN "close" },
+	{ "our own end", 0, "destroy", ASKS " end reply:-103 close" },
+};
+
+KUNIT_ARRAY_PARAM(initiator_scene, initiator_scenes, scene_desc);
+
+static void initiator_plays_its_scene(struct kunit *test)
+{
+	const struct scene *scene = test->param_value;
+	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
+	struct stage *st = new_stage(test, scene->props);
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&st->s, &ulp));
+	note_next(st, iw_mpa_connected(&st->s));
+	run(st, scene);
+}
+
+static const struct scene responder_scenes[] = {
+	{ "SCT-19 S5: plain session", 0, "000170696e67 accept",
+	  "request:0 data:4 enter:8/8/0 send:0002706f6e67 established:0" },
+	{ "SCT-14 AMB-22 S1: no gate, an RTR may come", 0,
+	  "00058008c00870696e67 accept",
+	  "request:0 data:4 enter:8/8/6 send:00068008c008706f6e67 established:0" },
+	{ "SCT-15: client-server", 0, "000500080008 accept",
+	  "request:0 enter:8/8/0 send:000600080008706f6e67 established:0" },
+	{ "SCT-08 SCT-16: the ULP rejects", 0, "00058008c008 reject",
+	  "request:0 send:00078008c0086e6f" },
+	{ "SCT-19: the ULP rejects a plain session", 0, "0001 reject",
+	  "request:0 send:00036e6f" },
+	{ "SCT-06: too much data in a reject: without it", 0,
+	  "000500080008 babble", "request:0 send:000700080008" },
+	{ "SC-06 SCT-17: a ULP that cannot be told has not rejected", ULP_FAILS,
+	  "000500080008", "request:0 end close" },
+	{ "SC-06 SCT-17: nor has one whose QP fails", QP_FAILS,
+	  "000500080008 accept", "request:0 enter:8/8/0 end -12" },
+	{ "SCT-12 AMB-21: the RTR does not fit: 7", P2P_REQUIRED,
+	  "000500080008 accept", "request:0 send:000700080008 -71" },
+	{ "SC-06 AMB-21: nor does a plain session: Terminate", P2P_REQUIRED,
+	  "0001 accept", "request:0 end -71" },
+	{ "SCT-20: the peer's IRD is too small: 7", STRICT,
+	  "000500040008 accept", "request:0 send:000700080008 -12" },
+	{ "AMB-10: RFC 5043 alone", PLAIN, "000500080008", "end close" },
+	{ "SCT-18: a second Initiate", 0, "000500080008 000500080008 accept",
+	  "request:0 end close -104" },
+	{ "an Accept out of turn", 0, "000500080008 000600080008",
+	  "request:0 end close" },
+	{ "Terminate before the answer", 0, "000500080008 0004 accept",
+	  "request:0 close -104" },
+	{ "Terminate with data before the answer", 0, "000500080008 000400",
+	  "request:0 end close" },
+	{ "Terminate instead of an Initiate", 0, "0004", "close" },
+	{ "an Accept instead of an Initiate", 0, "000600080008", "end close" },
+	{ "an Enhanced Initiate without a word", 0, "00058008", "end close" },
+	{ "SC-06: a segment before the Initiate", 0, "segment", "end close" },
+	{ "SC-06: a segment before the Accept", 0, "000500080008 segment",
+	  "request:0 end close" },
+	{ "no Initiate: there is no session to end", 0, "silence", "close" },
+	{ "SEC-08: no answer of the ULP", 0, "000500080008 silence",
+	  "request:0 end close" },
+	{ "the association is lost", 0, "000500080008 abort",
+	  "request:0 close" },
+	{ "our own end before the answer", 0, "000500080008 destroy",
+	  "request:0 end close" },
+};
+
+KUNIT_ARRAY_PARAM(responder_scene, responder_scenes, scene_desc);
+
+static void responder_plays_its_scene(struct kunit *test)
+{
+	const struct scene *scene = test->param_value;
+	struct stage *st = new_stage(test, scene->props);
+
+	iw_mpa_respond(&st->s);
+	run(st, scene);
+}
+
+/* SCT-06: the longest message passes through a session, a longer one does not */
+static void longest_message_is_taken(struct kunit *test)
+{
+	static const char * const log[] = { "request:0 data:512", "end close" };
+	struct stage *st;
+	u8 *msg;
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(log); i++) {
+		st = new_stage(test, 0);
+		msg = kunit_kzalloc(test, IW_MPA_SCTP_MAX + i, GFP_KERNEL);
+		KUNIT_ASSERT_NOT_NULL(test, msg);
+		msg[1] = IW_MPA_SCTP_INITIATE;
+		iw_mpa_respond(&st->s);
+		receive(st, msg, IW_MPA_SCTP_MAX + i);
+		KUNIT_EXPECT_STREQ(test, log[i], st->log);
+		iw_mpa_session_close(&st->s);
+	}
+}
+
+static struct stage *name_peer_and_connect(struct kunit *test,
+					   unsigned int props)
+{
+	/* An address of its own, because the memory is the module's */
+	const struct sockaddr_in sin = {
+		.sin_family = AF_INET,
+		.sin_addr.s_addr = cpu_to_be32(0xc0000243),
+		.sin_port = cpu_to_be16(5043),
+	};
+	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
+	struct stage *st = new_stage(test, props);
+
+	iw_mpa_set_peer(&st->s, &init_net, (const struct sockaddr *)&sin);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&st->s, &ulp));
+	note_next(st, iw_mpa_connected(&st->s));
+	return st;
+}
+
+/* A peer that is old over SCTP says nothing about TCP */
+static void old_peer_is_remembered_for_its_llp(struct kunit *test)
+{
+	static const struct scene first = {
+		.script = "0004 connected 0002",
+		.log = ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done",
+	}, again = {
+		.script = "0002",
+		.log = ASKS_PLAIN " enter:8/8/0 reply:0 done",
+	}, tcp = {
+		.script = "",
+		.log = MPA_REQUEST,
+	};
+
+	run(name_peer_and_connect(test, FALLBACK), &first);
+	run(name_peer_and_connect(test, FALLBACK), &again);
+	run(name_peer_and_connect(test, FALLBACK | TCP), &tcp);
+}
+
+static struct kunit_case message_cases[] = {
+	KUNIT_CASE_PARAM(message_means_what_the_matrix_says, message_gen_params),
+	KUNIT_CASE_PARAM(message_is_rebuilt_byte_by_byte, message_gen_params),
+	KUNIT_CASE(private_data_has_its_limit),
+	KUNIT_CASE(impossible_message_is_not_built),
+	KUNIT_CASE(random_messages_survive_the_wire),
+	{}
+};
+
+static struct kunit_suite message_suite = {
+	.name = "iw_mpa_sctp_message",
+	.test_cases = message_cases,
+};
+
+static struct kunit_case session_cases[] = {
+	KUNIT_CASE_PARAM(initiator_plays_its_scene, initiator_scene_gen_params),
+	KUNIT_CASE_PARAM(responder_plays_its_scene, responder_scene_gen_params),
+	KUNIT_CASE(longest_message_is_taken),
+	KUNIT_CASE(old_peer_is_remembered_for_its_llp),
+	{}
+};
+
+static struct kunit_suite session_suite = {
+	.name = "iw_mpa_sctp_session",
+	.test_cases = session_cases,
+};
+
+kunit_test_suites(&message_suite, &session_suite);
+
+MODULE_DESCRIPTION("KUnit tests of session control over SCTP");
+MODULE_LICENSE("GPL");
+MODULE_IMPORT_NS("EXPORTED_FOR_KUNIT_TESTING");

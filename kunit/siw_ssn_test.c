@@ -1,0 +1,258 @@
+// SPDX-License-Identifier: GPL-2.0
+/*
+ * The order of the chunks of a DDP stream over SCTP (RFC 5043 sections 6.1 and
+ * 10): SC-02 and SC-05 of the conformance matrix.
+ *
+ * The window is pure, so the test has its own copy and needs no siw.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+#include <linux/prandom.h>
+#include <linux/slab.h>
+
+#include "../../sw/siw/siw_ssn.c"
+
+#define LIMIT	1000
+#define SEED	5043
+
+/* A chunk of 1 byte */
+static struct siw_ssn_entry *chunk(struct kunit *test, u16 ssn)
+{
+	struct siw_ssn_entry *entry = kunit_kzalloc(test, sizeof(*entry),
+						    GFP_KERNEL);
+
+	KUNIT_ASSERT_NOT_NULL(test, entry);
+	entry->ssn = ssn;
+	entry->cost = 1;
+	return entry;
+}
+
+static enum siw_ssn_verdict offer(struct kunit *test,
+				  struct siw_ssn_window *window, u16 ssn)
+{
+	return siw_ssn_offer(window, chunk(test, ssn));
+}
+
+/* A window whose stream has come as far as @next */
+static struct siw_ssn_window window_at(u16 next)
+{
+	struct siw_ssn_window window;
+
+	siw_ssn_init(&window, LIMIT);
+	window.next = next;
+	return window;
+}
+
+static void expect_taken(struct kunit *test, struct siw_ssn_window *window,
+			 u16 first, unsigned int number)
+{
+	unsigned int i;
+
+	for (i = 0; i < number; i++) {
+		struct siw_ssn_entry *entry = siw_ssn_take(window);
+
+		KUNIT_ASSERT_NOT_NULL(test, entry);
+		KUNIT_ASSERT_EQ(test, (u16)(first + i), entry->ssn);
+	}
+	KUNIT_EXPECT_NULL(test, siw_ssn_take(window));
+}
+
+/* SC-02: a session begins with 0 */
+static void stream_begins_with_0(struct kunit *test)
+{
+	struct siw_ssn_window window;
+
+	siw_ssn_init(&window, LIMIT);
+	KUNIT_EXPECT_NULL(test, siw_ssn_take(&window));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 1));
+	KUNIT_EXPECT_NULL(test, siw_ssn_take(&window));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
+	expect_taken(test, &window, 1, 1);
+}
+
+/* 0 to 65535 and 0 again: 200,000 chunks wrap around three times */
+static void ordered_stream_is_never_held(struct kunit *test)
+{
+	struct siw_ssn_window window = window_at(0);
+	struct siw_ssn_entry entry = { .cost = 1 };
+	u32 i;
+
+	for (i = 0; i < 200000; i++) {
+		entry.ssn = i;
+		KUNIT_ASSERT_EQ(test, SIW_SSN_NEXT,
+				siw_ssn_offer(&window, &entry));
+		KUNIT_ASSERT_NULL(test, siw_ssn_take(&window));
+	}
+	KUNIT_EXPECT_EQ(test, 0u, window.cost);
+}
+
+/* The first of a window's chunks is lost, at every place around the wrap */
+static void gap_is_filled_across_the_wrap(struct kunit *test)
+{
+	int start;
+
+	for (start = -20; start <= 2; start++) {
+		struct siw_ssn_window window = window_at(start);
+		u16 i;
+
+		for (i = 1; i < 20; i++)
+			KUNIT_ASSERT_EQ(test, SIW_SSN_HELD,
+					offer(test, &window, start + i));
+		KUNIT_ASSERT_EQ(test, 19u, window.cost);
+		KUNIT_ASSERT_EQ(test, SIW_SSN_NEXT,
+				offer(test, &window, start));
+		expect_taken(test, &window, start + 1, 19);
+		KUNIT_ASSERT_EQ(test, 0u, window.cost);
+	}
+}
+
+static void two_gaps_are_filled_one_by_one(struct kunit *test)
+{
+	struct siw_ssn_window window = window_at(65534);
+
+	/* 65534 and 1 are missing */
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 2));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 65535));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 0));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 65534));
+	expect_taken(test, &window, 65535, 2);
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 1));
+	expect_taken(test, &window, 2, 1);
+	KUNIT_EXPECT_EQ(test, 3, (int)window.next);
+}
+
+struct hostile {
+	const char *name;
+	u16 next, ssn;
+	enum siw_ssn_verdict verdict;
+};
+
+static const struct hostile hostiles[] = {
+	{ "the chunk before", 0, 65535, SIW_SSN_BAD },
+	{ "an old chunk after the wrap", 5, 65530, SIW_SSN_BAD },
+	{ "as far ahead as 32767 in flight can be", 0, 32767, SIW_SSN_HELD },
+	{ "further ahead", 0, 32768, SIW_SSN_BAD },
+	{ "as far ahead, across the wrap", 40000, 7231, SIW_SSN_HELD },
+	{ "further ahead, across the wrap", 40000, 7232, SIW_SSN_BAD },
+};
+
+static void hostile_desc(const struct hostile *h, char *desc)
+{
+	strscpy(desc, h->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_desc);
+
+/* SC-05: an impossible number costs no memory */
+static void impossible_number_is_not_held(struct kunit *test)
+{
+	const struct hostile *h = test->param_value;
+	struct siw_ssn_window window = window_at(h->next);
+
+	KUNIT_EXPECT_EQ(test, h->verdict, offer(test, &window, h->ssn));
+	KUNIT_EXPECT_EQ(test, h->verdict == SIW_SSN_HELD ? 1u : 0u, window.cost);
+	KUNIT_EXPECT_EQ(test, h->next, window.next);
+}
+
+static void number_comes_once(struct kunit *test)
+{
+	struct siw_ssn_window window = window_at(65535);
+
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 0));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_BAD, offer(test, &window, 0));
+	KUNIT_EXPECT_EQ(test, 1u, window.cost);
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 65535));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_BAD, offer(test, &window, 65535));
+}
+
+/* A gap that is held for ever: what comes behind it is bounded */
+static void flood_ends_at_the_limit(struct kunit *test)
+{
+	struct siw_ssn_window window = window_at(0);
+	struct siw_ssn_entry *big = chunk(test, 9), *entry;
+	unsigned int i, dropped = 0;
+
+	big->cost = LIMIT - 3;
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, siw_ssn_offer(&window, big));
+	/* The last first: the worst order for a list */
+	for (i = 0; i < 3; i++)
+		KUNIT_EXPECT_EQ(test, SIW_SSN_HELD,
+				offer(test, &window, 8 - i));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_FULL, offer(test, &window, 2));
+	/* Even then what is next in order is taken */
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
+
+	big = chunk(test, 1000);
+	big->cost = ~0U;
+	KUNIT_EXPECT_EQ(test, SIW_SSN_FULL, siw_ssn_offer(&window, big));
+
+	while ((entry = siw_ssn_drop(&window)))
+		dropped += entry->cost;
+	KUNIT_EXPECT_EQ(test, (unsigned int)LIMIT, dropped);
+	KUNIT_EXPECT_EQ(test, 0u, window.cost);
+}
+
+/* Chunks in random order within a window, many times around the circle */
+static void random_order_is_put_right(struct kunit *test)
+{
+	enum { AHEAD = 64, ROUNDS = 3000 };
+	struct siw_ssn_window window = window_at(65000);
+	struct siw_ssn_entry *pool = kunit_kcalloc(test, AHEAD, sizeof(*pool),
+						   GFP_KERNEL);
+	u16 expected = 65000, base = 65000;
+	struct siw_ssn_entry *entry;
+	struct rnd_state rnd;
+	int round, i;
+
+	KUNIT_ASSERT_NOT_NULL(test, pool);
+	prandom_seed_state(&rnd, SEED);
+	for (round = 0; round < ROUNDS; round++, base += AHEAD) {
+		for (i = 0; i < AHEAD; i++)
+			pool[i] = (struct siw_ssn_entry) {
+				.ssn = base + i,
+				.cost = 1,
+			};
+		for (i = AHEAD - 1; i > 0; i--) {
+			u32 other = prandom_u32_state(&rnd) % (i + 1);
+
+			swap(pool[i].ssn, pool[other].ssn);
+		}
+		for (i = 0; i < AHEAD; i++) {
+			enum siw_ssn_verdict v = siw_ssn_offer(&window, &pool[i]);
+
+			if (v == SIW_SSN_HELD)
+				continue;
+			KUNIT_ASSERT_EQ(test, SIW_SSN_NEXT, v);
+			KUNIT_ASSERT_EQ(test, expected, pool[i].ssn);
+			expected++;
+			while ((entry = siw_ssn_take(&window))) {
+				KUNIT_ASSERT_EQ(test, expected, entry->ssn);
+				expected++;
+			}
+		}
+		KUNIT_ASSERT_EQ(test, 0u, window.cost);
+		KUNIT_ASSERT_EQ(test, (u16)(base + AHEAD), window.next);
+	}
+}
+
+static struct kunit_case ssn_cases[] = {
+	KUNIT_CASE(stream_begins_with_0),
+	KUNIT_CASE(ordered_stream_is_never_held),
+	KUNIT_CASE(gap_is_filled_across_the_wrap),
+	KUNIT_CASE(two_gaps_are_filled_one_by_one),
+	KUNIT_CASE_PARAM(impossible_number_is_not_held, hostile_gen_params),
+	KUNIT_CASE(number_comes_once),
+	KUNIT_CASE(flood_ends_at_the_limit),
+	KUNIT_CASE(random_order_is_put_right),
+	{}
+};
+
+static struct kunit_suite ssn_suite = {
+	.name = "iw_mpa_siw_ssn",
+	.test_cases = ssn_cases,
+};
+
+kunit_test_suite(ssn_suite);
+
+MODULE_DESCRIPTION("KUnit tests of the order of chunks over SCTP");
+MODULE_LICENSE("GPL");

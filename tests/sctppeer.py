@@ -1,0 +1,255 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""A peer of RFC 5043 on a socket of its own, for the suite sctp.
+
+  sctppeer.py call ADDRESS PORT STEP...     connects, as initiator
+  sctppeer.py hear ADDRESS PORT STEP...     waits for one association, as responder
+  sctppeer.py judge FILE                    checks all SCTP packets of a capture
+
+A step of call and hear is one of
+
+  adapt=N       before the association: its adaptation indication (default 1, 0 = none)
+  from=PORT     before the association: the port of a caller, who aborts it at the end
+  maxseg=N      before the association: SCTP makes DATA chunks of N bytes at most
+  send=HEX      sends a session control message behind the next DDP-SSN
+  segment=HEX   sends a DDP segment likewise
+  zeros=CODE,N  sends a session control message with N bytes of private data, all 0
+  ssn=N         the next DDP-SSN is N
+  ppid=N        the next chunk has this payload protocol identifier
+  ordered       the next chunk is ordered
+  flood=N       sends N segments of 1000 bytes, or as many as the peer takes
+  expect=HEX    the next message begins with these bytes, behind its DDP-SSN
+  over=SECONDS  within that time the peer shuts the association down or aborts it; segments are passed over
+  quiet=SECONDS nothing comes for so long
+  abort         aborts the association
+
+Exit status 0 only if all steps held. judge fails if a DATA chunk is ordered, fragmented or has another
+payload protocol identifier than 16 and 17, or if a stream's DDP-SSNs are not 0, 1, 2, ...
+"""
+import errno
+import socket
+import struct
+import sys
+import time
+
+SOL_SCTP = 132
+INITMSG, NODELAY, ADAPTATION, MAXSEG, RECVRCVINFO = 2, 3, 7, 13, 32
+SNDINFO, RCVINFO = 2, 3
+UNORDERED = 1
+SEGMENT, CONTROL = 16, 17
+PATIENCE = 20
+
+
+class Broken(Exception):
+    """A step did not hold."""
+
+
+class Peer:
+    def __init__(self, sock):
+        self.sock, self.ssn, self.expected = sock, 0, 0
+        self.ppid, self.flags = None, UNORDERED
+
+    def transmit(self, ppid, data, timeout=PATIENCE):
+        self.sock.settimeout(timeout)
+        info = struct.pack('=HHIIi', 0, self.flags, socket.htonl(self.ppid or ppid), 0, 0)
+        self.sock.sendmsg([struct.pack('!H', self.ssn & 0xffff) + data], [(SOL_SCTP, SNDINFO, info)])
+        self.ssn += 1
+        self.ppid, self.flags = None, UNORDERED
+
+    def receive(self, seconds):
+        """The next (ppid, bytes); None at the end of the association."""
+        self.sock.settimeout(seconds)
+        try:
+            data, control, _, _ = self.sock.recvmsg(65536, 256)
+        except socket.timeout as late:
+            raise Broken(f'nothing came for {seconds} s') from late
+        except OSError as error:
+            if error.errno in (errno.ECONNRESET, errno.ENOTCONN, errno.EPIPE):
+                return None
+            raise
+        if not data:
+            return None
+        for level, kind, info in control:
+            if level == SOL_SCTP and kind == RCVINFO:
+                flags, ppid = struct.unpack_from('=4xHxxI', info)
+                if not flags & UNORDERED:
+                    raise Broken('an ordered chunk')
+                if struct.unpack('!H', data[:2])[0] != self.expected & 0xffff:
+                    raise Broken(f'DDP-SSN {data[:2].hex()}, not {self.expected:#06x}')
+                self.expected += 1
+                return socket.ntohl(ppid), data[2:]
+        raise Broken('no information about a chunk')
+
+    def expect(self, wanted):
+        got = self.receive(PATIENCE)
+        if got is None:
+            raise Broken(f'the association is over, not {wanted}')
+        if got[0] != CONTROL or not got[1].hex().startswith(wanted):
+            raise Broken(f'ppid {got[0]}: {got[1][:40].hex()}, not {wanted}')
+
+    def over(self, seconds):
+        end = time.monotonic() + seconds
+        while (got := self.receive(max(0.1, end - time.monotonic()))) is not None:
+            if got[0] == CONTROL and got[1].hex() != '0004':
+                raise Broken(f'{got[1][:40].hex()} in place of the end')
+
+    def quiet(self, seconds):
+        try:
+            got = self.receive(seconds)
+        except Broken:
+            return
+        raise Broken(f'{got} within {seconds} s')
+
+    def flood(self, number):
+        try:
+            for _ in range(number):
+                self.transmit(SEGMENT, bytes(1000), 5)
+        except OSError:
+            pass
+
+    def step(self, name, value):
+        if name == 'send':
+            self.transmit(CONTROL, bytes.fromhex(value))
+        elif name == 'zeros':
+            code, number = value.split(',')
+            self.transmit(CONTROL, struct.pack('!H', int(code)) + bytes(int(number)))
+        elif name == 'segment':
+            self.transmit(SEGMENT, bytes.fromhex(value))
+        elif name == 'ssn':
+            self.ssn = int(value)
+        elif name == 'ppid':
+            self.ppid = int(value)
+        elif name == 'ordered':
+            self.flags = 0
+        elif name == 'flood':
+            self.flood(int(value))
+        elif name == 'expect':
+            self.expect(value)
+        elif name == 'over':
+            self.over(float(value))
+        elif name == 'quiet':
+            self.quiet(float(value))
+        elif name == 'abort':
+            self.sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+            self.sock.close()
+        else:
+            raise SystemExit(f'sctppeer: no step {name}')
+
+
+def make_socket(address, options):
+    family = socket.AF_INET6 if ':' in address else socket.AF_INET
+    sock = socket.socket(family, socket.SOCK_STREAM, socket.IPPROTO_SCTP)
+    sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    if int(options.get('adapt', 1)):
+        sock.setsockopt(SOL_SCTP, ADAPTATION, struct.pack('=I', int(options.get('adapt', 1))))
+    sock.setsockopt(SOL_SCTP, INITMSG, struct.pack('=HHHH', 1, 1, 0, 0))
+    sock.setsockopt(SOL_SCTP, NODELAY, 1)
+    sock.setsockopt(SOL_SCTP, RECVRCVINFO, 1)
+    if 'maxseg' in options:
+        sock.setsockopt(SOL_SCTP, MAXSEG, struct.pack('=iI', 0, int(options['maxseg'])))
+    return sock
+
+
+def play(role, address, port, steps):
+    steps = [step.partition('=')[::2] for step in steps]
+    options = {name: value for name, value in steps if name in ('adapt', 'from', 'maxseg')}
+    sock = make_socket(address, options)
+    sock.settimeout(PATIENCE)
+    if role == 'hear':
+        sock.bind((address, port))
+        sock.listen(1)
+        print('listening', flush=True)
+        listener, (sock, _) = sock, sock.accept()
+        listener.close()
+    else:
+        if 'from' in options:
+            sock.bind(('', int(options['from'])))
+            sock.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack('ii', 1, 0))
+        try:
+            sock.connect((address, port))
+        except ConnectionResetError:
+            # refused as soon as it was there
+            if [name for name, _ in steps if name not in options] != ['over']:
+                raise
+            print('good', flush=True)
+            return
+    peer = Peer(sock)
+    for name, value in steps:
+        if name in options:
+            continue
+        try:
+            peer.step(name, value)
+        except (Broken, OSError) as why:
+            raise SystemExit(f'sctppeer: {name}={value}: {why}') from why
+    print('good', flush=True)
+
+
+# ---- captures
+
+def packets(data):
+    """The SCTP packets of a capture of Ethernet: (source, ports, chunks)."""
+    at = 24
+    while at + 16 <= len(data):
+        length = struct.unpack_from('=I', data, at + 8)[0]
+        frame, at = data[at + 16:at + 16 + length], at + 16 + length
+        if frame[12:14] == b'\x08\x00' and frame[23] == 132:
+            yield frame[26:34], frame[14 + 4 * (frame[14] & 15):14 + struct.unpack('!H', frame[16:18])[0]]
+        elif frame[12:14] == b'\x86\xdd' and frame[20] == 132:
+            yield frame[22:54], frame[54:54 + struct.unpack('!H', frame[18:20])[0]]
+
+
+def chunks(packet):
+    at = 12
+    while at + 4 <= len(packet):
+        kind, flags, length = struct.unpack_from('!BBH', packet, at)
+        if length < 4:
+            raise SystemExit('sctppeer: a chunk without length')
+        yield kind, flags, packet[at + 4:at + length]
+        at += (length + 3) & ~3
+
+
+def judge(path):
+    seen, wrong = {}, []
+    with open(path, 'rb') as file:
+        data = file.read()
+    for addresses, packet in packets(data):
+        tag = packet[4:8]
+        for kind, flags, body in chunks(packet):
+            if kind:
+                continue
+            tsn, stream, _, ppid = struct.unpack_from('!IHHI', body)
+            ssn = struct.unpack_from('!H', body, 12)[0]
+            if flags & 7 != 7:
+                wrong.append(f'TSN {tsn}: flags {flags}')
+            if ppid not in (SEGMENT, CONTROL):
+                wrong.append(f'TSN {tsn}: ppid {ppid}')
+            seen.setdefault((addresses, packet[:4], tag, stream), {})[tsn] = (ssn, ppid)
+    number = 0
+    for key, stream in seen.items():
+        # Sent in the order of their TSNs, which wrap as well
+        first = min(stream) if max(stream) - min(stream) < 1 << 31 else min(t for t in stream if t >= 1 << 31)
+        order = sorted(stream, key=lambda tsn, first=first: (tsn - first) % (1 << 32))
+        got = sorted(stream[tsn][0] + 65536 * (i // 65536) for i, tsn in enumerate(order))
+        if got != list(range(len(got))):
+            wrong.append(f'DDP-SSNs of {key[1].hex()}: {got[:5]}...{got[-5:]}, {len(got)} chunks')
+        if stream[order[0]] != (0, CONTROL):
+            wrong.append(f'{key[1].hex()} begins with {stream[order[0]]}')
+        number += len(stream)
+    print(f'{number} DATA chunks in {len(seen)} streams')
+    for line in wrong[:10]:
+        print(line)
+    if wrong or not number:
+        raise SystemExit(1)
+
+
+def main():
+    if len(sys.argv) < 2 or sys.argv[1] in ('-h', '--help'):
+        print(__doc__)
+        sys.exit(0 if len(sys.argv) > 1 else 2)
+    if sys.argv[1] == 'judge':
+        judge(sys.argv[2])
+    else:
+        play(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
+
+
+main()
