@@ -11,5 +11,6 @@
 #define scnprintf(...) ((void)snprintf(__VA_ARGS__))
 #define U32_MAX UINT32_MAX
 #define ARRAY_SIZE(array) (sizeof(array) / sizeof((array)[0]))
+#define DIV_ROUND_UP(n, d) (((n) + (d) - 1) / (d))
 
 #endif

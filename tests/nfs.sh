@@ -1,0 +1,192 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair [--stock=a|--stock=b] --packages LIST -- tests/nfs.sh [REGEX]
+#
+# RPC-over-RDMA version two under NFSv4.2: b is the server, a the client. Either may have unmodified modules. Runs on
+# both machines. LIST: nfs-common,nfs-kernel-server,libnfsidmap1,libwrap0,keyutils
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly EXPORT=/srv/export MOUNT=/mnt/nfs
+readonly EVENTS=$TRACING/events/rpcrdma
+readonly MAX_VERSION=/proc/sys/sunrpc/rdma_max_version
+readonly SERVER_MAX_VERSION=/proc/sys/sunrpc/svc_rdma/max_version
+
+count_events() { # REGEX
+	grep -cE "$1" "$TRACING/trace" || true
+}
+
+# ---- the server. The two machines talk by files in the export.
+
+start_server() {
+	modprobe rpcrdma
+	[[ ! -e $SERVER_MAX_VERSION ]] || echo 2 >"$SERVER_MAX_VERSION"
+	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
+	mount -t tmpfs -o size=256m tmpfs "$EXPORT"
+	cat "$SERVER_MAX_VERSION" >"$EXPORT/server" 2>/dev/null || echo 1 >"$EXPORT/server"
+	echo old >"$EXPORT/delegated"
+	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
+	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
+	touch /var/lib/nfs/{etab,rmtab}
+	exportfs -r
+	rpc.mountd -N 3
+	echo 1 >"$EVENTS/svcrdma_decode_rqst/enable"
+	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
+}
+
+client_is_gone() {
+	[[ -z $(ls /proc/fs/nfsd/clients) ]]
+}
+
+stop_server() {
+	# the client's last requests must find a server
+	wait_for 60 'the client to go' client_is_gone
+	echo 0 >"$EVENTS/svcrdma_decode_rqst/enable"
+	rpc.nfsd 0
+	exportfs -ua
+	pkill -x rpc.mountd || true
+	umount "$EXPORT" /proc/fs/nfsd
+}
+
+# The client holds a delegation until the server has called it back
+change_delegated_file() {
+	echo new >"$EXPORT/delegated"
+	touch "$EXPORT/changed"
+}
+
+serve() {
+	local v1 v2 client
+	start_server
+	wait_for 200 'the client to open a file' test -e "$EXPORT/opened"
+	change_delegated_file
+	wait_for 200 'the client to be done' test -s "$EXPORT/done"
+	client=$(<"$EXPORT/done")
+	v1=$(count_events 'vers=1 ') v2=$(count_events 'vers=2 ')
+	note "messages from the client: $v1 of version 1, $v2 of version 2"
+	if [[ $client == 2 && -e $SERVER_MAX_VERSION ]]; then
+		[[ $v2 -gt 150 && $v1 -gt 0 && $v1 -lt 50 ]] || fail 'version 1 is for the mount with the default setting only'
+	else
+		[[ $v2 == 0 && $v1 -gt 150 ]] || fail 'there is no version 2'
+	fi
+	stop_server
+}
+
+# ---- the server's answers to wrong messages, word by word (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2)
+
+readonly RPCPEER=$BUILD/rpcpeer/rpcpeer
+# a call of NFSv4's procedure 0
+readonly NULL='7e 0 2 186a3 4 0 0 0 0 0'
+readonly BAD_HEADER='20 octets: 7e 2 [0-9a-f]+ 4 2'
+
+answered() { # REGEX [--octets N] WORDS
+	local want=$1 got
+	shift
+	# shellcheck disable=SC2068 # words
+	got=$(timeout 30 "$RPCPEER" call "$(address b)" $@ 2>&1) || fail "rpcpeer: $got"
+	[[ $got =~ ^$want$ ]] || fail "$got"
+}
+
+# The server must be well after what was wrong
+wrong() { # REGEX [--octets N] WORDS
+	answered "$@"
+	answered '56 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0' "7e 2 1 0 0 0 0 0 $NULL"
+}
+
+check_answers() {
+	check 'RPC-15: version one is answered in version one' answered '52 octets: 7e 1 [0-9a-f]+ 0 0 0 0 7e 1 0 0 0' \
+		"7e 1 1 0 0 0 0 $NULL"
+	check 'RPC-12: version three gets the range' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
+	check 'RPC-1: proc 2' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
+	check 'RPC-2: a Read list without end' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
+	check 'RPC-2: a segment that wraps' wrong "$BAD_HEADER" "7e 2 1 0 0 0 0 1 1 5 2 ffffffff ffffffff $NULL"
+	check 'RPC-3: an error is not answered' wrong 'no answer' '7e 2 1 4 2'
+	check 'RPC-5: an unknown option' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
+	check 'RPC-6: a call that says it is a reply' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
+	check 'RPC-7: no RPC message' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
+	check 'RPC-7: an RPC message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
+	check 'RPC-9: a first call of 4096 octets' wrong '56 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0' --octets 4096 \
+		"7e 2 1 0 0 0 0 0 $NULL"
+	check 'RPC-16: 12 octets' wrong 'no answer' '7e 2 1'
+	check 'RPC-16: 12 octets of version one' wrong 'no answer' '7e 1 1'
+	check 'RPC-16: 31 octets' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
+}
+
+# ---- the client
+
+mount_it() {
+	mkdir -p "$MOUNT"
+	wait_for 120 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049,soft "$(address b):/" "$MOUNT"
+}
+
+connections() {
+	sed -nE 's/^\txprt:\trdma [0-9]+ [0-9]+ ([0-9]+) .*/\1/p' /proc/self/mountstats
+}
+
+version_here() {
+	[[ -e $MAX_VERSION ]] && echo 2 || echo 1
+}
+
+negotiates() {
+	local refused=0 seen
+	modprobe rpcrdma
+	[[ ! -e $MAX_VERSION ]] || echo 2 >"$MAX_VERSION"
+	echo 1 >"$EVENTS/xprtrdma_err_vers/enable"
+	[[ ! -e $MAX_VERSION ]] || echo 1 | tee "$EVENTS"/xprtrdma_settle_v[12]/enable >/dev/null
+	mount_it
+	ls "$MOUNT" >"$WORK/list"
+	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 2 ]] || refused=1
+	seen=$(count_events xprtrdma_err_vers)
+	[[ $seen == "$refused" ]] || fail "$seen ERR_VERS, not $refused"
+	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] || fail 'no event says the version'
+}
+
+data_is_kept() {
+	local i
+	seq 1 450000 >"$WORK/data"
+	cp "$WORK/data" "$MOUNT/data"
+	for ((i = 0; i < 30; i++)); do echo "$i" >"$MOUNT/file$i"; done
+	# nothing in the cache is of use after this
+	umount "$MOUNT"
+	mount_it
+	cmp "$WORK/data" "$MOUNT/data"
+	[[ $(cat "$MOUNT"/file* | wc -l) == 30 ]] || fail 'not the files that were written'
+	rm "$MOUNT"/file*
+	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+}
+
+is_called_back() {
+	echo 1 >"$EVENTS/xprtrdma_cb_call/enable"
+	exec {file}<"$MOUNT/delegated"
+	read -r -u "$file"
+	[[ $REPLY == old ]]
+	touch "$MOUNT/opened"
+	wait_for 60 'the server to change the file' test -e "$MOUNT/changed"
+	exec {file}<&-
+	[[ $(<"$MOUNT/delegated") == new ]] || fail 'the client still has the old contents'
+	[[ $(count_events xprtrdma_cb_call) -gt 0 ]] || fail 'no callback'
+}
+
+default_is_one() {
+	local before
+	before=$(count_events xprtrdma_err_vers)
+	umount "$MOUNT"
+	[[ ! -e $MAX_VERSION ]] || echo 1 >"$MAX_VERSION"
+	mount_it
+	ls "$MOUNT" >"$WORK/list"
+	[[ $(count_events xprtrdma_err_vers) == "$before" ]] || fail 'ERR_VERS'
+	version_here >"$MOUNT/done"
+	umount "$MOUNT"
+}
+
+if [[ $ROLE == b ]]; then
+	check 'RPC-15: each reply has the version of its call' serve
+else
+	check 'RPC-11, RPC-12: the highest version that both have, on the first connection' negotiates
+	check 'RPC-9: data is kept' data_is_kept
+	check 'RPC-8: a delegation is recalled' is_called_back
+	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 1 ]] || check_answers
+	check 'version one is the default' default_is_one
+fi
+finish

@@ -1,0 +1,87 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/rpcrdma2.sh [REGEX]
+#
+# RPC-over-RDMA version two against a server that does one thing wrong: rpcpeer in namespace b answers the NFS client in a.
+# The words are those of draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2. tests/nfs.sh has rpcpeer call our server.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly RPCPEER=$BUILD/rpcpeer/rpcpeer
+readonly MAX_VERSION=/proc/sys/sunrpc/rdma_max_version
+readonly MOUNT=/mnt/nfs
+# The reply to a call of NFSv4's procedure 0
+readonly NULL_REPLY='xid 1 0 0 0 0'
+
+# ---- the client
+
+# mounts ANSWER…: a mount from a server that gives these answers
+mounts() {
+	local -a answers=()
+	local words
+	for words in "$@"; do answers+=(--answer "$words"); done
+	echo 2 >"$MAX_VERSION"
+	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 "${answers[@]}"
+	wait_line peer '^listening' 20
+	mkdir -p "$MOUNT"
+	start mount a 100 mount -i -t nfs4 -o "vers=4.2,proto=rdma,port=20049,soft,addr=$(address b),clientaddr=$(address a)" \
+		"$(address b):/" "$MOUNT"
+}
+
+# The n-th line that the peer has printed
+peer_said() { # N REGEX
+	wait_for 40 "line $1 of the peer" eval "((\$(wc -l <'$WORK/peer.log') >= $1))"
+	[[ $(sed -n "$1p" "$WORK/peer.log") =~ $2 ]] || fail "$(sed -n "$1p" "$WORK/peer.log")"
+}
+
+stop_both() {
+	stop mount KILL
+	stop peer KILL
+}
+
+# mount's text for EIO is "can't read superblock"
+fails_with() { # TEXT ANSWER
+	mounts "${@:2}"
+	ended mount 60
+	has_line mount "$1" || fail "status $STATUS, not '$1'"
+	stop peer KILL
+}
+
+goes_on_with_one() {
+	mounts 'xid 2 40 4 1 1 3' "xid 1 40 0 0 0 0 $NULL_REPLY" none
+	peer_said 2 connection
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	peer_said 4 'octets: [0-9a-f]+ 1 '
+	# the first call of NFS, on the same connection
+	peer_said 5 'octets: [0-9a-f]+ 1 '
+	stop_both
+}
+
+next_begins_with_one() { # ANSWER
+	mounts "$1" "xid 1 40 0 0 0 0 $NULL_REPLY" none
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	peer_said 4 connection
+	peer_said 5 'octets: [0-9a-f]+ 1 '
+	stop_both
+}
+
+settles_nothing() { # ANSWER
+	mounts "$1" none
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	sleep 3
+	[[ $(wc -l <"$WORK/peer.log") == 3 ]] || fail 'the client has sent more'
+	is_gone mount && fail 'the mount has ended'
+	stop_both
+}
+
+modprobe rpcrdma
+check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one
+check 'RPC-12: a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
+check 'RPC-13: a server that refuses, and closes' next_begins_with_one 'xid 2 40 4 1 1 1 close'
+check 'RPC-13: a server that closes' next_begins_with_one 'none close'
+check 'RPC-16: a server that finds the header bad' fails_with "can't read superblock" 'xid 2 40 4 2'
+check 'RPC-2: a reply with a Write list without end' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
+check 'RPC-6: a reply that says it is a call' settles_nothing "xid 2 40 0 0 0 0 0 $NULL_REPLY"
+check 'RPC-10: a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
+finish
