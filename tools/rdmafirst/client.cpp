@@ -220,7 +220,7 @@ Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
-	endpoint_.create_qp(send_queue_for(options_.odd));
+	endpoint_.create_qp(send_queue_for(options_.odd), options_.odd != "write-and-change");
 	if (options_.spoil)
 		endpoint_.spoil_qp();
 	if (!options_.modify.empty())

@@ -17,4 +17,15 @@ bool disconnect_by_number(int fd, uint32_t id)
 	return ::write(fd, &command, sizeof(command)) == sizeof(command);
 }
 
+bool get_event_into(int fd, void *address)
+{
+	struct {
+		rdma_ucm_cmd_hdr header;
+		rdma_ucm_get_event get;
+	} command{.header = {.cmd = RDMA_USER_CM_CMD_GET_EVENT, .in = sizeof(rdma_ucm_get_event),
+			     .out = sizeof(rdma_ucm_event_resp)},
+		  .get = {.response = reinterpret_cast<uintptr_t>(address)}};
+	return ::write(fd, &command, sizeof(command)) == sizeof(command);
+}
+
 } // namespace rdmafirst

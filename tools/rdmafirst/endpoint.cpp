@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "endpoint.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -254,7 +255,7 @@ Endpoint::Endpoint(Id id) : id_(std::move(id))
 {
 }
 
-void Endpoint::create_qp(size_t send_queue)
+void Endpoint::create_qp(size_t send_queue, bool signal_all)
 {
 	ibv_qp_init_attr attr{};
 	send_queue_size_ = std::bit_ceil(send_queue);
@@ -263,7 +264,7 @@ void Endpoint::create_qp(size_t send_queue)
 	attr.cap.max_send_sge = 1;
 	attr.cap.max_recv_sge = 1;
 	attr.qp_type = IBV_QPT_RC;
-	attr.sq_sig_all = 1;
+	attr.sq_sig_all = signal_all ? 1 : 0;
 	// without queues of our own, librdmacm creates them and their channels
 	if (rdma_create_qp(id_.get(), nullptr, &attr) != 0)
 		throw SystemError("rdma_create_qp");
@@ -391,8 +392,10 @@ void Endpoint::take_back_at(const std::string &file)
 	forgetful_ = std::jthread([this, file](const std::stop_token &stop) {
 		while (!stop.stop_requested() && !std::filesystem::exists(file))
 			std::this_thread::sleep_for(std::chrono::milliseconds(10));
+		const size_t size = exposed_->length;
 		exposed_.reset();
 		not_exposed_.reset();
+		std::fill_n(pages_.get(), size, '!');
 		say("what was exposed is deregistered");
 	});
 }

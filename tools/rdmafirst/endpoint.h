@@ -81,6 +81,8 @@ struct Options {
 	std::string take_back; // server: deregister it as soon as there is a file of this name
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
+	std::string device; // holder: of this name
+	bool busy = false; // holder: poll all the time
 };
 
 struct SystemError : std::runtime_error {
@@ -142,7 +144,7 @@ public:
 	explicit Endpoint(Id id);
 
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
-	void create_qp(size_t send_queue = sends); // with receives posted
+	void create_qp(size_t send_queue = sends, bool signal_all = true); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
 	void deny_access(); // the peer may neither read nor write
 	void modify(const std::string &state); // and tell what came of it
@@ -214,6 +216,11 @@ void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::st
 std::vector<int> descriptors(const rdma_event_channel *channel, std::span<const Endpoint *const> endpoints);
 
 std::string pinned_memory(); // of this process, as /proc says it
+
+// patient.cpp
+void leave_to_nobody(void *page, size_t size); // who looks at it waits for ever
+Exit run_stuck(const Options &options);
+Exit run_holder(const Options &options);
 
 // odd.cpp
 std::vector<std::string> odd_things();

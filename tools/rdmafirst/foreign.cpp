@@ -15,14 +15,6 @@
 #include <unistd.h>
 
 namespace rdmafirst {
-namespace {
-
-constexpr uid_t nobody = 65534;
-
-struct Made {
-	uint32_t number;
-	int file;
-};
 
 ibv_context *open_device(const std::string &name)
 {
@@ -36,6 +28,15 @@ ibv_context *open_device(const std::string &name)
 		ibv_free_device_list(list);
 	return context;
 }
+
+namespace {
+
+constexpr uid_t nobody = 65534;
+
+struct Made {
+	uint32_t number;
+	int file;
+};
 
 // To the end of the process, and of whoever has the file
 Made make_qp(const std::string &device)

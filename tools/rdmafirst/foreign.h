@@ -4,9 +4,13 @@
 #include <cstdint>
 #include <string>
 
+#include <infiniband/verbs.h>
 #include <sys/types.h>
 
 namespace rdmafirst {
+
+// Null if there is no such device
+ibv_context *open_device(const std::string &name);
 
 // A queue pair that another process has made and does nothing with; nothing if WHOSE:DEVICE is empty.
 // After "parent" it is a child that goes on; its parent waits for it and ends with its status.

@@ -154,11 +154,20 @@ Exit run(int argc, char **argv)
 	auto *server = app.add_subcommand("server", "accept, and send at once");
 	add_server(*server, options);
 	add_client(*app.add_subcommand("client", "connect, and wait for a message"), options);
+	auto *stuck = app.add_subcommand("stuck", "read events into memory that nobody provides");
+	add_common(*stuck, options);
+	auto *holder = app.add_subcommand("holder", "hold a device with one object of each kind, until SIGTERM");
+	holder->add_option("DEVICE", options.device)->required();
+	holder->add_flag("--busy", options.busy, "poll the completion queue all the time");
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {
 		return app.exit(error) == 0 ? Exit::ok : Exit::usage;
 	}
+	if (stuck->parsed())
+		return rdmafirst::run_stuck(options);
+	if (holder->parsed())
+		return rdmafirst::run_holder(options);
 	const rdmafirst::OthersQp other(options.qp_of);
 	if (other.number() != 0)
 		options.qpn = other.number();

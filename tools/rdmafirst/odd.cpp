@@ -3,6 +3,7 @@
 // that the kernel takes must complete, one way or another, and all memory must be free afterwards.
 #include "endpoint.h"
 
+#include <algorithm>
 #include <atomic>
 #include <cerrno>
 #include <cstring>
@@ -14,11 +15,8 @@
 
 #include <fcntl.h>
 #include <fmt/format.h>
-#include <linux/userfaultfd.h>
 #include <rdma/siw-abi.h>
-#include <sys/ioctl.h>
 #include <sys/mman.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace rdmafirst {
@@ -238,6 +236,56 @@ void await_answer(const volatile char *at, Clock::time_point end)
 	while (*at == 0 && Clock::now() < end)
 		std::this_thread::sleep_for(std::chrono::milliseconds(1));
 	say(*at != 0 ? "the answer has begun" : "there is no answer");
+}
+
+constexpr size_t two_pages = 8192; // that the server has exposed
+
+// The server changes its memory before the answer has arrived
+void read_changing(Endpoint &endpoint, const Exposed &exposed)
+{
+	std::vector<char> sink(two_pages);
+	const Mr mr = post_read_into(endpoint, sink, exposed);
+	say("the read is posted");
+	if (endpoint.never_completed(true) != 0)
+		return;
+	for (size_t i = 0; i < sink.size(); i++) {
+		if (sink[i] != Endpoint::letter(i)) {
+			say(fmt::format("byte {} is not the server's", i));
+			return;
+		}
+	}
+	say("all that was read is the server's");
+}
+
+// A later completion says that the memory is ours again
+void write_and_change(Endpoint &endpoint, const Exposed &exposed)
+{
+	std::vector<char> source(two_pages, 'A');
+	std::vector<char> sink(two_pages);
+	Mr mr(ibv_reg_mr(endpoint.id()->pd, source.data(), source.size(), IBV_ACCESS_LOCAL_WRITE));
+	if (!mr)
+		throw SystemError("ibv_reg_mr");
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(source.data()),
+		    .length = static_cast<uint32_t>(source.size()), .lkey = mr->lkey};
+	ibv_send_wr wr = signaled(IBV_WR_RDMA_WRITE, {&sge, 1});
+	wr.send_flags = 0;
+	wr.wr.rdma.remote_addr = exposed.address;
+	wr.wr.rdma.rkey = exposed.rkey;
+	ibv_send_wr *bad = nullptr;
+	errno = ibv_post_send(endpoint.id()->qp, &wr, &bad);
+	if (errno != 0)
+		throw SystemError("ibv_post_send");
+	post_rdma(endpoint, IBV_WR_RDMA_WRITE, 0, exposed);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	mr.reset();
+	std::ranges::fill(source, 'Z');
+	say("the memory is changed");
+	const Mr back = post_read_into(endpoint, sink, exposed);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	const auto count = std::ranges::count(sink, 'A');
+	say(fmt::format("{} of {} bytes are what was written", count, sink.size()));
 }
 
 // It takes so long that the server can take its memory back meanwhile
@@ -522,13 +570,7 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 	if (mmap(page, size, prot, MAP_PRIVATE | MAP_ANONYMOUS | MAP_FIXED, -1, 0) == MAP_FAILED)
 		throw SystemError("mmap");
 
-	const auto fd = static_cast<int>(syscall(SYS_userfaultfd, O_CLOEXEC));
-	uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
-	uffdio_register range{.range = {.start = reinterpret_cast<uintptr_t>(page), .len = size},
-			      .mode = UFFDIO_REGISTER_MODE_MISSING,
-			      .ioctls = 0};
-	if (fd < 0 || ioctl(fd, UFFDIO_API, &api) != 0 || ioctl(fd, UFFDIO_REGISTER, &range) != 0)
-		throw SystemError("userfaultfd");
+	leave_to_nobody(page, size);
 	say("the page is gone");
 
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(page), .length = 6, .lkey = mr->lkey};
@@ -546,7 +588,8 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
-	{"many-events", many_events}, {"large-cq", large_cq},
+	{"read-changing", read_changing},
+	{"write-and-change", write_and_change}, {"many-events", many_events}, {"large-cq", large_cq},
 };
 
 } // namespace
