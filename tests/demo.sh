@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --pair -- tests/demo.sh
+# Usage: scripts/vm run --pair -- tests/demo.sh [capture]
 #
 # Makes one RDMA connection between two machines and shows its negotiated values
 # with the rdma tool. Runs on both; exit status 0 only if both ends agree on a
-# peer-to-peer connection of MPA revision 2.
+# peer-to-peer connection of MPA revision 2. With "capture", a prints the packets
+# of the connections as lines "pcap BASE64".
 set -euo pipefail
 
 DEADLINE=60
@@ -42,12 +43,18 @@ connects() {
 	connected
 }
 
-# Prints the driver attributes of the connected QP, one "name value" in each line
+# Sets table to the driver attributes of the connected QP, one "name value" in each line. The connection that
+# was there may have been that of the first rping
 negotiated() {
-	rdma resource show qp -dd | grep -m 1 'drv_mpa-state RDMA' |
-		grep -o 'drv_[a-z-]* [^ ]*' | sed 's/^drv_//'
+	local shown
+	shown=$(rdma resource show qp -dd)
+	table=$(grep -m 1 'drv_mpa-state RDMA' <<<"$shown" | grep -o 'drv_[a-z-]* [^ ]*' | sed 's/^drv_//')
 }
 
+if [[ ${1:-} == capture && $ROLE == a ]]; then
+	tcpdump -Z root -U --immediate-mode -i eth0 -w /tmp/pcap tcp port 7174 2>/tmp/tcpdump &
+	until_ok grep -q 'listening on' /tmp/tcpdump
+fi
 if [[ $ROLE == b ]]; then
 	timeout $((2 * DEADLINE)) rping -s -P -a 10.77.0.2 >/dev/null 2>&1 &
 	pid=$!
@@ -59,8 +66,9 @@ else
 	connect
 	until_ok connects
 fi
-table=$(negotiated)
+until_ok negotiated
 echo "$table"
+[[ ! -e /tmp/pcap ]] || base64 -w 1000 /tmp/pcap | sed 's/^/pcap /'
 grep -qx 'mpa-rev 2' <<<"$table"
 grep -qx 'model peer-to-peer' <<<"$table"
 grep -qx 'rtr write' <<<"$table"

@@ -35,8 +35,8 @@ struct iw_mpa_device *foo_register_mpa(struct ib_device *ibdev)
 {
 	const struct iw_mpa_driver driver = {
 		.ops = &foo_mpa_ops,
-		.llp = RDMA_MPA_LLP_TCP,
 		.caps = {
+			.llp = RDMA_MPA_LLP_TCP,
 			.max_ird = 128,
 			.max_ord = 128,
 			.rtr_send = IW_MPA_RTR_ALL,

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
+#include "conformance.hpp"
 #include "player.hpp"
 #include "trace_output.hpp"
 
@@ -94,6 +95,43 @@ void add_decode(CLI::App &app, DecodeArguments &arguments)
     decode->add_flag("--json", arguments.json, "JSON: an array of connections with their events");
     decode->add_option("--port", arguments.port, "Only connections from or to this TCP port");
     decode->add_flag("--all", arguments.all, "Also connections that do not begin with an MPA key");
+}
+
+struct ConformanceArguments {
+    ConformanceOptions options;
+    std::string target;
+    std::string within = "15s";
+};
+
+void add_conformance(CLI::App &app, ConformanceArguments &arguments)
+{
+    CLI::App *conformance = app.add_subcommand(
+        "conformance", "Play the packaged scenarios against a responder on another host");
+    conformance->footer(
+        "The target runs \"conformance-target ADDRESS PORT\", which listens on PORT and those behind it.\n"
+        "Scenarios that need control of the target are skipped, and say so.\n"
+        "Exit status: 0 none failed, 1 one failed, 2 wrong usage or scenario.");
+    conformance->add_option("SCENARIO", arguments.options.names, "Names of scenarios (default: all)");
+    conformance->add_option("--target", arguments.target, "HOST:PORT of the first program")->required();
+    conformance->add_flag("--keep-going", arguments.options.keep_going, "Play on after a failure");
+    conformance->add_flag("--ktap", arguments.options.ktap, "Print KTAP");
+    conformance->add_option("--junit", arguments.options.junit, "Write a report for JUnit to this file");
+    conformance->add_option("--scenarios", arguments.options.directory, "Directory of the scenarios")
+        ->default_val(MPAPEER_SCENARIOS);
+    conformance->add_option("--within", arguments.within, "The deadline of expectations")
+        ->capture_default_str();
+    conformance->add_option("--bind", arguments.options.play.bind_address, "Connect from this address");
+}
+
+int run_conformance(ConformanceArguments &arguments)
+{
+    const HostPort target = parse_host_port(arguments.target);
+    if (target.host.empty())
+        throw TextError("--target needs HOST:PORT");
+    arguments.options.host = target.host;
+    arguments.options.port = static_cast<unsigned>(parse_number(target.port, UINT16_MAX));
+    arguments.options.play.within = parse_duration(arguments.within);
+    return mpapeer::run_conformance(arguments.options, std::cout) ? exit_ok : exit_failed;
 }
 
 Variables parse_variables(const std::vector<std::string> &settings)
@@ -193,8 +231,13 @@ int main(int argc, char **argv)
     DecodeArguments decode;
     add_run(app, run);
     add_decode(app, decode);
+    ConformanceArguments conformance;
+    add_conformance(app, conformance);
+    app.set_version_flag("--version", "mpapeer " MPAPEER_VERSION);
     try {
         app.parse(argc, argv);
+        if (app.got_subcommand("conformance"))
+            return run_conformance(conformance);
         return app.got_subcommand("run") ? run_scenarios(run) : decode_capture(decode);
     } catch (const CLI::ParseError &error) {
         return app.exit(error) == 0 ? exit_ok : exit_usage;

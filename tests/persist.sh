@@ -1,0 +1,179 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/persist.sh [REGEX]
+#
+# What iw-mpa-tools installs for boots (tools/system), with Debian's systemd and udev: links and settings are
+# there after a boot and when a device comes. systemd runs as process 1 of a PID namespace, in the first
+# network namespace, with its own /run; a boot is its start.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly SYSTEM=${TESTS%/*}/tools/system RDMA=${TESTS%/*}/build/rdma
+first() { nsenter --net=/proc/1/ns/net "$@"; }
+
+install_files() {
+	mkdir -p /usr/lib/iw-mpa /usr/lib/systemd/system /usr/lib/udev/rules.d /etc/iw-mpa
+	cp "$RDMA" /usr/lib/iw-mpa/rdma
+	cp "$SYSTEM/apply" /usr/lib/iw-mpa/
+	sed 's/@VERSION@/0.0/' "$SYSTEM/rdma-mpa" >/usr/sbin/rdma-mpa
+	chmod +x /usr/sbin/rdma-mpa
+	cp "$SYSTEM"/*.service /usr/lib/systemd/system/
+	cp "$SYSTEM"/*.rules /usr/lib/udev/rules.d/
+	# udev looks at these devices only, and rdma-core loads no ULPs
+	mkdir -p /etc/systemd/system/systemd-udev-trigger.service.d
+	cat >/etc/systemd/system/systemd-udev-trigger.service.d/few.conf <<-END
+		[Service]
+		ExecStart=
+		ExecStart=udevadm trigger --action=add --subsystem-match=net --subsystem-match=infiniband --subsystem-match=module
+	END
+	ln -s /dev/null /etc/systemd/system/rdma-hw.target
+	ln -s /dev/null /etc/systemd/system/rdma-load-modules@.service
+	cat >/etc/systemd/system/mounts.service <<-END
+		[Unit]
+		DefaultDependencies=no
+		After=remote-fs-pre.target
+		[Service]
+		Type=oneshot
+		ExecStart=/bin/sh -c 'rdma link >/run/links-at-mount; /usr/lib/iw-mpa/rdma mpa show configured >/run/settings-at-mount'
+	END
+	first ip -batch - <<-END
+		link add nic0 type veth peer name nic1
+		addr add 10.79.0.1/24 dev nic0
+		link set nic0 up
+		link set nic1 up
+	END
+}
+
+boot() {
+	printf '[Unit]\nDefaultDependencies=no\nWants=systemd-udevd.service systemd-udev-trigger.service mounts.service %s\n' "$*" \
+		>/etc/systemd/system/boot.target
+	first unshare --mount --pid --fork --kill-child --mount-proc bash -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp
+		exec /lib/systemd/systemd --system --unit=boot.target --log-target=console --show-status=no' >"$WORK/systemd.log" 2>&1 </dev/null &
+	pid_of[systemd]=$!
+	INIT=''
+	wait_for 30 'systemd' find_init
+}
+
+find_init() {
+	INIT=$(pgrep -f '^/lib/systemd/systemd --system --unit=boot.target' | head -n 1)
+	[[ -n $INIT ]]
+}
+
+inside() { nsenter --target "$INIT" --mount --pid --net "$@"; }
+
+shut_down() { stop systemd KILL; }
+
+has_setting() { first "$RDMA" mpa show configured | grep -qx "mpa set $1 "; }
+
+is_active() { inside systemctl is-active -q "$1"; }
+
+forget() {
+	local link
+	for link in siw_nic0 siw_late; do
+		if rdma link | grep -q "link $link/"; then
+			rdma link del $link
+		fi
+	done
+	first "$RDMA" mpa reset default
+	first "$RDMA" mpa reset dev siw0
+}
+
+link_and_settings() {
+	cat >/etc/iw-mpa/10.conf <<-END
+		# for all
+		set default revision fallback
+		mpa set link siw_nic0/1 rtr read
+	END
+	echo 'set dev siw0 crc off' >/etc/iw-mpa/20.conf
+	local round
+	for round in first second; do
+		boot siw@nic0.service
+		wait_for 150 "the link ($round boot)" is_active siw@nic0.service
+		rdma link show siw_nic0/1 | grep -q 'netdev nic0' || fail 'siw_nic0 is not on nic0'
+		# before what waits for remote-fs-pre.target
+		wait_for 30 'the mounts' inside test -s /run/settings-at-mount
+		inside grep -q siw_nic0 /run/links-at-mount || fail 'the link came after the mounts'
+		inside grep -q 'link siw_nic0/1 rtr read' /run/settings-at-mount || fail 'the settings came after the mounts'
+		# a device that was there before, found by udev
+		wait_for 150 'the settings of siw0' has_setting 'dev siw0 crc off'
+		has_setting 'default revision fallback' || fail 'the default is not set'
+		has_setting 'link siw_nic0/1 rtr read' || fail 'the port is not set'
+		shut_down
+		forget
+		! has_setting 'dev siw0 crc off' || fail 'not forgotten'
+	done
+}
+
+hot_plug() {
+	echo 'set link siw_late/1 ird 4' >/etc/iw-mpa/10.conf
+	echo 'set default crc required' >/etc/iw-mpa/20.conf
+	boot
+	wait_for 150 'udev' inside udevadm settle
+	! has_setting 'link siw_late/1 ird 4' || fail 'set too early'
+	first rdma link add siw_late type siw netdev nic0
+	wait_for 150 'the settings of a device that comes' has_setting 'link siw_late/1 ird 4'
+	shut_down
+	forget
+}
+
+# The interface goes, and with it the device; both come back
+interface_returns() {
+	echo 'set link siw_nic0/1 ird 4' >/etc/iw-mpa/10.conf
+	rm -f /etc/iw-mpa/20.conf
+	SYSTEMD_OFFLINE=1 systemctl enable -q siw@nic0.service
+	boot
+	wait_for 150 'the settings' has_setting 'link siw_nic0/1 ird 4'
+	first ip link del nic0
+	wait_for 30 'the device to go' no_link
+	first ip link add nic0 type veth peer name nic1
+	wait_for 150 'the settings again' has_setting 'link siw_nic0/1 ird 4'
+	shut_down
+	forget
+}
+
+no_link() { ! rdma link | grep -q siw_nic0; }
+
+# A line that is wrong is named, and the others hold
+wrong_line() {
+	printf 'set dev siw0 crc maybe\nset dev siw0 ird 3\nbad line\nset dev siw1 ird 5\n' >/etc/iw-mpa/10.conf
+	! first /usr/lib/iw-mpa/apply siw0 >"$WORK/apply.log" 2>&1 || fail 'it does not fail'
+	grep -q "/etc/iw-mpa/10.conf:3: " "$WORK/apply.log" || fail 'line 3 is not named'
+	grep -q "crc: 'maybe' is none of" "$WORK/apply.log" || fail 'the value is not named'
+	has_setting 'dev siw0 ird 3' || fail 'the other line does not hold'
+	! has_setting 'dev siw1 ird 5' || fail 'it is for siw1'
+	forget
+}
+
+# The program of the package: its help and its batch files have no "mpa"
+own_name() {
+	first rdma-mpa --help >"$WORK/help.log"
+	has_line help '^Usage: rdma-mpa show ' || fail 'no help'
+	! has_line help 'rdma mpa' || fail 'it speaks of rdma mpa'
+	first rdma-mpa -V >"$WORK/version.log"
+	has_line version '^iw_mpa ' || fail 'no modules'
+	printf '# a comment\nset dev siw0 crc off \\\n  ird 7\n\nmpa set dev siw0 ord 3\n' | first rdma-mpa -b -
+	has_setting 'dev siw0 ird 7 ord 3 crc off' || fail "$(first "$RDMA" mpa show configured)"
+	first rdma-mpa -j show dev siw0 | jq -e '.[0].ird == 7' >/dev/null || fail 'not as JSON'
+	first rdma-mpa show configured >"$WORK/saved"
+	first rdma-mpa reset dev siw0
+	first rdma-mpa -b "$WORK/saved"
+	has_setting 'dev siw0 ird 7 ord 3 crc off' || fail 'not restored'
+	! first rdma-mpa -b - <<<'set dev siw9 crc off' 2>/dev/null || fail 'a batch that fails succeeds'
+	forget
+}
+
+units_are_right() {
+	local said
+	said=$(systemd-analyze verify --man=no siw@eth0.service iw-mpa@siw0.service 2>&1) || true
+	[[ $said != *siw@* && $said != *iw-mpa@* ]] || fail "$said"
+}
+
+install_files
+check 'systemd-analyze verify has no complaint' units_are_right
+check 'rdma-mpa: help, -V, -b' own_name
+check 'settings: a wrong line does not keep the others back' wrong_line
+check 'boot: link and settings are there before network file systems are mounted, each time' link_and_settings
+check 'hot-plug: a device that comes gets its settings' hot_plug
+check 'hot-plug: an interface that comes back gets link and settings' interface_returns
+finish
