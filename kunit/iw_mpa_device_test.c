@@ -73,7 +73,6 @@ new_device_with(struct kunit *test, const struct iw_mpa_caps *caps,
 	const struct iw_mpa_driver driver = {
 		.ops = &fake_ops,
 		.caps = *caps,
-		.llp = RDMA_MPA_LLP_TCP,
 		.initial = initial,
 		.num_initial = num_initial,
 	};

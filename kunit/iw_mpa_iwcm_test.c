@@ -29,6 +29,11 @@ struct fake {
 	spinlock_t lock;
 	unsigned long rejected[MAX_EVENTS];
 	unsigned int n_rejected;
+
+	/* The cm_id that a ULP has accepted; its QP is moved to ERROR then */
+	struct iw_cm_id *accepted;
+	unsigned int n_accepted;
+	unsigned int n_errors;
 };
 
 /* Events that the ULP's handler of one cm_id has seen, and its duration */
@@ -38,6 +43,8 @@ struct ulp {
 	atomic_t n;
 	bool slow;
 	int rv;
+	bool accepts;
+	int accept_rv;
 	struct completion entered;
 	struct completion go_on;
 	bool left;
@@ -74,6 +81,32 @@ static int fake_connect(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 	return 0;
 }
 
+static int fake_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
+{
+	struct fake *f = to_fake(id->device);
+
+	f->accepted = id;
+	f->n_accepted++;
+	return 0;
+}
+
+/* As siw does: a connection that has been accepted ends with its QP */
+static int fake_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
+			  struct ib_udata *udata)
+{
+	struct iw_cm_event event = {
+		.event = IW_CM_EVENT_ESTABLISHED,
+		.status = -ECONNABORTED,
+	};
+	struct fake *f = container_of(qp, struct fake, qp);
+
+	if (!(mask & IB_QP_STATE) || attr->qp_state != IB_QPS_ERR)
+		return 0;
+	if (!f->n_errors++ && f->accepted)
+		f->accepted->event_handler(f->accepted, &event);
+	return 0;
+}
+
 static struct ib_qp *fake_get_qp(struct ib_device *dev, int qpn)
 {
 	return &to_fake(dev)->qp;
@@ -101,6 +134,15 @@ static struct fake *new_fake(struct kunit *test)
 	f->dev.ops.iw_destroy_listen = fake_destroy_listen;
 	f->dev.ops.iw_reject = fake_reject;
 	f->dev.ops.iw_connect = fake_connect;
+	f->dev.ops.iw_accept = fake_accept;
+	f->dev.ops.modify_qp = fake_modify_qp;
+	/* ib_modify_qp() asks for the kind of the QP's port, which is 0 */
+	f->dev.port_data = kunit_kzalloc(test, sizeof(*f->dev.port_data),
+					 GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, f->dev.port_data);
+	f->qp.device = &f->dev;
+	f->qp.real_qp = &f->qp;
+	f->qp.qp_type = IB_QPT_RC;
 	f->dev.ops.iw_get_qp = fake_get_qp;
 	f->dev.ops.iw_add_ref = fake_add_ref;
 	f->dev.ops.iw_rem_ref = fake_rem_ref;
@@ -125,6 +167,11 @@ static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
 	if (n < MAX_EVENTS) {
 		u->seen[n] = event->event;
 		u->data[n] = (unsigned long)event->provider_data;
+	}
+	if (u->accepts && event->event == IW_CM_EVENT_CONNECT_REQUEST) {
+		struct iw_cm_conn_param param = {};
+
+		u->accept_rv = iw_cm_accept(id, &param);
 	}
 	atomic_inc(&u->n);
 	complete(&u->entered);
@@ -254,6 +301,33 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, f->n_rejected, WAITING + 1);
 }
 
+/*
+ * A handler that accepts and then returns an error: the request has been
+ * answered, so it is not rejected. The connection ends without the peer's help.
+ * If the handler sees this end and returns an error again, the cm_id, which is
+ * being destroyed, is not destroyed twice.
+ */
+static void a_handler_that_accepts_and_fails_ends_the_connection(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_listener(test, f, u, 16);
+
+	u->accepts = true;
+	u->rv = -ENOMEM;
+	KUNIT_ASSERT_EQ(test, request(id, 1), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	/* Waits for the handler, and so for the end of its cm_id */
+	iw_destroy_cm_id(id);
+
+	KUNIT_EXPECT_EQ(test, u->accept_rv, 0);
+	KUNIT_EXPECT_EQ(test, f->n_accepted, 1);
+	KUNIT_EXPECT_EQ(test, f->n_rejected, 0);
+	KUNIT_EXPECT_EQ(test, f->n_errors, 1);
+	KUNIT_EXPECT_LE(test, atomic_read(&u->n), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
 /* A cm_id that does not listen takes no requests */
 static void others_than_listeners_take_no_requests(struct kunit *test)
 {
@@ -337,6 +411,7 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
+	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
 	KUNIT_CASE(others_than_listeners_take_no_requests),
 	KUNIT_CASE(events_of_a_connection_come_in_order),
 	KUNIT_CASE(a_connection_has_one_outcome),

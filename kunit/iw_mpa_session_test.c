@@ -948,7 +948,6 @@ static struct iw_mpa_device *new_iw_device(struct kunit *test,
 	const struct iw_mpa_driver driver = {
 		.ops = &fake_ops,
 		.caps = *caps,
-		.llp = RDMA_MPA_LLP_TCP,
 		.initial = initial,
 		.num_initial = num_initial,
 	};

@@ -53,6 +53,28 @@ struct sk_buff;
 
 /* Longest Request or Reply in bytes, with header (RFC 5044 section 7.1.1) */
 #define IW_MPA_FRAME_MAX	532
+/**
+ * enum iw_mpa_sctp_code - function codes of DDP stream session control
+ * @IW_MPA_SCTP_INITIATE: the initiator asks for a session
+ * @IW_MPA_SCTP_ACCEPT: the responder accepts
+ * @IW_MPA_SCTP_REJECT: the responder's ULP rejects
+ * @IW_MPA_SCTP_TERMINATE: either side ends the session; no private data
+ * @IW_MPA_SCTP_ENH_INITIATE: Initiate with enhanced data
+ * @IW_MPA_SCTP_ENH_ACCEPT: Accept with enhanced data
+ * @IW_MPA_SCTP_ENH_REJECT: Reject with enhanced data
+ *
+ * RFC 5043 section 5.2.3, RFC 6581 section 7.
+ */
+enum iw_mpa_sctp_code {
+	IW_MPA_SCTP_INITIATE		= 1,
+	IW_MPA_SCTP_ACCEPT		= 2,
+	IW_MPA_SCTP_REJECT		= 3,
+	IW_MPA_SCTP_TERMINATE		= 4,
+	IW_MPA_SCTP_ENH_INITIATE	= 5,
+	IW_MPA_SCTP_ENH_ACCEPT		= 6,
+	IW_MPA_SCTP_ENH_REJECT		= 7,
+};
+
 /* RDMA Read depths on the wire have 14 bit (RFC 6581 section 9.1) */
 #define IW_MPA_DEPTH_MAX	0x3ffe	/* largest count */
 #define IW_MPA_DEPTH_ULP	0x3fff	/* not a count: the ULP manages it */
@@ -66,6 +88,9 @@ struct sk_buff;
  * @max_ord: largest outbound RDMA Read depth, 0..%IW_MPA_DEPTH_MAX
  * @rtr_send: kinds of RTR it can send, mask of enum rdma_mpa_rtr
  * @rtr_recv: kinds of RTR it recognises, mask of enum rdma_mpa_rtr, not empty
+ * @llp: lower layer protocol, enum rdma_mpa_llp. SCTP tells setup and data
+ *	apart, so nothing is fenced: a responder's ULP is told that the
+ *	connection is established when the Accept has been sent.
  * @pow2_depths: it rounds depths up to a power of two when it installs them;
  *	negotiation then settles on depths that rounding does not change.
  *	@max_ird and @max_ord must be powers of two.
@@ -86,14 +111,15 @@ struct iw_mpa_caps {
 	u16 max_ord;
 	u8 rtr_send;
 	u8 rtr_recv;
-	bool pow2_depths;
-	bool tx_markers;
-	bool rx_markers;
-	bool rtr_recv_one;
-	bool rtr_offload;
-	bool no_crc;
-	bool no_connect_ms;
-	bool fastopen;
+	u8 llp;
+	bool pow2_depths : 1;
+	bool tx_markers : 1;
+	bool rx_markers : 1;
+	bool rtr_recv_one : 1;
+	bool rtr_offload : 1;
+	bool no_crc : 1;
+	bool no_connect_ms : 1;
+	bool fastopen : 1;
 };
 
 /**
@@ -167,8 +193,9 @@ struct iw_mpa_event {
  * @crc: make and check CRCs
  * @tx_markers: the peer wants markers
  * @rx_markers: the peer will send markers
- * @responder: transmit stays fenced until the peer's first whole and valid
- *	FPDU has arrived (RFC 5044 section 7.1.2)
+ * @responder: we are the responder
+ * @fenced: responder: transmit stays fenced until the peer's first whole and
+ *	valid FPDU has arrived (RFC 5044 section 7.1.2)
  * @rtr: initiator: the one kind of RTR to send as the very first FPDU, 0 =
  *	none; responder: mask of the kinds to expect, 0 = none
  * @rtr_unasked: responder: the kind that an old initiator may send after a
@@ -182,6 +209,7 @@ struct iw_mpa_rdma {
 	bool tx_markers;
 	bool rx_markers;
 	bool responder;
+	bool fenced;
 	u8 rtr;
 	u8 rtr_unasked;
 };
@@ -215,7 +243,7 @@ struct iw_mpa_ops {
 	/**
 	 * @enter_rdma: Install the depths and move the QP to RTS, in one step.
 	 * An initiator's RTR leaves before the ULP's messages; a responder's
-	 * transmit is fenced. Returns 0 or a negative errno; after an error
+	 * transmit is fenced if @rdma says so. Returns 0 or a negative errno; after an error
 	 * the QP is not in RTS.
 	 */
 	int (*enter_rdma)(struct iw_mpa_session *s,
@@ -229,6 +257,12 @@ struct iw_mpa_ops {
 	int (*terminate)(struct iw_mpa_session *s,
 			 const struct iw_mpa_rdma *rdma,
 			 enum rdma_mpa_ecode ecode);
+	/**
+	 * @end: Send the session Terminate (RFC 5043 section 6.2) behind all
+	 * that has been sent, best effort; only over SCTP. Nothing else of
+	 * this session may be sent after it. %IW_MPA_NEXT_CLOSE follows.
+	 */
+	void (*end)(struct iw_mpa_session *s);
 	/**
 	 * @deadline: Call iw_mpa_timeout() @ms milliseconds from now. This
 	 * replaces an earlier deadline. 0 cancels the deadline.
@@ -319,7 +353,6 @@ struct iw_mpa_choice {
  * struct iw_mpa_driver - a driver and the capabilities of its device
  * @ops: operations of its sessions; must outlive the device
  * @caps: capabilities of the device
- * @llp: lower layer protocol
  * @initial: settings in force until an administrator changes them, for example
  *	from module parameters; may be NULL
  * @num_initial: number of entries in @initial
@@ -327,7 +360,6 @@ struct iw_mpa_choice {
 struct iw_mpa_driver {
 	const struct iw_mpa_ops *ops;
 	struct iw_mpa_caps caps;
-	enum rdma_mpa_llp llp;
 	const struct iw_mpa_choice *initial;
 	unsigned int num_initial;
 };
@@ -382,6 +414,7 @@ size_t iw_mpa_rx_want(const struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 			   size_t len, size_t *used);
 enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more);
+enum iw_mpa_next iw_mpa_out_of_turn(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err);
 enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_abort(struct iw_mpa_session *s, int err);

@@ -420,7 +420,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_find_device);
  */
 const char *iw_mpa_llp_str(const struct iw_mpa_device *dev)
 {
-	return dev->driver.llp == RDMA_MPA_LLP_SCTP ? "sctp" : "tcp";
+	return dev->driver.caps.llp == RDMA_MPA_LLP_SCTP ? "sctp" : "tcp";
 }
 
 static int init_policy(struct iw_mpa_device *dev)

@@ -217,7 +217,15 @@ static bool enh_valid(const struct iw_mpa_enh *enh)
 	       !(enh->rtr & ~IW_MPA_RTR_ALL) && (enh->p2p || !enh->rtr);
 }
 
-static bool frame_valid(const struct iw_mpa_frame *frame)
+/**
+ * iw_mpa_frame_valid - can such a frame exist?
+ * @frame: contents
+ *
+ * Any context.
+ *
+ * Return: true if so
+ */
+bool iw_mpa_frame_valid(const struct iw_mpa_frame *frame)
 {
 	size_t max = IW_MPA_PDATA_MAX;
 
@@ -249,7 +257,7 @@ int iw_mpa_frame_build(const struct iw_mpa_frame *frame,
 	u16 pd_length = frame->pdata_len;
 	u8 *p = buf;
 
-	if (!frame_valid(frame))
+	if (!iw_mpa_frame_valid(frame))
 		return -EINVAL;
 	if (frame->enhanced)
 		pd_length += IW_MPA_ENH_LEN;
@@ -291,6 +299,8 @@ const char *iw_mpa_parse_str(enum iw_mpa_parse result)
 		[IW_MPA_FRAME_BAD_REV]		= "bad revision",
 		[IW_MPA_FRAME_PDATA_TOO_LONG]	= "private data too long",
 		[IW_MPA_FRAME_BLOCK_MISSING]	= "enhanced data missing",
+		[IW_MPA_FRAME_BAD_CODE]		= "bad function code",
+		[IW_MPA_FRAME_TERMINATE]	= "session terminated",
 	};
 
 	return result < IW_MPA_FRAME_RESULTS ? name[result] : "unknown";

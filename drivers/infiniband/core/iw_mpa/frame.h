@@ -37,24 +37,24 @@ struct iw_mpa_enh {
 };
 
 /**
- * struct iw_mpa_frame - an MPA Request or Reply, host byte order
- * @kind: Request or Reply
- * @rev: MPA revision, 0..2
+ * struct iw_mpa_frame - a Request or Reply, host byte order
+ * @kind: enum iw_mpa_kind
+ * @rev: MPA revision, 0..2; over SCTP 2 if enhanced, else 1
  * @markers: M, the sender asks the peer to send markers
  * @crc: C, the sender wants CRCs
  * @reject: R; always false in a Request
- * @enhanced: S is set, Rev is 2 and the enhanced data is complete; @enh is
- *	valid
+ * @enhanced: S is set, Rev is 2 (SCTP: the function code is 5, 6 or 7) and the
+ *	enhanced data is complete; @enh is valid
  * @block_missing: a Reply has R and S, but its Private Data is shorter than
- *	the enhanced data. The Reply counts as a plain reject; @enhanced is
- *	false, @pdata_len 0.
+ *	the enhanced data (SCTP: an Enhanced Reject has no data). The Reply
+ *	counts as a plain reject; @enhanced is false, @pdata_len 0.
  * @enh: enhanced connection data, all zero unless @enhanced
  * @pdata_len: length of the ULP's private data: 0..508 bytes if @enhanced,
  *	else 0..512
  * @pdata: the ULP's private data; points into the parsed buffer
  */
 struct iw_mpa_frame {
-	enum iw_mpa_kind kind;
+	u8 kind;
 	u8 rev;
 	bool markers;
 	bool crc;
@@ -67,15 +67,17 @@ struct iw_mpa_frame {
 };
 
 /**
- * enum iw_mpa_parse - result of iw_mpa_frame_parse()
+ * enum iw_mpa_parse - result of iw_mpa_frame_parse() or iw_mpa_sctp_parse()
  * @IW_MPA_FRAME_COMPLETE: a whole valid frame and nothing else
  * @IW_MPA_FRAME_NEED_MORE: a valid prefix
  * @IW_MPA_FRAME_TRAILING: a whole valid frame with more bytes behind it
  * @IW_MPA_FRAME_BAD_KEY: not the key of the expected kind
  * @IW_MPA_FRAME_BAD_REV: a revision other than 0, 1 and 2
  * @IW_MPA_FRAME_PDATA_TOO_LONG: PD_Length above 512
- * @IW_MPA_FRAME_BLOCK_MISSING: S is set and Rev is 2, but PD_Length leaves no
- *	room for the enhanced data
+ * @IW_MPA_FRAME_BLOCK_MISSING: the private data is too short for the enhanced
+ *	data that the frame claims to have
+ * @IW_MPA_FRAME_BAD_CODE: SCTP: not a function code of the expected kind
+ * @IW_MPA_FRAME_TERMINATE: SCTP: the peer ends the session; not an error
  * @IW_MPA_FRAME_RESULTS: number of results
  */
 enum iw_mpa_parse {
@@ -86,6 +88,8 @@ enum iw_mpa_parse {
 	IW_MPA_FRAME_BAD_REV,
 	IW_MPA_FRAME_PDATA_TOO_LONG,
 	IW_MPA_FRAME_BLOCK_MISSING,
+	IW_MPA_FRAME_BAD_CODE,
+	IW_MPA_FRAME_TERMINATE,
 	IW_MPA_FRAME_RESULTS,
 };
 
@@ -95,6 +99,7 @@ enum iw_mpa_parse iw_mpa_frame_parse(enum iw_mpa_kind kind,
 				     struct iw_mpa_frame *frame, size_t *need);
 int iw_mpa_frame_build(const struct iw_mpa_frame *frame,
 		       enum rdma_mpa_dialect dialect, void *buf, size_t size);
+bool iw_mpa_frame_valid(const struct iw_mpa_frame *frame);
 u32 iw_mpa_enh_pack(const struct iw_mpa_enh *enh, enum rdma_mpa_dialect dialect);
 void iw_mpa_enh_unpack(u32 word, enum rdma_mpa_dialect dialect,
 		       struct iw_mpa_enh *enh);

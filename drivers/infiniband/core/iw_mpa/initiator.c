@@ -271,7 +271,8 @@ enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 {
 	struct iw_mpa_setup *u = s->setup;
 	struct iw_mpa_local local = iw_mpa_local_side(u);
-	struct iw_mpa_msg reply = iw_mpa_peer_msg(u);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->sent);
+	struct iw_mpa_msg reply = iw_mpa_frame_msg(&u->peer);
 	struct iw_mpa_decision *d = &u->decision;
 
 	iw_mpa_enter_state(s, IW_MPA_REP_RCVD);
@@ -283,7 +284,7 @@ enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 	if (u->fell_back)
 		iw_mpa_peer_set_rev1(&u->peer_addr);
 
-	iw_mpa_negotiate_initiator(&local, &u->sent, &reply, d);
+	iw_mpa_negotiate_initiator(&local, &request, &reply, d);
 	u->record.decided = true;
 	if (d->verdict == IW_MPA_REJECTED)
 		return iw_mpa_end(s, d->status, d->ecode);

@@ -57,9 +57,9 @@ enum iw_mpa_verdict {
 
 /**
  * struct iw_mpa_decision - the outcome of a negotiation
- * @verdict: how it ended
+ * @verdict: how it ended, enum iw_mpa_verdict
+ * @ecode: the reason, enum rdma_mpa_ecode
  * @status: 0 or a negative errno for the ULP
- * @ecode: the reason in MPA's terms
  * @ird: IRD to install
  * @ord: ORD in force for the ULP; see @read_slots
  * @read_slots: ORD to install: @ord, or 1 if @ord is 0 and the RTR is an RDMA
@@ -72,9 +72,9 @@ enum iw_mpa_verdict {
  * @reply: responder: contents of the Reply
  */
 struct iw_mpa_decision {
-	enum iw_mpa_verdict verdict;
+	u8 verdict;
+	u8 ecode;
 	int status;
-	enum rdma_mpa_ecode ecode;
 	u16 ird;
 	u16 ord;
 	u16 read_slots;

@@ -236,7 +236,7 @@ static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
 	iw_mpa_device_name(dev, name);
 	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
 	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME, name) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.llp);
+	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.caps.llp);
 }
 
 static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
@@ -401,13 +401,18 @@ static int put_peer_depth(struct sk_buff *msg, u16 depth, int attr,
 					   nla_put_u32(msg, attr, depth);
 }
 
-static int put_peer(struct sk_buff *msg, const struct iw_mpa_frame *peer)
+static int put_peer(struct sk_buff *msg, const struct iw_mpa_setup *u)
 {
+	const struct iw_mpa_frame *peer = &u->peer;
+
 	/* The peer's frame is not complete yet */
 	if (!peer->rev)
 		return 0;
-	if (nla_put_u32(msg, RDMA_MPA_A_CONN_PEER_REVISION, peer->rev) ||
-	    put_flag(msg, RDMA_MPA_A_CONN_PEER_ENHANCED, peer->enhanced))
+	/* SCTP has no revisions */
+	if (u->config.caps.llp == RDMA_MPA_LLP_TCP &&
+	    nla_put_u32(msg, RDMA_MPA_A_CONN_PEER_REVISION, peer->rev))
+		return -EMSGSIZE;
+	if (put_flag(msg, RDMA_MPA_A_CONN_PEER_ENHANCED, peer->enhanced))
 		return -EMSGSIZE;
 	if (!peer->enhanced)
 		return 0;
@@ -473,7 +478,7 @@ static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 	    put_name(msg, s) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, u->fast_opened) ||
-	    put_peer(msg, &u->peer) || put_request(msg, s, state) ||
+	    put_peer(msg, u) || put_request(msg, s, state) ||
 	    (status ? put_failure(msg, status, ecode) : put_outcome(msg, s)))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);

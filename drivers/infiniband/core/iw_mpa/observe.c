@@ -155,6 +155,7 @@ static void count_bad(const struct iw_mpa_session *s, enum iw_mpa_parse bad)
 	static const u8 counter[IW_MPA_FRAME_RESULTS] = {
 		[IW_MPA_FRAME_TRAILING]		= IW_MPA_BAD_TRAILING,
 		[IW_MPA_FRAME_BAD_KEY]		= IW_MPA_BAD_KEY,
+		[IW_MPA_FRAME_BAD_CODE]		= IW_MPA_BAD_KEY,
 		[IW_MPA_FRAME_BAD_REV]		= IW_MPA_BAD_REV,
 		[IW_MPA_FRAME_PDATA_TOO_LONG]	= IW_MPA_BAD_PDATA_LEN,
 		[IW_MPA_FRAME_BLOCK_MISSING]	= IW_MPA_BAD_BLOCK,
@@ -202,14 +203,16 @@ static void observe_received(const struct iw_mpa_session *s,
 #define TERM_LAYER_LLP 2
 
 static void observe_sent(const struct iw_mpa_session *s,
-			 const struct iw_mpa_record *r)
+			 const struct iw_mpa_setup *u)
 {
+	const struct iw_mpa_record *r = &u->record;
+
 	if (r->sent) {
-		count_frame(s, &r->frame, r->frame.kind == IW_MPA_REPLY ?
-			    IW_MPA_REP_SENT_REV1 : IW_MPA_REQ_SENT_REV1);
-		if (r->frame.reject)
+		count_frame(s, &u->sent, s->responder ? IW_MPA_REP_SENT_REV1 :
+							IW_MPA_REQ_SENT_REV1);
+		if (u->sent.reject)
 			count(s, IW_MPA_REJECT_SENT);
-		trace_mpa_frame_sent(s, &r->frame);
+		trace_mpa_frame_sent(s, &u->sent);
 	}
 	if (r->rtr_moved) {
 		count_rtr(s, r->rtr);
@@ -270,7 +273,7 @@ void iw_mpa_observe(struct iw_mpa_session *s)
 	struct iw_mpa_setup *u = s->setup;
 
 	observe_received(s, u);
-	observe_sent(s, &u->record);
+	observe_sent(s, u);
 	observe_states(s, &u->record);
 	observe_end(s, &u->record);
 	memset(&u->record, 0, sizeof(u->record));

@@ -42,11 +42,34 @@ static int send_reject(struct iw_mpa_session *s, const void *pdata,
 		       size_t pdata_len)
 {
 	struct iw_mpa_local local = iw_mpa_local_side(s->setup);
-	struct iw_mpa_msg request = iw_mpa_peer_msg(s->setup);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&s->setup->peer);
 	struct iw_mpa_msg reply;
 
 	iw_mpa_make_reject(&local, &request, &reply);
 	return send_reply(s, &reply, pdata, pdata_len);
+}
+
+/*
+ * Refuses without the ULP's word. Over SCTP only a ULP may reject (RFC 5043
+ * section 6.3), so the end of the session sends a Terminate.
+ */
+static void refuse(struct iw_mpa_session *s)
+{
+	if (s->setup->config.caps.llp == RDMA_MPA_LLP_TCP)
+		send_reject(s, NULL, 0);
+}
+
+/*
+ * Over SCTP, too, a reject tells the peer the RTR kinds and the depth that would
+ * do (RFC 6581 sections 7 and 9.1). Other failures end with a Terminate.
+ */
+static void send_refusal(struct iw_mpa_session *s)
+{
+	const struct iw_mpa_decision *d = &s->setup->decision;
+	bool listed = d->reply.enhanced && d->ecode != RDMA_MPA_ECODE_LOCAL;
+
+	if (listed || s->setup->config.caps.llp == RDMA_MPA_LLP_TCP)
+		send_reply(s, &d->reply, NULL, 0);
 }
 
 /* ---- the Request */
@@ -66,7 +89,7 @@ static bool request_understood(const struct iw_mpa_setup *u)
 static void propose_depths(struct iw_mpa_setup *u)
 {
 	struct iw_mpa_local local = iw_mpa_local_side(u);
-	struct iw_mpa_msg request = iw_mpa_peer_msg(u);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->peer);
 	const struct iw_mpa_caps *caps = &u->config.caps;
 	struct iw_mpa_decision *d = &u->decision;
 	struct iw_mpa_msg proposal;
@@ -96,14 +119,14 @@ enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
 	if (!request_understood(u))
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 	if (!iw_mpa_llp_acceptable(u)) {
-		send_reject(s, NULL, 0);
+		refuse(s);
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 	}
 
 	propose_depths(u);
 	iw_mpa_enter_state(s, IW_MPA_REQ_RCVD);
 	if (iw_mpa_tell_ulp(s, IW_MPA_EVENT_REQUEST, 0, RDMA_MPA_ECODE_NONE)) {
-		send_reject(s, NULL, 0);
+		refuse(s);
 		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 	}
 	iw_mpa_free_rx(u);
@@ -112,10 +135,10 @@ enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
 
 /* ---- the ULP's answer */
 
-/* The ULP gets an errno, the peer a reject */
+/* The ULP gets an errno, the peer a reject or Terminate */
 static int fail_accept(struct iw_mpa_session *s, int err)
 {
-	send_reject(s, NULL, 0);
+	refuse(s);
 	iw_mpa_end(s, err, RDMA_MPA_ECODE_LOCAL);
 	return err;
 }
@@ -126,7 +149,7 @@ static int enter_rdma_mode(struct iw_mpa_session *s)
 	struct iw_mpa_rdma rdma;
 
 	/* The Reply is sent later, but RDMA mode depends on its C bit now */
-	u->sent_crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
+	u->sent.crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
 	rdma = iw_mpa_rdma_mode(s);
 	return u->config.ops->enter_rdma(s, &rdma);
 }
@@ -134,7 +157,7 @@ static int enter_rdma_mode(struct iw_mpa_session *s)
 static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 {
 	struct iw_mpa_setup *u = s->setup;
-	struct iw_mpa_msg request = iw_mpa_peer_msg(u);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->peer);
 	struct iw_mpa_decision *d = &u->decision;
 	struct iw_mpa_local local;
 	int rv;
@@ -148,7 +171,7 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 	iw_mpa_negotiate_responder(&local, &request, d);
 	u->record.decided = true;
 	if (d->verdict != IW_MPA_GO) {
-		send_reply(s, &d->reply, NULL, 0);
+		send_refusal(s);
 		iw_mpa_end(s, d->status, d->ecode);
 		return d->status;
 	}
@@ -162,7 +185,7 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 		iw_mpa_end(s, rv, RDMA_MPA_ECODE_LOCAL);
 		return rv;
 	}
-	if (d->rtr && !u->config.caps.rtr_offload) {
+	if (d->rtr && iw_mpa_is_gated(u)) {
 		iw_mpa_set_outcome(s);
 		iw_mpa_enter_state(s, IW_MPA_RTR_WAIT);
 	} else {
@@ -197,10 +220,10 @@ static int apply_options(struct iw_mpa_session *s,
  *
  * Return: 0, then one %IW_MPA_EVENT_ESTABLISHED comes or has come already.
  * After an error there will be no event, and the driver closes. The peer has
- * got a reject if the Request was still unanswered. The errors are -ECONNRESET
- * if the connection is gone, -EINVAL if private data is too long or depths or
- * options exceed the device's limits, -EPROTO or -ENOMEM if negotiation fails,
- * or the result of an op.
+ * got a reject (SCTP: or a Terminate) if the Request was still unanswered. The
+ * errors are -ECONNRESET if the connection is gone, -EINVAL if private data is
+ * too long or depths or options exceed the device's limits, -EPROTO or -ENOMEM
+ * if negotiation fails, or the result of an op.
  */
 int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_layer *options,
 		  const struct iw_mpa_ulp *ulp)
@@ -237,7 +260,9 @@ int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata, size_t pdata_len)
 		rv = send_reject(s, pdata, pdata_len);
 		iw_mpa_end(s, -ECONNREFUSED, RDMA_MPA_ECODE_NONE);
 	} else {
-		rv = fail_accept(s, -EINVAL);
+		send_reject(s, NULL, 0);
+		iw_mpa_end(s, -EINVAL, RDMA_MPA_ECODE_LOCAL);
+		rv = -EINVAL;
 	}
 	iw_mpa_leave(s, IW_MPA_NEXT_CLOSE);
 	return rv;

@@ -46,9 +46,13 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_device *dev,
 		       const struct iw_mpa_session *s)
 {
 	const struct iw_mpa_outcome *o = &s->outcome;
-	int rv;
+	/* SCTP has no revisions and its own checksum */
+	bool mpa = dev->driver.caps.llp == RDMA_MPA_LLP_TCP;
+	int rv = 0;
 
-	rv = rdma_nl_put_driver_u32(msg, "mpa-rev", o->peer_rev) ?:
+	if (mpa)
+		rv = rdma_nl_put_driver_u32(msg, "mpa-rev", o->peer_rev);
+	rv = rv ?:
 	     rdma_nl_put_driver_string(msg, "model", o->rtr ?
 				       "peer-to-peer" : "client-server") ?:
 	     rdma_nl_put_driver_string(msg, "rtr", rtr_str(rtr_used(dev, s))) ?:
@@ -57,8 +61,9 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_device *dev,
 	if (!rv && o->peer_known)
 		rv = put_depth(msg, "peer-ird", o->peer_ird) ?:
 		     put_depth(msg, "peer-ord", o->peer_ord);
-	return rv ?: rdma_nl_put_driver_string(msg, "crc",
-					       o->crc ? "on" : "off");
+	if (rv || !mpa)
+		return rv;
+	return rdma_nl_put_driver_string(msg, "crc", o->crc ? "on" : "off");
 }
 
 /**

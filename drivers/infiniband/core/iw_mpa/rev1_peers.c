@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Peers that closed on a Rev 2 Request and answered a Rev 1 Request. The next
- * connection to them begins with Rev 1.
+ * connection to them begins with Rev 1. Over SCTP these are peers that ended the
+ * session on an Enhanced Initiate and answered a plain one.
  *
  * There is one entry for each hash value; a later peer replaces an earlier one.
  * An entry is valid for ten minutes. A lost entry costs one refused attempt.
@@ -34,12 +35,12 @@ static struct rev1_peer *rev1_slot(const struct iw_mpa_addr *addr)
 	u32 hash = jhash2((__force const u32 *)addr->ip.s6_addr32, 4,
 			  (__force u16)addr->port);
 
-	return &rev1_peers[jhash_2words(hash, addr->net, 0) % REV1_PEERS];
+	return &rev1_peers[jhash_2words(hash, addr->net, addr->llp) % REV1_PEERS];
 }
 
 static bool same_addr(const struct iw_mpa_addr *a, const struct iw_mpa_addr *b)
 {
-	return a->net == b->net && a->port == b->port &&
+	return a->net == b->net && a->port == b->port && a->llp == b->llp &&
 	       ipv6_addr_equal(&a->ip, &b->ip);
 }
 
@@ -104,6 +105,7 @@ void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 	default:
 		return;
 	}
+	peer->llp = s->setup->config.caps.llp;
 	peer->net = net->net_cookie;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_set_peer);

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The state machine of one connection's setup: states, deadlines, the one end,
- * frames in and out. The two sides are in initiator.c and responder.c.
+ * frames in and out. The two sides are in initiator.c and responder.c. A frame
+ * is MPA's over TCP and a session control message over SCTP.
  *
  *   initiator   IDLE -> CONNECTING -> REQ_SENT -> REP_RCVD -> RDMA
  *   responder   IDLE -> REQ_WAIT -> REQ_RCVD -> REP_SENT -> RTR_WAIT -> RDMA
@@ -22,7 +23,25 @@
 #include <kunit/visibility.h>
 
 #include "observe.h"
+#include "sctp.h"
 #include "session.h"
+
+static const struct iw_mpa_codec codecs[] = {
+	[RDMA_MPA_LLP_TCP] = {
+		.parse = iw_mpa_frame_parse,
+		.build = iw_mpa_frame_build,
+	},
+	[RDMA_MPA_LLP_SCTP] = {
+		.parse = iw_mpa_sctp_parse,
+		.build = iw_mpa_sctp_build,
+		.whole = true,
+	},
+};
+
+static const struct iw_mpa_codec *codec_of(const struct iw_mpa_setup *u)
+{
+	return &codecs[u->config.caps.llp];
+}
 
 /* ---- config */
 
@@ -296,7 +315,7 @@ void iw_mpa_set_outcome(struct iw_mpa_session *s)
 		.rtr_seen = u->rtr_seen,
 		.peer_rev = u->peer.rev,
 		.peer_known = d->peer_known,
-		.crc = u->sent_crc || u->peer.crc,
+		.crc = u->sent.crc || u->peer.crc,
 	};
 }
 
@@ -311,6 +330,29 @@ void iw_mpa_establish(struct iw_mpa_session *s, enum iw_mpa_event_type type)
 	iw_mpa_enter_state(s, IW_MPA_RDMA);
 	record_end(s->setup, 0, RDMA_MPA_ECODE_NONE);
 	iw_mpa_tell_ulp(s, type, 0, RDMA_MPA_ECODE_NONE);
+}
+
+/*
+ * At least one side terminates a session (RFC 5043 section 6.2); a Reject ends
+ * it as well. Without an Initiate there is no session.
+ */
+static bool owes_terminate(const struct iw_mpa_session *s)
+{
+	const struct iw_mpa_setup *u = s->setup;
+
+	if (!u->config.ops->end || u->peer_gone || u->sent.reject ||
+	    u->peer.reject)
+		return false;
+	switch (s->state) {
+	case IW_MPA_IDLE:
+	case IW_MPA_CONNECTING:
+	case IW_MPA_CLOSED:
+		return false;
+	case IW_MPA_REQ_WAIT:
+		return u->rx_len || u->record.bad;
+	default:
+		return true;
+	}
 }
 
 /**
@@ -333,6 +375,8 @@ enum iw_mpa_next iw_mpa_end(struct iw_mpa_session *s, int status,
 			iw_mpa_observe_disconnect(s);
 		return IW_MPA_NEXT_CLOSE;
 	}
+	if (owes_terminate(s))
+		s->setup->config.ops->end(s);
 	iw_mpa_enter_state(s, IW_MPA_CLOSED);
 	if (was != IW_MPA_IDLE)
 		record_end(s->setup, status, ecode);
@@ -383,18 +427,33 @@ struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u)
 }
 
 /**
- * iw_mpa_peer_msg - the peer's side of the negotiation
- * @u: the setup, with the peer's frame
+ * iw_mpa_frame_msg - the part of a frame that is negotiated
+ * @frame: the frame
  *
- * Return: the contents of the peer's frame
+ * Return: the contents of the frame
  */
-struct iw_mpa_msg iw_mpa_peer_msg(const struct iw_mpa_setup *u)
+struct iw_mpa_msg iw_mpa_frame_msg(const struct iw_mpa_frame *frame)
 {
 	return (struct iw_mpa_msg) {
-		.enhanced = u->peer.enhanced,
-		.reject = u->peer.reject,
-		.enh = u->peer.enh,
+		.enhanced = frame->enhanced,
+		.reject = frame->reject,
+		.enh = frame->enh,
 	};
+}
+
+/**
+ * iw_mpa_is_gated - do we wait for the initiator's first FPDU?
+ * @u: the setup of a responder
+ *
+ * RFC 5044 section 7.1.2. A device with @rtr_offload waits itself. SCTP needs no
+ * gate (RFC 6581 section 7).
+ *
+ * Return: true if so
+ */
+bool iw_mpa_is_gated(const struct iw_mpa_setup *u)
+{
+	return !u->config.caps.rtr_offload &&
+	       u->config.caps.llp == RDMA_MPA_LLP_TCP;
 }
 
 /**
@@ -414,11 +473,14 @@ struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 		.ulp_ord = u->decision.ord,
 		.rtr = u->decision.rtr,
 		/* Both directions if one side asks (RFC 5044 section 7.1.1) */
-		.crc = u->sent_crc || u->peer.crc,
+		.crc = u->sent.crc || u->peer.crc,
 		.tx_markers = u->peer.markers,
 		.rx_markers = policy->markers,
 		.responder = s->responder,
+		.fenced = s->responder &&
+			  u->config.caps.llp == RDMA_MPA_LLP_TCP,
 		.rtr_unasked = s->responder && u->peer.rev == 1 &&
+			       u->config.caps.llp == RDMA_MPA_LLP_TCP &&
 			       policy->model != RDMA_MPA_MODEL_CLIENT_SERVER ?
 			       policy->rtr_order[0] : 0,
 	};
@@ -476,7 +538,7 @@ int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
 	frame->enh = msg->enh;
 	frame->pdata = pdata;
 	frame->pdata_len = pdata_len;
-	return iw_mpa_frame_build(frame, u->config.policy.dialect, buf, size);
+	return codec_of(u)->build(frame, u->config.policy.dialect, buf, size);
 }
 
 /**
@@ -502,15 +564,13 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 	if (len < 0)
 		return len;
 
-	u->sent = *msg;
-	u->sent_crc = frame->crc;
+	u->sent = *frame;
+	u->sent.pdata = NULL;
 	if (u->early_len < len)
 		rv = u->config.ops->send(s, buf + u->early_len,
 					 len - u->early_len);
-	if (!rv) {
+	if (!rv)
 		u->record.sent = true;
-		u->record.frame = *frame;
-	}
 	return rv;
 }
 
@@ -527,12 +587,13 @@ static bool awaits_frame(const struct iw_mpa_session *s)
 }
 
 static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
+				     const void *buf, size_t len,
 				     struct iw_mpa_frame *frame, size_t *need)
 {
 	const struct iw_mpa_setup *u = s->setup;
 
-	return iw_mpa_frame_parse(awaited_kind(s), u->config.policy.dialect,
-				  u->rx, u->rx_len, frame, need);
+	return codec_of(u)->parse(awaited_kind(s), u->config.policy.dialect,
+				  buf, len, frame, need);
 }
 
 /**
@@ -540,24 +601,28 @@ static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
  * @s: the session
  *
  * The header has the length of the frame. Until the header is complete, the
- * number covers the header alone.
+ * number covers the header alone. Over SCTP it is the length of the longest
+ * message, until a message has come.
  *
  * Return: number of bytes; 0 if no frame is awaited.
  */
 size_t iw_mpa_rx_want(const struct iw_mpa_session *s)
 {
+	const struct iw_mpa_setup *u = s->setup;
 	struct iw_mpa_frame frame;
 	size_t need;
 
 	if (!awaits_frame(s))
 		return 0;
+	if (codec_of(u)->whole)
+		return u->rx_len ? 0 : IW_MPA_SCTP_MAX;
 	/* The bytes held are a valid prefix: a bad one has ended the session */
-	parse_frame(s, &frame, &need);
-	return need - s->setup->rx_len;
+	parse_frame(s, u->rx, u->rx_len, &frame, &need);
+	return need - u->rx_len;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_rx_want);
 
-/* The header has just told the length of the whole frame */
+/* The length of the whole frame is known now */
 static int make_room(struct iw_mpa_setup *u, size_t need)
 {
 	u8 *rx;
@@ -594,7 +659,7 @@ static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
 		memcpy(u->rx + u->rx_len, buf + *used, part);
 		u->rx_len += part;
 		*used += part;
-		result = parse_frame(s, &u->peer, &need);
+		result = parse_frame(s, u->rx, u->rx_len, &u->peer, &need);
 		if (result == IW_MPA_FRAME_NEED_MORE && make_room(u, need))
 			return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 	} while (result == IW_MPA_FRAME_NEED_MORE && *used < len);
@@ -610,6 +675,55 @@ static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
 	}
 }
 
+static enum iw_mpa_next lose_peer(struct iw_mpa_session *s, int err)
+{
+	if (iw_mpa_try_fall_back(s, err))
+		return IW_MPA_NEXT_RECONNECT;
+	if (s->setup)
+		s->setup->peer_gone = true;
+	return iw_mpa_end(s, err ?: -ECONNRESET, RDMA_MPA_ECODE_CLOSED);
+}
+
+/*
+ * A plain Reject may answer an Enhanced Initiate: not in any form. All other
+ * mixed pairs are errors (RFC 6581 section 7). negotiate.c finds a plain Accept
+ * that answers an Enhanced Initiate.
+ */
+static bool fits_request(const struct iw_mpa_session *s,
+			 const struct iw_mpa_frame *frame)
+{
+	return s->state != IW_MPA_REQ_SENT || s->setup->sent.enhanced ||
+	       !(frame->enhanced || frame->block_missing);
+}
+
+/* A whole message, from an LLP that keeps their bounds */
+static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
+				     size_t len)
+{
+	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_frame frame;
+	enum iw_mpa_parse result;
+	size_t need;
+
+	result = parse_frame(s, buf, len, &frame, &need);
+	if (result == IW_MPA_FRAME_TERMINATE)
+		return lose_peer(s, -ECONNRESET);
+	if (!iw_mpa_rx_want(s))
+		return end_for_bad_bytes(s, IW_MPA_FRAME_TRAILING);
+	if (result == IW_MPA_FRAME_COMPLETE && !fits_request(s, &frame))
+		result = IW_MPA_FRAME_BAD_CODE;
+	if (result != IW_MPA_FRAME_COMPLETE)
+		return end_for_bad_bytes(s, result);
+
+	if (make_room(u, len))
+		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
+	memcpy(u->rx, buf, len);
+	u->rx_len = len;
+	parse_frame(s, u->rx, len, &u->peer, &need);
+	u->record.received = true;
+	return IW_MPA_NEXT_FRAME;
+}
+
 /**
  * iw_mpa_rx - the peer has sent bytes
  * @s: the session
@@ -618,7 +732,9 @@ static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
  * @used: filled with the number of bytes that were taken; the rest belongs to
  *	the stream behind the frame
  *
- * Bytes may come in any portions; none behind the frame are taken.
+ * Bytes may come in any portions; none behind the frame are taken. Over SCTP
+ * the bytes are one session control message behind its DDP-SSN, and in RDMA
+ * mode the driver does not call this: it then ends the session itself.
  *
  * Return: %IW_MPA_NEXT_FRAME when the frame is complete, else the next step.
  */
@@ -628,13 +744,31 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 	*used = 0;
 	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
 		return IW_MPA_NEXT_DONE;
+	if (s->setup && codec_of(s->setup)->whole) {
+		*used = len;
+		return iw_mpa_leave(s, take_message(s, buf, len));
+	}
 	/* The peer must send nothing while it waits for us */
 	if (!iw_mpa_rx_want(s))
-		return iw_mpa_leave(s, end_for_bad_bytes(s,
-						IW_MPA_FRAME_TRAILING));
+		return iw_mpa_out_of_turn(s);
 	return iw_mpa_leave(s, take_bytes(s, buf, len, used));
 }
 EXPORT_SYMBOL_GPL(iw_mpa_rx);
+
+/**
+ * iw_mpa_out_of_turn - the peer has sent something that must not come now
+ * @s: the session, not in RDMA mode
+ *
+ * Over SCTP, for a DDP segment before the session is set up and for a chunk
+ * that is no message of RFC 5043.
+ *
+ * Return: %IW_MPA_NEXT_CLOSE
+ */
+enum iw_mpa_next iw_mpa_out_of_turn(struct iw_mpa_session *s)
+{
+	return iw_mpa_leave(s, end_for_bad_bytes(s, IW_MPA_FRAME_TRAILING));
+}
+EXPORT_SYMBOL_GPL(iw_mpa_out_of_turn);
 
 /**
  * iw_mpa_process - act on a complete frame
@@ -672,10 +806,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_process);
  */
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err)
 {
-	if (iw_mpa_try_fall_back(s, err))
-		return iw_mpa_leave(s, IW_MPA_NEXT_RECONNECT);
-	return iw_mpa_leave(s, iw_mpa_end(s, err ?: -ECONNRESET,
-					  RDMA_MPA_ECODE_CLOSED));
+	return iw_mpa_leave(s, lose_peer(s, err));
 }
 EXPORT_SYMBOL_GPL(iw_mpa_peer_gone);
 

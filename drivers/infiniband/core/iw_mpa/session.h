@@ -7,6 +7,7 @@
 #ifndef _IW_MPA_SESSION_H
 #define _IW_MPA_SESSION_H
 
+#include <linux/build_bug.h>
 #include <linux/in6.h>
 #include <linux/types.h>
 #include <rdma/iw_mpa.h>
@@ -71,11 +72,13 @@ struct iw_mpa_config {
  * @net: cookie of the network namespace, 0 = no peer
  * @ip: its address, IPv4 mapped
  * @port: its port
+ * @llp: lower layer protocol, enum rdma_mpa_llp
  */
 struct iw_mpa_addr {
 	u64 net;
 	struct in6_addr ip;
 	__be16 port;
+	u8 llp;
 };
 
 /* One call of a driver passes through at most this many states */
@@ -86,7 +89,7 @@ struct iw_mpa_addr {
  * @left: states that were left, in order
  * @num_left: number of entries in @left
  * @received: a whole frame has come
- * @sent: the LLP has taken a frame: @frame
+ * @sent: the LLP has taken a frame
  * @decided: a decision was made
  * @rtr_moved: an RTR was sent or received: @rtr
  * @terminated: a TERM was sent, for @ecode
@@ -98,68 +101,87 @@ struct iw_mpa_addr {
  * @rtr: kind of the RTR, 0 if the first FPDU was not an RTR
  * @ecode: MPA error code
  * @status: 0 or a negative errno
- * @frame: the frame that was sent
  */
 struct iw_mpa_record {
 	u8 left[IW_MPA_RECORD_STATES];
 	u8 num_left;
-	bool received;
-	bool sent;
-	bool decided;
-	bool rtr_moved;
-	bool terminated;
-	bool timed_out;
-	bool fell_back;
-	bool fast_opened;
-	bool ended;
+	bool received : 1;
+	bool sent : 1;
+	bool decided : 1;
+	bool rtr_moved : 1;
+	bool terminated : 1;
+	bool timed_out : 1;
+	bool fell_back : 1;
+	bool fast_opened : 1;
+	bool ended : 1;
 	u8 bad;
 	u8 rtr;
 	u8 ecode;
 	int status;
-	struct iw_mpa_frame frame;
 };
 
 /**
  * struct iw_mpa_setup - part of a session that exists during setup only
  * @config: device and policy
- * @sent: initiator: the Request; responder: the Reply
- * @sent_crc: C bit of the frame that was sent
+ * @sent: initiator: the Request; responder: the Reply; without private data
+ * @peer: the peer's frame, once complete
  * @decision: the decision, from the Reply on
+ * @ulp_ird: inbound depth that the ULP asked for
+ * @ulp_ord: outbound depth that the ULP asked for
+ * @peer_addr: initiator: the peer's address, to remember if it knows only Rev 1
+ * @pdata: initiator: the ULP's private data, for the Request
+ * @pdata_len: initiator: length of @pdata in bytes
+ * @early_len: initiator: bytes of the Request that TCP took with the SYN
+ * @rx_len: bytes of the peer's frame in @rx
  * @rtr_seen: responder: kind of the first FPDU, 0 if it was no RTR
  * @fell_back: initiator: this is the second attempt, with Rev 1
  * @fast_opened: the Request was in TCP's SYN
- * @ulp_ird: inbound depth that the ULP asked for
- * @ulp_ord: outbound depth that the ULP asked for
- * @early_len: initiator: bytes of the Request that TCP took with the SYN
- * @pdata_len: initiator: length of @pdata in bytes
- * @pdata: initiator: the ULP's private data, for the Request
- * @peer_addr: initiator: the peer's address, to remember if it knows only Rev 1
- * @peer: the peer's frame, once complete
- * @rx_len: bytes of the peer's frame in @rx
+ * @peer_gone: the peer has ended the session or its connection is lost
  * @rx: the peer's frame as received: @hdr, or allocated if a frame is longer
  * @hdr: buffer for a frame without private data
  * @record: events to count, trace and notify
  */
 struct iw_mpa_setup {
 	struct iw_mpa_config config;
-	struct iw_mpa_msg sent;
-	bool sent_crc;
+	struct iw_mpa_frame sent;
+	struct iw_mpa_frame peer;
 	struct iw_mpa_decision decision;
-	u8 rtr_seen;
-	bool fell_back;
-	bool fast_opened;
 	u32 ulp_ird;
 	u32 ulp_ord;
-	u16 early_len;
-	u16 pdata_len;
-	void *pdata;
 	struct iw_mpa_addr peer_addr;
-	struct iw_mpa_frame peer;
+	void *pdata;
+	u16 pdata_len;
+	u16 early_len;
 	u16 rx_len;
+	u8 rtr_seen;
+	bool fell_back : 1;
+	bool fast_opened : 1;
+	bool peer_gone : 1;
 	u8 *rx;
 	u8 hdr[IW_MPA_HDR_LEN];
 	struct iw_mpa_record record;
 };
+
+/**
+ * struct iw_mpa_codec - how the messages of a setup look on the wire
+ * @parse: see iw_mpa_frame_parse()
+ * @build: see iw_mpa_frame_build()
+ * @whole: the LLP delivers whole messages, not a stream of bytes
+ */
+struct iw_mpa_codec {
+	enum iw_mpa_parse (*parse)(enum iw_mpa_kind kind,
+				   enum rdma_mpa_dialect dialect,
+				   const void *buf, size_t len,
+				   struct iw_mpa_frame *frame, size_t *need);
+	int (*build)(const struct iw_mpa_frame *frame,
+		     enum rdma_mpa_dialect dialect, void *buf, size_t size);
+	bool whole;
+};
+
+/* A peer that is silent after TCP's handshake costs one of these */
+#if defined(CONFIG_64BIT) && !defined(__CHECKER__) /* sparse does not pack bool : 1 */
+static_assert(sizeof(struct iw_mpa_setup) <= 256);
+#endif
 
 int iw_mpa_config_init(struct iw_mpa_config *config,
 		       const struct iw_mpa_ops *ops,
@@ -172,8 +194,9 @@ int iw_mpa_config_apply(struct iw_mpa_config *config,
 void iw_mpa_free_rx(struct iw_mpa_setup *u);
 void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state);
 struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u);
-struct iw_mpa_msg iw_mpa_peer_msg(const struct iw_mpa_setup *u);
+struct iw_mpa_msg iw_mpa_frame_msg(const struct iw_mpa_frame *frame);
 struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s);
+bool iw_mpa_is_gated(const struct iw_mpa_setup *u);
 bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *u);
 bool iw_mpa_pdata_fits(size_t len, bool enhanced);
 int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,

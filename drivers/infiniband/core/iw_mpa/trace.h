@@ -91,6 +91,7 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BAD_KEY);
 TRACE_DEFINE_ENUM(IW_MPA_FRAME_BAD_REV);
 TRACE_DEFINE_ENUM(IW_MPA_FRAME_PDATA_TOO_LONG);
 TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
+TRACE_DEFINE_ENUM(IW_MPA_FRAME_BAD_CODE);
 
 #define mpa_show_parse(result)				\
 	__print_symbolic(result,			\
@@ -98,7 +99,8 @@ TRACE_DEFINE_ENUM(IW_MPA_FRAME_BLOCK_MISSING);
 			 { IW_MPA_FRAME_BAD_KEY, "bad-key" },	\
 			 { IW_MPA_FRAME_BAD_REV, "bad-rev" },	\
 			 { IW_MPA_FRAME_PDATA_TOO_LONG, "pdata-too-long" }, \
-			 { IW_MPA_FRAME_BLOCK_MISSING, "block-missing" })
+			 { IW_MPA_FRAME_BLOCK_MISSING, "block-missing" }, \
+			 { IW_MPA_FRAME_BAD_CODE, "bad-code" })
 
 #define mpa_show_rtr(rtr)				\
 	__print_flags(rtr, "|", { 1, "send" }, { 2, "write" }, { 4, "read" })

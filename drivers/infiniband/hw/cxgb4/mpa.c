@@ -329,8 +329,8 @@ int c4iw_mpa_register(struct c4iw_dev *dev)
 	};
 	struct iw_mpa_driver driver = {
 		.ops = &c4iw_mpa_ops,
-		.llp = RDMA_MPA_LLP_TCP,
 		.caps = {
+			.llp = RDMA_MPA_LLP_TCP,
 			.rtr_send = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.rtr_recv = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.rtr_recv_one = true,

@@ -9,6 +9,8 @@
 #include <linux/socket.h>
 #include <linux/types.h>
 
+#include <rdma/iw_mpa.h>
+
 struct siw_cep;
 struct siw_qp;
 struct sockaddr_storage;
@@ -62,6 +64,18 @@ struct siw_llp_ops {
 	int (*take_early)(struct socket *s, int pending);
 	/** @accept: accept a connection of a listener; does not block */
 	int (*accept)(struct socket *s, struct socket **new_s);
+	/**
+	 * @adopt: the endpoint takes over its own or an accepted socket:
+	 * install the callbacks. Optional.
+	 */
+	int (*adopt)(struct siw_cep *cep, struct socket *s);
+	/**
+	 * @detach: the endpoint gives up its socket; @close or @abort follows.
+	 * Under the socket's callback lock. Optional.
+	 */
+	void (*detach)(struct siw_cep *cep, struct socket *s);
+	/** @end: end a session that is being set up. Optional. */
+	void (*end)(struct siw_cep *cep);
 	/** @send: send one whole control message; does not block */
 	int (*send)(struct socket *s, const void *msg, size_t len);
 	/**
@@ -72,6 +86,17 @@ struct siw_llp_ops {
 	int (*recv)(struct socket *s, void *buf, size_t len, bool peek);
 	/** @start_rx: from now on received data goes to the QP */
 	void (*start_rx)(struct siw_cep *cep, struct siw_qp *qp);
+	/**
+	 * @rx_setup: process received control messages, with the endpoint in
+	 * use. In place of @recv, for a protocol that delivers messages.
+	 * Returns the next step.
+	 */
+	enum iw_mpa_next (*rx_setup)(struct siw_cep *cep);
+	/**
+	 * @pump: let the QP process received data, with the endpoint in use.
+	 * Optional: without it a callback of the socket does so.
+	 */
+	void (*pump)(struct siw_cep *cep);
 	/** @kick_rx: let the QP process data that came before it was ready */
 	void (*kick_rx)(struct socket *s);
 	/**

@@ -11,6 +11,7 @@
 
 #include "siw.h"
 #include "siw_cm.h"
+#include "siw_gate.h"
 #include "siw_mpa.h"
 
 static struct siw_cep *to_siw_cep(struct iw_mpa_session *s)
@@ -42,6 +43,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 
 	down_write(&qp->state_lock);
 	if (qp->attrs.state <= SIW_QP_STATE_RTR) {
+		/* A Reply or Accept goes first, even if no FPDU is awaited */
 		qp->tx_fenced = rdma->responder;
 		qp->ulp_may_read = rdma->ulp_ord;
 		qp->rtr_expected = rdma->responder ? rdma->rtr : 0;
@@ -87,6 +89,14 @@ static int siw_mpa_terminate(struct iw_mpa_session *s,
 	}
 	up_write(&qp->state_lock);
 	return rv;
+}
+
+static void siw_mpa_end(struct iw_mpa_session *s)
+{
+	struct siw_cep *cep = to_siw_cep(s);
+
+	if (cep->llp->end)
+		cep->llp->end(cep);
 }
 
 static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
@@ -180,6 +190,9 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 		}
 		return 0;
 	}
+	/* SCTP awaits no FPDU, and the Accept has been sent */
+	if (!ev->status && cep->llp->rx_setup)
+		siw_gate_open(cep->qp, 0);
 	event.event = IW_CM_EVENT_ESTABLISHED;
 	id->event_handler(id, &event);
 	if (ev->status) {
@@ -203,6 +216,7 @@ static const struct iw_mpa_ops siw_mpa_ops = {
 	.send		= siw_mpa_send,
 	.enter_rdma	= siw_mpa_enter_rdma,
 	.terminate	= siw_mpa_terminate,
+	.end		= siw_mpa_end,
 	.deadline	= siw_mpa_deadline,
 	.event		= siw_mpa_event,
 	.name		= siw_mpa_name,
@@ -267,6 +281,8 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 	u8 buf[64];
 	int n;
 
+	if (cep->llp->rx_setup)
+		return cep->llp->rx_setup(cep);
 	while ((want = iw_mpa_rx_want(&cep->mpa))) {
 		n = cep->llp->recv(cep->sock, buf, min(want, sizeof(buf)),
 				   false);
@@ -288,6 +304,18 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 	return siw_mpa_rx_out_of_turn(cep);
 }
 
+static int siw_mpa_add(struct siw_device *sdev,
+		       const struct iw_mpa_driver *driver)
+{
+	struct iw_mpa_device *dev;
+
+	dev = iw_mpa_register_device(&sdev->base_dev, driver);
+	if (IS_ERR(dev))
+		return PTR_ERR(dev);
+	sdev->mpa = dev;
+	return 0;
+}
+
 /**
  * siw_mpa_register - add a device to iw_mpa
  * @sdev: the device, not yet registered
@@ -302,8 +330,8 @@ int siw_mpa_register(struct siw_device *sdev, bool crc,
 	const struct iw_mpa_choice initial = { RDMA_MPA_SETTING_MODEL, model };
 	const struct iw_mpa_driver driver = {
 		.ops = &siw_mpa_ops,
-		.llp = RDMA_MPA_LLP_TCP,
 		.caps = {
+			.llp = RDMA_MPA_LLP_TCP,
 			.max_ird = sdev->attrs.max_ird,
 			.max_ord = sdev->attrs.max_ord,
 			.rtr_send = IW_MPA_RTR_ALL,
@@ -315,13 +343,39 @@ int siw_mpa_register(struct siw_device *sdev, bool crc,
 		.initial = &initial,
 		.num_initial = 1,
 	};
-	struct iw_mpa_device *dev;
 
-	dev = iw_mpa_register_device(&sdev->base_dev, &driver);
-	if (IS_ERR(dev))
-		return PTR_ERR(dev);
-	sdev->mpa = dev;
-	return 0;
+	return siw_mpa_add(sdev, &driver);
+}
+
+/**
+ * siw_mpa_register_sctp - add a device that uses SCTP to iw_mpa
+ * @sdev: the device, not yet registered
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_mpa_register_sctp(struct siw_device *sdev)
+{
+	/* Without a gate the peer-to-peer model has no purpose */
+	const struct iw_mpa_choice initial = {
+		RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_CLIENT_SERVER
+	};
+	const struct iw_mpa_driver driver = {
+		.ops = &siw_mpa_ops,
+		.caps = {
+			.llp = RDMA_MPA_LLP_SCTP,
+			.max_ird = sdev->attrs.max_ird,
+			.max_ord = sdev->attrs.max_ord,
+			/* Only the gate recognises a Send */
+			.rtr_send = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+			.rtr_recv = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
+			.pow2_depths = true,
+			.no_crc = true,
+		},
+		.initial = &initial,
+		.num_initial = 1,
+	};
+
+	return siw_mpa_add(sdev, &driver);
 }
 
 /**

@@ -15,6 +15,7 @@ struct siw_qp;
 
 int siw_mpa_register(struct siw_device *sdev, bool crc,
 		     enum rdma_mpa_model model);
+int siw_mpa_register_sctp(struct siw_device *sdev);
 void siw_mpa_unregister(struct siw_device *sdev);
 int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id);
 int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id);
