@@ -13,8 +13,13 @@ die() {
 
 # The header comment of the calling script is its --help.
 usage() {
-	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0"
+	sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$REPO/scripts/${0##*/}"
 }
+
+# in the script that sources this
+case ${1:-} in
+-h | --help) usage && exit 0 ;;
+esac
 
 # files_of TOPIC/NAME: prints our files that come with this patch, from patches/files
 files_of() {
@@ -78,8 +83,12 @@ build_initrd() {
 	for module in ${release:+"${BOOT_MODULES[@]}"}; do
 		modprobe -d "$root" -S "$release" --show-depends "$module"
 	done | sed -n 's/^insmod \([^ ]*\).*/\1/p' | awk '!seen[$0]++' | while IFS= read -r path; do
-		cp "$path" "$out/root/modules/"
-		echo "${path##*/}"
+		# busybox loads no compressed module
+		case $path in
+		*.xz) xz -dc "$path" >"$out/root/modules/$(basename "$path" .xz)" ;;
+		*) cp "$path" "$out/root/modules/" ;;
+		esac
+		basename "$path" .xz
 	done >"$out/root/modules/list"
 	(cd "$out/root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$out/initrd"
 	rm -rf "$out/root"

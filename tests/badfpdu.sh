@@ -333,6 +333,50 @@ few_lines() {
 	((after > before && after - before <= 100)) || fail "$((after - before)) lines for 300 attempts"
 }
 
+# Addresses and routes are resolved, and events handled, for all programs by the same workers
+events_into_nothing() {
+	serve
+	start stuck a 60 "$RDMAFIRST" stuck "$(address b)" "$port" --timeout 20
+	wait_line stuck 'an event is being read' 30
+	sleep 1
+	has_line stuck 'has been read' && fail 'there was memory for the event'
+	good
+	stop stuck KILL
+}
+
+# Its packets wait on the way for half a second: by then the memory is not what it was
+slow_way() { # NETNS
+	tc -n "$1" qdisc replace dev eth0 root netem delay 500ms limit 10000
+}
+
+fast_way() { # NETNS
+	tc -n "$1" qdisc del dev eth0 root netem
+}
+
+changed_while_read() {
+	serve --expose --take-back "$WORK/now"
+	slow_way b
+	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd read-changing --timeout 40
+	wait_line client 'the read is posted' 30
+	sleep 0.2
+	touch "$WORK/now"
+	wait_line server 'what was exposed is deregistered' 5
+	ended client 40
+	fast_way b
+	rm -f "$WORK/now"
+	has_line client 'is not the server' && fail "$(grep 'not the server' "$WORK/client.log")"
+	has_line client "^all that was read is the server's\$|^request completed: " || fail 'the read has not completed'
+}
+
+changed_when_completed() {
+	serve --expose
+	slow_way a
+	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd write-and-change --timeout 40
+	ended client 40
+	fast_way a
+	has_line client '^8192 of 8192 bytes' || fail "$(grep -E 'bytes are|completed:' "$WORK/client.log" | head -1)"
+}
+
 bad() { # CLAIM FUNCTION [ARG…]
 	port=$((port + 1))
 	check "$@"
@@ -410,6 +454,10 @@ bad 'F62: a queue pair is not put from RTS to RESET' no_reset
 ! has_memory_groups || bad "F63: queues are charged to the program's control group" queue_beyond_group
 bad 'F64: a program that posts to a queue pair in error gets few events' few_events
 bad 'F65: failed attempts to listen write few lines to the log' few_lines
+bad 'F69: memory that is taken back is sent as it was, or not at all' changed_while_read
+bad 'F69: memory that is free after a later completion is sent as it was' changed_when_completed
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
+[[ $VM_KERNEL != debian ]] ||
+	bad 'F66: a program that reads an event into memory that nobody provides' events_into_nothing
 finish

@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory]
 #
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
-# TCP, or the data path. setup and quick need a machine with --icount, where time is the number of
-# instructions.
+# TCP, the data path, or the memory of connections. All but data need a machine with --icount, where
+# time is the number of instructions.
 set -euo pipefail
 
 BUILD=$(cd "${0%/*}/../build/tools" && pwd -P)
@@ -22,6 +22,7 @@ case $mode in
 setup) rounds=5 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
 data) rounds=5 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
+memory) rounds=3 counts=() delays=() nodes=(2) ;;
 *) exit 2 ;;
 esac
 last=${nodes[-1]}
@@ -281,6 +282,11 @@ measure_floor() {
 	run_rdmabench half-open '{}' half-open --transport tcp --per-pair 200 b=10.77.0.2 a=10.77.0.1
 }
 
+measure_memory() {
+	run_rdmabench latency '{"count": 1000, "delay": 0}' connect --per-pair 1000 b=10.77.0.2 a=10.77.0.1
+	run_rdmabench half-open '{}' half-open --per-pair 200 b=10.77.0.2 a=10.77.0.1
+}
+
 measure_data() {
 	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
 	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
@@ -306,8 +312,8 @@ for ((round = 1; round <= rounds; round++)); do
 		load "$variant"
 		set_delay 0
 		warm_up
-		if [[ $mode == data ]]; then
-			measure_data
+		if [[ $mode == data || $mode == memory ]]; then
+			"measure_$mode"
 		else
 			measure_setup
 			run_rdmabench half-open '{}' half-open --per-pair 200 b=10.77.0.2 a=10.77.0.1
@@ -315,7 +321,7 @@ for ((round = 1; round <= rounds; round++)); do
 		fi
 		printf '# %s, round %d of %d, %s: %d s\n' "$mode" "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
 	done
-	[[ $mode == data ]] || measure_floor
+	[[ $mode == data || $mode == memory ]] || measure_floor
 done
 # scripts/vm unloads our modules at the end
 load ours

@@ -58,7 +58,7 @@ storm() { # SECONDS
 
 # ---- the tools
 
-# What is received is what was sent, message by message
+# The receiver gets each message as it was sent
 blast() { # SERVER MODE [OPTION…]
 	local output=$WORK/output
 	local -a type=()
@@ -109,7 +109,7 @@ examples() { # SERVER
 
 # ---- on the wire
 
-# What of the wire is left if 20 messages of $2 octets are sent and then 40: of each kind 20 times what one costs
+# Sends 20 messages of $2 octets, then 40. The difference on the wire is 20 times the cost of one
 costs() { # MODE OCTETS WANTED
 	local count kinds=() difference
 	for count in 20 40; do

@@ -29,7 +29,7 @@ judge() {
 	fi
 }
 
-modprobe kunit
+modprobe -a kunit rpcrdma
 for module in "$VM_MODDIR"/*_test.ko; do
 	# the kernel's log does not hold all of them
 	dmesg -C

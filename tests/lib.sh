@@ -18,6 +18,10 @@
 # fails the case. Every wait has a deadline in seconds, for slow emulation; a good run ends sooner.
 set -euo pipefail
 
+case ${1:-} in
+-h | --help) sed -n '/^# Usage:/,/^[^#]/{/^#/s/^# \{0,1\}//p}' "$0" && exit 0 ;;
+esac
+
 TESTS=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd -P)
 BUILD=${TESTS%/*}/build/tools
 # shellcheck disable=SC2034 # for suites that source this

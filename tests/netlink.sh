@@ -3,10 +3,10 @@
 #
 # Usage: scripts/vm run -- tests/netlink.sh
 #
-# What an administrator sets and what a program asks for is what happens, on the wire and in what
-# the kernel tells; who may not set is refused, and what cannot be is refused with a reason; whoever
-# takes devices, namespaces or the module away while others watch gets that far. Settings are made and
-# read by the kernel's YNL client, after nothing but the specification of the family.
+# Settings of an administrator and options of a program take effect, on the wire and in the kernel's
+# answers. The kernel refuses a user without the right to set, and says why it refuses a setting.
+# Devices, namespaces and the module can be removed while others watch. The kernel's YNL client makes
+# and reads the settings; it knows nothing but the specification of the family.
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -657,7 +657,7 @@ initiator_meets() { # PORT STATEMENT…
 
 client_options=''
 port=7640
-# What every enhanced Request and its Reply count
+# Counters of every enhanced Request and its Reply
 ENHANCED_RESPONDER='started_responder req_rcvd_rev2 req_rcvd_enhanced rep_sent_rev2 rep_sent_enhanced'
 ENHANCED_INITIATOR='started_initiator req_sent_rev2 req_sent_enhanced rep_rcvd_rev2 rep_rcvd_enhanced'
 

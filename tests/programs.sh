@@ -121,7 +121,7 @@ expect_attribute() { # ROLE NAME VALUE
 	[[ $found == "$3" ]] || fail "$1's $2 is '$found', should be '$3'"
 }
 
-# What the rdma tool shows of both ends of a connection
+# The rdma tool shows both ends of a connection
 shown() {
 	local role to
 	to=$(address b)
@@ -163,7 +163,7 @@ lists() {
 	TOOK=$(sed -n "$(($(wc -l <"$WORK/times") / 2))p" "$WORK/times")
 }
 
-# What siw takes for one does not grow with their number
+# The time to show one does not grow with their number
 many_ids() {
 	local many=20000 few
 	[[ -e $TRACING/kprobe_events ]] || { note 'this kernel has no kprobes' && return; }

@@ -136,7 +136,7 @@ killed_while_it_disconnects() {
 	in_order
 }
 
-# siw has no disassociate_ucontext: ib_uverbs waits for the programs
+# Before the programs end, or after
 device_goes() { # SIGNAL
 	hold_all
 	start remove b 60 rdma link del siw1
@@ -199,10 +199,9 @@ namespace_goes() {
 	in_order
 }
 
-# rmmod is refused while programs have the device open; then the module goes while peers are half way
+# The module goes under programs and while peers are half way. On a kernel with lockdep their sockets hold it
 module_goes() {
 	hold_all
-	rmmod siw 2>/dev/null && fail 'rmmod took away a module that is in use'
 	# shellcheck disable=SC2016 # for the other shell
 	start remove b 60 bash -c 'until rmmod siw 2>/dev/null; do :; done'
 	programs_end KILL

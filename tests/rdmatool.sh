@@ -45,7 +45,7 @@ refused() {
 # Forgets what is set
 nothing_set() {
 	local layer name
-	mpa show configured | while read -r layer name _; do
+	mpa show configured | while read -r _ _ layer name _; do
 		[[ $layer == default ]] || layer+=" $name"
 		# shellcheck disable=SC2086 # words
 		mpa reset $layer
@@ -160,17 +160,31 @@ every_value() {
 	END
 	all=$(mpa show link siw0/1 configured)
 	mpa reset link siw0/1
-	# shellcheck disable=SC2086 # words
-	mpa set $all
+	"$RDMA" -b - <<<"$all"
 	expect 'what was set again' "$(mpa show link siw0/1 configured)" "$all"
 	expect 'as JSON' "$("$RDMA" -j mpa show configured | jq -c 'map([.layer, .ifname, .port])')" '[["link","siw0",1]]'
 }
 
+# What is shown of all layers sets the same again
+save_and_restore() {
+	local saved
+	mpa set default revision fallback rtr-order read,write
+	mpa set dev siw0 crc off reply-timeout 1
+	mpa set link siw0/1 rtr read,write
+	mpa set link siw1/1 ird 4 ord ulp
+	saved=$(mpa show configured)
+	expect 'lines' "$(wc -l <<<"$saved")" 4
+	nothing_set
+	"$RDMA" -b - <<<"$saved"
+	expect 'what was set again' "$(mpa show configured)" "$saved"
+}
+
 tool_refuses() {
 	refused 'default, dev DEV or link DEV/PORT' mpa set
-	refused 'what to set' mpa set default
-	refused "Unknown setting 'rtt'. There are revision, model, rtr" mpa set default rtt read
-	refused 'rtr: no value' mpa set default rtr
+	refused 'Please provide a setting' mpa set default
+	refused "Unknown setting 'rtt'. Settings are revision, model, rtr" mpa set default rtt read
+	refused 'Please provide a value of rtr' mpa set default rtr
+	refused "Unknown setting 'revis'" mpa set default revis 1
 	refused "rtr: 'raed' is none of send, write, read" mpa set default rtr raed
 	refused "rtr: '' is none of" mpa set default rtr read,
 	refused 'rtr: read is there twice' mpa set default rtr read,write,read
@@ -183,13 +197,13 @@ tool_refuses() {
 	refused "ord: '1x' is not auto" mpa set default ord 1x
 	refused "rtr-timeout: '0' is no number of milliseconds from 1 to 3600000" mpa set default rtr-timeout 0
 	refused "reply-timeout: '99999999999999999999' is no number" mpa set default reply-timeout 99999999999999999999
-	refused 'There is no RDMA device siw9' mpa set link siw9/1 crc off
-	refused "siw0 has no port '2'; its last is 1" mpa set link siw0/2 crc off
-	refused "siw0 has no port '0'" mpa set link siw0/0 crc off
-	refused "siw0 has no port ''" mpa set link siw0/ crc off
-	refused "'siw0' is no DEV/PORT" mpa set link siw0 crc off
-	refused "'siw0/1' is no device name" mpa set dev siw0/1 crc off
-	refused "What is 'crc'" mpa show link siw0/1 crc
+	refused 'Wrong device name - siw9$' mpa set link siw9/1 crc off
+	refused "Wrong port of siw0 - '2', its last is 1" mpa set link siw0/2 crc off
+	refused "Wrong port of siw0 - '0'" mpa set link siw0/0 crc off
+	refused "Wrong port of siw0 - ''" mpa set link siw0/ crc off
+	refused "Wrong link \(DEV/PORT\) name - siw0$" mpa set link siw0 crc off
+	refused "Wrong device name - siw0/1$" mpa set dev siw0/1 crc off
+	refused "Unknown parameter 'crc'" mpa show link siw0/1 crc
 	refused 'link DEV/PORT' mpa stat dev siw0
 	refused "Unknown mpa command 'sett'" mpa sett default crc off
 	expect 'what is set' "$(mpa show configured)" ''
@@ -210,7 +224,7 @@ kernel_refuses() {
 	expect 'what it says' "$(<"$WORK/stderr")" "Error: the device's largest IRD is $max."
 }
 
-# What a device does without is said beside what it does
+# The tool lists settings that a device lacks beside those that it has
 not_taken() {
 	mpa set link siw0/1 model peer-to-peer-required
 	mpa set default revision 1 ird 129 crc required
@@ -234,7 +248,7 @@ ordinary_user() {
 # ---- what a setting does
 
 port=7600
-# What one connection from siw0 to siw1 counts
+# Counters of one connection from siw0 to siw1
 STAT_CHANGE='[{"mpa_req_sent_rev2":1,"mpa_req_sent_enhanced":1,"mpa_rep_rcvd_rev2":1,"mpa_rep_rcvd_enhanced":1,"mpa_rtr_sent_write":1,"mpa_started_initiator":1,"mpa_established_initiator":1},{"mpa_req_rcvd_rev2":1,"mpa_req_rcvd_enhanced":1,"mpa_rep_sent_rev2":1,"mpa_rep_sent_enhanced":1,"mpa_rtr_rcvd_write":1,"mpa_started_responder":1,"mpa_established_responder":1}]'
 
 # A connection from a (siw0) to b (siw1), held; what the rdma tool shows of its initiator in INITIATOR
@@ -372,6 +386,16 @@ monitor() {
 	grep -qE '^established link siw1/1 llp tcp .*role responder ' "$WORK/monitor.log" || fail 'no line of the responder'
 }
 
+# Nothing loads it here. One line says so
+without_the_module() {
+	local modprobe
+	modprobe=$(</proc/sys/kernel/modprobe)
+	echo /bin/false >/proc/sys/kernel/modprobe
+	refused 'There are no MPA settings: is there a module iw_mpa' mpa show
+	expect 'the number of lines' "$(wc -l <"$WORK/stderr")" 1
+	echo "$modprobe" >/proc/sys/kernel/modprobe
+}
+
 # It is the last to have it, and goes on when it is back
 monitor_outlives_the_module() {
 	rdma link del siw0
@@ -381,6 +405,7 @@ monitor_outlives_the_module() {
 	wait_for 20 'the monitor' monitor_is_on
 	wait_for 20 'siw to be unloaded' unload siw
 	wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
+	without_the_module
 	: >"$WORK/monitor.log"
 	wait_for 20 'the monitor' monitor_is_on
 	stop monitor
@@ -409,7 +434,7 @@ monitor_says_what_is_lost() {
 }
 
 monitor_json() {
-	start_monitor -j
+	start_monitor -j -t
 	mpa set dev siw1 crc required
 	mpa reset dev siw1
 	connect
@@ -417,12 +442,15 @@ monitor_json() {
 	stop monitor
 	jq -es 'map(.event) as $events | ($events[:2] == ["policy", "policy"]) and ([.[] | select(.event == "established") | .role] | sort == ["initiator", "responder"])' \
 		"$WORK/monitor.log" >/dev/null || fail "the events are $(<"$WORK/monitor.log")"
+	jq -es --argjson now "$EPOCHSECONDS" 'all(.[]; .timestamp | sub("\\.[0-9]{6}$"; "Z") | fromdate | . <= $now and . > $now - 120)' \
+		"$WORK/monitor.log" >/dev/null || fail "the times are $(jq -c .timestamp "$WORK/monitor.log" | paste -sd' ')"
 	expect 'objects a line' "$(jq -c . "$WORK/monitor.log" | wc -l)" "$(wc -l <"$WORK/monitor.log")"
 }
 
 check 'all layers are shown, as built in' fresh shows_all_layers
 check 'the nearest layer holds, and says so' fresh layers
 check 'every setting takes its values, and what is shown can be set' fresh every_value
+check 'show configured: saves what is set, for rdma -b' fresh save_and_restore
 check 'the tool refuses what makes no sense, and says why' fresh tool_refuses
 check 'the kernel refuses what the device cannot do, and says what it can' fresh kernel_refuses
 check 'what a device does not take of the default is shown' fresh not_taken

@@ -141,6 +141,46 @@ with_bpftrace() {
 	has_line bpf '^@\[siw0, -111\]: 1$' || fail 'it counts no failure'
 }
 
+# In the first namespace's file systems, as run_documented
+watch() { # NAME
+	timeout -k 5 300 bpftrace "${TESTS%/*}/tools/watch/mpa-$1.bt" >"$WORK/$1.log" 2>&1 </dev/null &
+	pid_of[$1]=$!
+}
+
+with_scripts() {
+	has_tracepoints || return 0
+	[[ $VM_KERNEL == debian || -e /sys/kernel/btf/vmlinux ]] || return 0
+	watch states
+	watch why
+	wait_line states '^Watching' 200
+	wait_line why '^TIME ' 200
+	sleep 3
+	two_connections 7720
+	bad_initiators 7721
+	stop states INT
+	stop why INT
+	has_line states '^@us\[initiator, REQ_SENT\]:' || fail 'no time of REQ_SENT'
+	has_line states '^@us\[responder, RTR_WAIT\]:' || fail 'no time of RTR_WAIT'
+	has_line why 'siw0 +initiator +10\.77\.0\.2:7720 CONNECTING status -111 ' || fail 'the refused connection is not told'
+	has_line why 'siw1 +responder +10\.77\.0\.1:[0-9]+ REQ_WAIT status -110 .*a deadline passed' || fail 'the deadline is not told'
+	has_line why 'siw1 +responder .* malformed' || fail 'the malformed frame is not told'
+}
+
+exports() {
+	local exporter=${TESTS%/*}/tools/watch/mpa-exporter file=$WORK/iw_mpa.prom
+	printf '#!/bin/sh\nexec %s mpa "$@"\n' "$RDMA" >"$WORK/rdma-mpa"
+	chmod +x "$WORK/rdma-mpa"
+	RDMA_MPA=$WORK/rdma-mpa "$exporter" "$file"
+	grep -qx '# TYPE iw_mpa_established_initiator_total counter' "$file" || fail 'no type'
+	grep -qE '^iw_mpa_established_initiator_total\{device="siw0",port="1",llp="tcp"\} [0-9]+$' "$file" || fail 'no counter of siw0'
+	grep -qE '^iw_mpa_half_open\{device="siw1",port="1",llp="tcp"\} 0$' "$file" || fail 'no gauge'
+	# the format of each line, and each type once
+	! grep -vE '^(# TYPE [a-z0-9_]+ (counter|gauge)|[a-z0-9_]+\{[a-z0-9_="/,]+\} [0-9]+)$' "$file" || fail 'other lines'
+	[[ -z $(grep '^# TYPE' "$file" | sort | uniq -d) ]] || fail 'a type is there twice'
+}
+
 check 'trace-cmd records connection setup' with_trace_cmd
 check 'bpftrace counts how connections end' with_bpftrace
+check 'mpa-states.bt and mpa-why.bt say how long and why' with_scripts
+check 'mpa-exporter: the counters for Prometheus' exports
 finish

@@ -21,6 +21,7 @@ constexpr iw_mpa_caps siw_caps = {
 	.max_ord = 128,
 	.rtr_send = IW_MPA_RTR_ALL,
 	.rtr_recv = IW_MPA_RTR_ALL,
+	.llp = RDMA_MPA_LLP_TCP,
 	.pow2_depths = true,
 	.tx_markers = false,
 	.rx_markers = false,

@@ -347,7 +347,7 @@ void Endpoint::on_record(const iw_mpa_record &record)
     CHECK_IF(record.fell_back, fell_back_ || call_ == Call::peer_gone);
     CHECK_IF(record.received, call_ == Call::rx);
     CHECK_IF(record.decided, call_ == Call::process || call_ == Call::accept);
-    CHECK_IF(record.sent, record.frame.kind == (is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY));
+    CHECK_IF(record.sent, session()->setup->sent.kind == (is_initiator() ? IW_MPA_REQUEST : IW_MPA_REPLY));
     CHECK_IF(record.terminated, terms_ == 1 && record.ecode != RDMA_MPA_ECODE_NONE);
     CHECK_IF(record.rtr_moved, in_rdma_mode_ && state() == IW_MPA_RDMA);
     CHECK_IF(record.rtr_moved && is_initiator(), record.rtr == rdma_.rtr);

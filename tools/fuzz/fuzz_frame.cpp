@@ -240,10 +240,10 @@ void check_built(const iw_mpa_frame &f, rdma_mpa_dialect dialect, const u8 *buf,
 
     if (f.enhanced)
         word = expect_word(f.enh, dialect);
-    const WireFrame want(f.kind, static_cast<u8>(flags), f.rev, word, {f.pdata, f.pdata_len});
+    const WireFrame want(static_cast<iw_mpa_kind>(f.kind), static_cast<u8>(flags), f.rev, word, {f.pdata, f.pdata_len});
     CHECK(length == want.bytes().size());
     CHECK(std::memcmp(buf, want.bytes().data(), length) == 0);
-    CHECK(expect_frame(f.kind, {buf, length}).result == IW_MPA_FRAME_COMPLETE);
+    CHECK(expect_frame(static_cast<iw_mpa_kind>(f.kind), {buf, length}).result == IW_MPA_FRAME_COMPLETE);
 }
 
 void check_build(iw_mpa_kind kind, rdma_mpa_dialect dialect, Input input)

@@ -14,7 +14,7 @@
 
 namespace {
 
-// A copy begins with begin. What is written meanwhile has its number in end already: take another copy then.
+// A copy begins with begin. A slot that is being written has its number in end already: take another copy then.
 struct Slot {
 	uint64_t begin;
 	char key[48], value[192];

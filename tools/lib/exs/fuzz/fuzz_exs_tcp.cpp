@@ -6,6 +6,8 @@
 #include "../src/wire.h"
 
 #include <array>
+#include <cerrno>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
@@ -20,10 +22,12 @@ namespace {
 constexpr size_t size_of_memory = 3000;
 constexpr int patience = 20000; // ms
 
-void require(bool holds)
+void require(bool holds, int line = __builtin_LINE())
 {
-	if (!holds)
-		std::abort();
+	if (holds)
+		return;
+	std::fprintf(stderr, "ERROR: line %d does not hold: %s\n", line, std::strerror(errno));
+	std::abort();
 }
 
 struct Target {
@@ -47,11 +51,11 @@ struct Target {
 			listeners[type == SOCK_STREAM] = fd;
 		}
 	}
-	exs_event wait(exs_op_t op)
+	exs_event wait(exs_op_t op, int line = __builtin_LINE())
 	{
 		exs_event event{};
 		do
-			require(exs_qdequeue(queue, &event, 1, patience) == 1);
+			require(exs_qdequeue(queue, &event, 1, patience) == 1, line);
 		while (event.op != op || event.type == EXS_EVENT_NOTE);
 		return event;
 	}

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// What decodes is what encodes to the same octets, but for the padding behind a hello.
+// A message that decodes encodes to the same octets, but for the padding behind a hello.
 #include "../src/wire.h"
 
 #include <algorithm>

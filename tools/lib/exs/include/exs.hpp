@@ -191,8 +191,8 @@ template <> struct promise_value<void> {
 
 } // namespace detail
 
-// What a coroutine returns. Begins when it is awaited or by start(); loop::spawn() begins it by itself. Destroying it
-// ends the coroutine where it waits.
+// The result of a coroutine. The coroutine begins when the task is awaited or by start(); loop::spawn() begins it by
+// itself. Destroying the task ends the coroutine where it waits.
 template <typename T = void> class [[nodiscard]] task {
 public:
 	struct promise_type : detail::promise_value<T> {
@@ -365,7 +365,7 @@ private:
 
 namespace detail {
 
-// An operation under way. Who awaits it may be destroyed before it is done.
+// An operation under way. The coroutine that awaits it may be destroyed before it is done.
 struct pending : sink {
 	std::coroutine_handle<> waiter;
 	exs_event event{};

@@ -36,7 +36,7 @@ template <typename Function> Function *next(const char *name)
 
 #define NEXT(name) (*[] { static auto *const function = next<decltype(::name)>(#name); return function; }())
 
-// What libexs and librdmacm do for themselves is not for us
+// The shim leaves alone the calls that libexs and librdmacm make for themselves
 class Ours {
 public:
 	Ours()
@@ -78,7 +78,7 @@ bool is_ours(const void *caller)
 	return ours->has(caller);
 }
 
-// What a program has said of a socket of the kernel's, by its inode
+// The settings that a program has made on a socket of the kernel's, by its inode
 struct Before {
 	std::optional<Address> bound;
 	std::vector<std::pair<int, epoll_event>> polls; // epoll descriptors that it has been added to

@@ -20,7 +20,7 @@
 
 #include <sys/socket.h>
 
-// What stands between a program's sockets and libexs. The program has one end of a socket pair, an ordinary descriptor
+// The relay stands between a program's sockets and libexs. The program has one end of a socket pair, an ordinary descriptor
 // that can be polled, read, written, passed on and inherited; the relay has the other end, and carries octets between it
 // and an exs socket, through memory that it has registered. One thread does it all.
 namespace shim {
@@ -32,7 +32,7 @@ struct Address {
 	[[nodiscard]] const sockaddr *raw() const { return reinterpret_cast<const sockaddr *>(&storage); }
 };
 
-// What the program can ask of a descriptor that was made by us
+// The answers to a program that asks about a descriptor that we made
 struct Facts {
 	std::mutex mutex;
 	std::condition_variable changed;
@@ -61,7 +61,7 @@ public:
 	void lock() { mutex_.lock(); }
 	void unlock() { mutex_.unlock(); }
 
-	// What has been sent leaves, for so long at most
+	// Waits, for this long at most, until all data that was sent has left
 	void finish(std::chrono::seconds patience);
 
 	Relay(const Relay &) = delete;
@@ -115,7 +115,7 @@ private:
 		Address peer;
 	};
 
-	// What the thread is to do for another one
+	// Work for the thread, by another one
 	struct Request {
 		std::shared_ptr<Entry> entry;
 	};

@@ -21,7 +21,7 @@ struct CmEvent;
 
 using Clock = std::chrono::steady_clock;
 
-// What the progress thread calls, without any lock of its own
+// The progress thread calls these, without any lock of its own
 class Actor {
 public:
 	virtual ~Actor() = default;

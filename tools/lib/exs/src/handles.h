@@ -10,8 +10,8 @@
 
 namespace libexs {
 
-// Handles of one kind: a number for the kind, a generation, a place. What has been removed is not found by its old
-// handle, whatever is at its place now.
+// Handles of one kind: a number for the kind, a generation, a place. An object that was removed is not
+// found by its old handle, even if another one has its place now.
 template <typename T> class Handles {
 public:
 	explicit Handles(uint8_t kind) : kind_(kind) {}
@@ -43,7 +43,7 @@ public:
 		return slots_[place].object;
 	}
 
-	// Who removes it is told; nobody else is
+	// Returns the object to the caller that removes it, and to no other
 	std::shared_ptr<T> remove(int64_t number)
 	{
 		const std::lock_guard lock(mutex_);
