@@ -113,6 +113,8 @@ bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 {
 	if (r_xprt->rx_ep->re_vers == RPCRDMA_VERSION)
 		return rep->rr_vers == rpcrdma_version;
+	if (rep->rr_vers == rpcrdma2_version)
+		r_xprt->rx_v2_seen = true;
 	if (rep->rr_proc == rdma_error)
 		return true;
 	return rep->rr_vers == rpcrdma2_version && receive_v2(r_xprt, rep);
@@ -133,7 +135,6 @@ void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 		return;
 	ep->re_inline_send = RPCRDMA2_DEF_INLINE;
 	ep->re_probing = false;
-	r_xprt->rx_v2_seen = true;
 	rpcrdma_set_max_header_sizes(ep);
 	trace_xprtrdma_settle_v2(r_xprt);
 }
@@ -158,9 +159,9 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, u32 low, u32 high)
 
 	if (ep->re_vers == RPCRDMA_VERSION)
 		return -EIO;
-	r_xprt->rx_no_v2 = true;
 	if (low > RPCRDMA_VERSION || high < RPCRDMA_VERSION)
 		return -EPROTONOSUPPORT;
+	r_xprt->rx_no_v2 = true;
 	if (!ep->re_probing) {
 		rpcrdma_force_disconnect(ep);
 		return -EAGAIN;
