@@ -9,6 +9,7 @@
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
+#include <rdma/ib_addr.h>
 
 #include "siw.h"
 #include "siw_cm.h"
@@ -26,10 +27,18 @@ static void siw_tcp_setup(struct socket *s)
 		tcp_sock_set_nodelay(s->sk);
 }
 
-static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
+/**
+ * siw_sock_bind - bind a socket of either protocol
+ * @s: the socket
+ * @laddr: local address, IPv4 or IPv6
+ * @afonly: no IPv4 on an IPv6 socket
+ *
+ * May sleep.
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 {
-	size_t size = laddr->sa_family == AF_INET ?
-		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
 	int rv;
 
 	/* Lets the address be bound again while old connections time out */
@@ -39,7 +48,8 @@ static int siw_tcp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 		if (rv)
 			return rv;
 	}
-	return s->ops->bind(s, (struct sockaddr_unsized *)laddr, size);
+	return s->ops->bind(s, (struct sockaddr_unsized *)laddr,
+			    rdma_addr_size(laddr));
 }
 
 /*
@@ -63,11 +73,10 @@ static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
 				struct sockaddr *raddr, bool afonly,
 				const void *msg, size_t len)
 {
-	size_t size = raddr->sa_family == AF_INET ?
-		      sizeof(struct sockaddr_in) : sizeof(struct sockaddr_in6);
+	size_t size = rdma_addr_size(raddr);
 	int rv;
 
-	rv = siw_tcp_bind(s, laddr, afonly);
+	rv = siw_sock_bind(s, laddr, afonly);
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);
@@ -136,7 +145,7 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 	if (siw_addr_is_wildcard(laddr))
 		s->sk->sk_bound_dev_if = ifindex;
 
-	rv = siw_tcp_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
+	rv = siw_sock_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
 	/*
 	 * The sysctl may turn Fast Open on for all listeners. But not every
 	 * ULP can bear the same Request twice, so the policy decides.
@@ -259,8 +268,14 @@ static void siw_tcp_addrs(const struct socket *s,
 	siw_tcp_addr4(remote, inet->inet_daddr, inet->inet_dport);
 }
 
-/* A RST leaves no TIME_WAIT state, so the same addresses can connect again */
-static void siw_tcp_abort(struct socket *s)
+/**
+ * siw_sock_abort - release a socket of either protocol at once
+ * @s: the socket
+ *
+ * TCP's RST leaves no TIME_WAIT state and SCTP's ABORT no association, so the
+ * same addresses can connect again. May sleep.
+ */
+void siw_sock_abort(struct socket *s)
 {
 	sock_no_linger(s->sk);
 	sock_release(s);
@@ -282,5 +297,5 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.kick_rx	= siw_tcp_kick_rx,
 	.addrs		= siw_tcp_addrs,
 	.close		= sock_release,
-	.abort		= siw_tcp_abort,
+	.abort		= siw_sock_abort,
 };

@@ -113,6 +113,8 @@ struct siw_llp_ops {
 
 extern const struct siw_llp_ops siw_llp_tcp;
 
+int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly);
+void siw_sock_abort(struct socket *s);
 bool siw_addr_is_wildcard(const struct sockaddr *addr);
 
 #endif

@@ -32,6 +32,7 @@
 #include <net/sctp/sctp.h>
 #include <net/sctp/structs.h>
 #include <net/sock.h>
+#include <rdma/ib_addr.h>
 
 #include "siw.h"
 #include "siw_cm.h"
@@ -316,35 +317,15 @@ int siw_sctp_check(struct net *net)
 	return rv;
 }
 
-static size_t addr_len(const struct sockaddr *addr)
-{
-	return addr->sa_family == AF_INET ? sizeof(struct sockaddr_in) :
-					    sizeof(struct sockaddr_in6);
-}
-
-static int siw_sctp_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
-{
-	int rv;
-
-	sock_set_reuseaddr(s->sk);
-	if (afonly && laddr->sa_family == AF_INET6) {
-		rv = ip6_sock_set_v6only(s->sk);
-		if (rv)
-			return rv;
-	}
-	return s->ops->bind(s, (struct sockaddr_unsized *)laddr,
-			    addr_len(laddr));
-}
-
 static int siw_sctp_connect(struct socket *s, struct sockaddr *laddr,
 			    struct sockaddr *raddr, bool afonly)
 {
-	int rv = siw_sctp_bind(s, laddr, afonly);
+	int rv = siw_sock_bind(s, laddr, afonly);
 
 	if (rv)
 		return rv;
 	rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr,
-			     addr_len(raddr), O_NONBLOCK);
+			     rdma_addr_size(raddr), O_NONBLOCK);
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 
@@ -356,7 +337,7 @@ static bool siw_sctp_early_data(const struct socket *s)
 static int siw_sctp_listen(struct socket *s, struct sockaddr *laddr,
 			   bool afonly, int ifindex, int backlog)
 {
-	return siw_sctp_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
+	return siw_sock_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
@@ -881,13 +862,6 @@ static void free_assoc(struct siw_assoc *assoc)
 	kfree(assoc);
 }
 
-/* An ABORT leaves nothing behind, so the same addresses can connect again */
-static void abort_sock(struct socket *s)
-{
-	sock_no_linger(s->sk);
-	sock_release(s);
-}
-
 /*
  * Nobody reads what comes now, but unread data would make close() abort. The
  * limit is for a peer that sends as fast as this reads: the deadline counts.
@@ -929,11 +903,11 @@ static void drain(struct work_struct *work)
 				   msecs_to_jiffies(SIW_SCTP_LINGER_POLL_MS));
 		return;
 	}
-	abort_sock(s);
+	siw_sock_abort(s);
 	put_net(assoc->net);
 	spin_lock_bh(&closing_lock);
 	list_del(&assoc->list);
-	n_closing--;
+	WRITE_ONCE(n_closing, n_closing - 1);
 	spin_unlock_bh(&closing_lock);
 	free_assoc(assoc);
 }
@@ -955,16 +929,6 @@ static struct siw_assoc *take_assoc(const struct socket *s)
 	return found;
 }
 
-static unsigned int closing_count(void)
-{
-	unsigned int count;
-
-	spin_lock_bh(&closing_lock);
-	count = n_closing;
-	spin_unlock_bh(&closing_lock);
-	return count;
-}
-
 static void siw_sctp_close(struct socket *s)
 {
 	struct siw_assoc *assoc = take_assoc(s);
@@ -975,10 +939,10 @@ static void siw_sctp_close(struct socket *s)
 	 * nothing was sent, there is nothing to wait for.
 	 */
 	if (assoc && assoc->up && assoc->chan[0].sent && !assoc->restarted &&
-	    closing_count() < SIW_SCTP_CLOSING_MAX)
+	    READ_ONCE(n_closing) < SIW_SCTP_CLOSING_MAX)
 		assoc->net = maybe_get_net(sock_net(s->sk));
 	if (!assoc || !assoc->net) {
-		abort_sock(s);
+		siw_sock_abort(s);
 		if (assoc)
 			free_assoc(assoc);
 		return;
@@ -989,7 +953,7 @@ static void siw_sctp_close(struct socket *s)
 	INIT_DELAYED_WORK(&assoc->drain, drain);
 	spin_lock_bh(&closing_lock);
 	list_add(&assoc->list, &closing_assocs);
-	n_closing++;
+	WRITE_ONCE(n_closing, n_closing + 1);
 	spin_unlock_bh(&closing_lock);
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
@@ -998,7 +962,7 @@ static void siw_sctp_abort(struct socket *s)
 {
 	struct siw_assoc *assoc = take_assoc(s);
 
-	abort_sock(s);
+	siw_sock_abort(s);
 	if (assoc)
 		free_assoc(assoc);
 }
