@@ -118,6 +118,21 @@ later_address() {
 	within b ip addr del 10.77.0.22/24 dev eth0
 }
 
+# IPv6 looks for duplicates of an address first
+later_address6() {
+	start server b 60 rping -s -P -a :: -p 7512
+	wait_listener fd77::22 7512
+	within b ip addr add fd77::22/64 dev eth0
+	wait_for 10 'the address' is_usable b fd77::22
+	pause 1
+	run_well client a 30 rping -c -a fd77::22 -p 7512 -C 2
+	within b ip addr del fd77::22/64 dev eth0
+}
+
+is_usable() { # NETNS ADDRESS
+	within "$1" ip -6 addr show to "$2" -tentative | grep -q inet6
+}
+
 # ---- a bad path
 
 lossy() {
@@ -254,6 +269,7 @@ check 'SCT-14: the responder sends first' responder_first
 check 'rdma resource says sctp; a killed program leaves no association' shows_sctp
 check 'SC-08: a wildcard listener tells one address' one_address
 check 'a wildcard listener hears an address that is added later' later_address
+check 'a wildcard listener hears an IPv6 address that is added later' later_address6
 check 'SC-05: 2 % loss and 75 % of packets out of order' lossy
 check 'the path is dead for 5 s in the middle of RDMA Reads and Writes' dead_for_5_s
 check 'the path takes only smaller packets from now on' smaller_path

@@ -17,7 +17,7 @@
  *
  * End: a socket with unread data would abort the association on close, and with
  * it our last messages. So a closed association is drained by a work item until
- * the peer has agreed to the shutdown or a deadline has passed.
+ * the peer has agreed to the shutdown, or takes no more of our data.
  */
 #include <linux/delay.h>
 #include <linux/list.h>
@@ -62,7 +62,7 @@
 /* Parts of messages to discard at a time, after close */
 #define SIW_SCTP_DISCARD_BATCH	4096
 
-/* Milliseconds until a shutdown that the peer does not answer is an abort */
+/* Milliseconds until a shutdown that the peer does not follow is an abort */
 #define SIW_SCTP_LINGER_MS	5000
 #define SIW_SCTP_LINGER_POLL_MS	10
 /* Peers that answer no shutdown hold no more associations than these */
@@ -102,6 +102,7 @@ struct siw_chan {
  * @net: after close: its namespace, held
  * @drain: after close: work until the peer has agreed
  * @deadline: after close: jiffies
+ * @unacked: after close: memory of what the peer has not acknowledged, in bytes
  * @owes_terminate: after close: the Terminate has not been sent yet
  * @list: after detach: in detached_assocs; after close: in closing_assocs
  */
@@ -122,6 +123,7 @@ struct siw_assoc {
 	struct net *net;
 	struct delayed_work drain;
 	unsigned long deadline;
+	int unacked;
 	bool owes_terminate;
 	struct list_head list;
 };
@@ -136,6 +138,7 @@ static struct workqueue_struct *closing_wq;
 static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
+static bool exiting;
 /* The lists and the number alone */
 static DEFINE_SPINLOCK(closing_lock);
 
@@ -246,18 +249,6 @@ static int siw_sctp_status(struct socket *s)
 	rv = assoc_status(assoc, s->sk);
 	release_sock(s->sk);
 	return rv;
-}
-
-static bool is_gone(struct sock *sk)
-{
-	const struct sctp_association *peer;
-	bool gone;
-
-	lock_sock(sk);
-	peer = sctp_assoc_of(sk);
-	gone = !peer || peer->state == SCTP_STATE_CLOSED;
-	release_sock(sk);
-	return gone;
 }
 
 /* ---- sockets */
@@ -886,6 +877,26 @@ static void discard_data(struct socket *s)
 	}
 }
 
+/* Has it been shut down, or does the peer take no more? */
+static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
+{
+	const struct sctp_association *peer;
+	int unacked = 0;
+	bool gone;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	gone = !peer || peer->state == SCTP_STATE_CLOSED;
+	if (peer)
+		unacked = peer->sndbuf_used;
+	release_sock(sk);
+	if (unacked < assoc->unacked && !READ_ONCE(exiting))
+		assoc->deadline = jiffies +
+				  msecs_to_jiffies(SIW_SCTP_LINGER_MS);
+	assoc->unacked = unacked;
+	return gone || time_after_eq(jiffies, assoc->deadline);
+}
+
 static void drain(struct work_struct *work)
 {
 	struct siw_assoc *assoc = container_of(to_delayed_work(work),
@@ -898,7 +909,7 @@ static void drain(struct work_struct *work)
 	if (!assoc->owes_terminate)
 		kernel_sock_shutdown(s, SHUT_WR);
 	discard_data(s);
-	if (!is_gone(s->sk) && time_before(jiffies, assoc->deadline)) {
+	if (!is_drained(assoc, s->sk)) {
 		queue_delayed_work(closing_wq, &assoc->drain,
 				   msecs_to_jiffies(SIW_SCTP_LINGER_POLL_MS));
 		return;
@@ -1010,6 +1021,7 @@ void siw_sctp_exit(void)
 
 	if (!closing_wq)
 		return;
+	WRITE_ONCE(exiting, true);
 	/* Each has its work item queued or running, which ends soon now */
 	while (!list_empty(&closing_assocs)) {
 		spin_lock_bh(&closing_lock);

@@ -5,6 +5,8 @@
  * An SCTP socket with a wildcard address tells its peers all addresses of the
  * host, also those of other devices. DDP's associations have one (RFC 5043
  * section 7.2). Addresses that the device gets later are added by a work item.
+ * It looks again while IPv6 is still checking an address: nobody is notified
+ * when that ends.
  * The socket of an address that goes away stays, and serves the address when it
  * comes back.
  *
@@ -30,6 +32,8 @@
 
 /* Addresses of a device that a listener has a socket for */
 #define SIW_WILD_ADDRS	64
+/* Until the next look at an address that cannot be used yet; in jiffies */
+#define SIW_WILD_AGAIN	(HZ / 2)
 
 /**
  * struct siw_wild - a listener on all addresses
@@ -43,13 +47,18 @@ struct siw_wild {
 	int backlog;
 };
 
+static void add_new_addrs(struct work_struct *work);
+static DECLARE_DELAYED_WORK(addr_work, add_new_addrs);
+
 static LIST_HEAD(wild_listeners);
 /* See the top of this file */
 static DEFINE_MUTEX(wild_lock);
 
 /* ---- the device's addresses */
 
+/* @again: there are addresses that cannot be used yet */
 struct addr_list {
+	bool again;
 	unsigned int num;
 	struct sockaddr_storage addr[SIW_WILD_ADDRS];
 };
@@ -83,9 +92,12 @@ static void add_v6(struct addr_list *list, struct inet6_dev *idev, __be16 port)
 
 		if (list->num == SIW_WILD_ADDRS)
 			break;
-		/* Not yet checked: its socket is made when it is */
-		if (ifp->flags & IFA_F_TENTATIVE)
+		if (ifp->flags & IFA_F_DADFAILED)
 			continue;
+		if (ifp->flags & IFA_F_TENTATIVE) {
+			list->again = true;
+			continue;
+		}
 		sin6->sin6_family = AF_INET6;
 		sin6->sin6_addr = ifp->addr;
 		sin6->sin6_port = port;
@@ -147,6 +159,7 @@ static bool has_socket(const struct iw_cm_id *id, const struct sockaddr *addr)
 	return false;
 }
 
+/* Returns 0, or the first error: other addresses are listened on all the same */
 static int listen_on_each(struct siw_wild *wild)
 {
 	struct net_device *ndev = ib_device_get_netdev(wild->id->device,
@@ -160,15 +173,23 @@ static int listen_on_each(struct siw_wild *wild)
 	list = kzalloc(sizeof(*list), GFP_KERNEL);
 	if (list)
 		collect_addrs(wild->id, ndev, list);
-	else
-		rv = -ENOMEM;
 	dev_put(ndev);
-	for (i = 0; list && i < list->num && !rv; i++) {
+	if (!list)
+		return -ENOMEM;
+	for (i = 0; i < list->num; i++) {
 		struct sockaddr *addr = (struct sockaddr *)&list->addr[i];
+		int err;
 
-		if (!has_socket(wild->id, addr))
-			rv = siw_listen_on(wild->id, addr, 0, wild->backlog);
+		if (has_socket(wild->id, addr))
+			continue;
+		err = siw_listen_on(wild->id, addr, 0, wild->backlog);
+		if (err == -EADDRNOTAVAIL)
+			list->again = true;
+		else
+			rv = rv ?: err;
 	}
+	if (list->again)
+		schedule_delayed_work(&addr_work, SIW_WILD_AGAIN);
 	kfree(list);
 	return rv;
 }
@@ -230,12 +251,10 @@ static void add_new_addrs(struct work_struct *work)
 	mutex_unlock(&wild_lock);
 }
 
-static DECLARE_WORK(addr_work, add_new_addrs);
-
 static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
 	if (event == NETDEV_UP)
-		schedule_work(&addr_work);
+		schedule_delayed_work(&addr_work, 0);
 	return NOTIFY_DONE;
 }
 
@@ -278,5 +297,5 @@ void siw_wild_exit(void)
 	unregister_inet6addr_notifier(&addr6_nb);
 #endif
 	unregister_inetaddr_notifier(&addr_nb);
-	cancel_work_sync(&addr_work);
+	cancel_delayed_work_sync(&addr_work);
 }
