@@ -347,10 +347,18 @@ static void classify_accepted(struct sock *sk)
 #endif
 }
 
+/* If there is nobody to accept, sctp_accept() sleeps a tick, also O_NONBLOCK */
 static int siw_sctp_accept(struct socket *s, struct socket **new_s)
 {
-	int rv = kernel_accept(s, new_s, O_NONBLOCK);
+	const struct sctp_association *peer;
+	int rv;
 
+	lock_sock(s->sk);
+	peer = sctp_assoc_of(s->sk);
+	release_sock(s->sk);
+	if (!peer)
+		return -EAGAIN;
+	rv = kernel_accept(s, new_s, O_NONBLOCK);
 	if (!rv)
 		classify_accepted((*new_s)->sk);
 	return rv;
@@ -373,7 +381,8 @@ static void siw_sctp_addrs(const struct socket *s,
 
 /* ---- callbacks */
 
-static void queue_news(struct sock *sk, bool state_changed)
+/* A QP whose peer @ends is to be flushed: its sends do not fail one by one */
+static void queue_news(struct sock *sk, bool state_changed, bool ends)
 {
 	struct siw_cep *cep;
 
@@ -385,6 +394,8 @@ static void queue_news(struct sock *sk, bool state_changed)
 		siw_cm_queue_work(cep, SIW_CM_WORK_ACCEPT);
 		goto out;
 	}
+	if (ends && cep->qp)
+		cep->qp->tx_ctx.tx_suspend = 1;
 	siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
 	if (state_changed) {
 		siw_cm_queue_work(cep, SIW_CM_WORK_CONNECTED);
@@ -396,12 +407,17 @@ out:
 
 static void siw_sctp_data_ready(struct sock *sk)
 {
-	queue_news(sk, false);
+	queue_news(sk, false, false);
 }
 
+/* SCTP holds the socket's lock */
 static void siw_sctp_state_change(struct sock *sk)
 {
-	queue_news(sk, true);
+	const struct sctp_association *peer = sctp_assoc_of(sk);
+
+	queue_news(sk, true,
+		   !peer || peer->state == SCTP_STATE_CLOSED ||
+		   peer->state > SCTP_STATE_ESTABLISHED);
 }
 
 /* Under the lock of the socket's wait queue */
@@ -482,7 +498,7 @@ static void siw_sctp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 
 static void siw_sctp_kick_rx(struct socket *s)
 {
-	queue_news(s->sk, false);
+	queue_news(s->sk, false, false);
 }
 
 /* ---- send */
@@ -612,17 +628,16 @@ unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
 /* Length of the first message, 0 if there is none */
 static size_t first_length(struct sock *sk, bool *fragmented)
 {
-	struct sk_buff_head *queue = &sk->sk_receive_queue;
-	struct sk_buff *skb;
+	const struct sk_buff *skb;
 	size_t len = 0;
 
-	spin_lock_bh(&queue->lock);
-	skb = skb_peek(queue);
+	lock_sock(sk);
+	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
 		len = skb->len;
 		*fragmented = skb_has_frag_list(skb);
 	}
-	spin_unlock_bh(&queue->lock);
+	release_sock(sk);
 	return len;
 }
 
@@ -770,6 +785,7 @@ static void lose_session(struct siw_cep *cep, int err, bool over)
 {
 	cep->assoc->err = err;
 	cep->assoc->chan[0].over = over;
+	cep->qp->tx_ctx.tx_suspend = 1;
 	siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
 }
 
@@ -833,6 +849,9 @@ static void siw_sctp_pump(struct siw_cep *cep)
 	if (!qp || !cep->sock)
 		return;
 	for (i = 0; i < SIW_SCTP_RX_BATCH && more; i++) {
+		/* After this there is nothing to wait for */
+		if (qp->rx_stream.rx_suspend)
+			return;
 		if (!down_read_trylock(&qp->state_lock))
 			break;
 		more = process_chunk(cep, qp);
