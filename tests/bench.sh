@@ -260,6 +260,10 @@ measure_client_server() {
 	variant=ours
 }
 
+measure_half_open() { # [--transport tcp]
+	run_rdmabench half-open '{}' half-open "$@" --per-pair 200 b=10.77.0.2 a=10.77.0.1
+}
+
 measure_floor() {
 	local count delay n _
 	variant=tcp
@@ -279,12 +283,12 @@ measure_floor() {
 		# shellcheck disable=SC2046
 		run_rdmabench all-to-all '{}' connect --transport tcp --pattern all-to-all $(places "$n")
 	done
-	run_rdmabench half-open '{}' half-open --transport tcp --per-pair 200 b=10.77.0.2 a=10.77.0.1
+	measure_half_open --transport tcp
 }
 
 measure_memory() {
 	run_rdmabench latency '{"count": 1000, "delay": 0}' connect --per-pair 1000 b=10.77.0.2 a=10.77.0.1
-	run_rdmabench half-open '{}' half-open --per-pair 200 b=10.77.0.2 a=10.77.0.1
+	measure_half_open
 }
 
 measure_data() {
@@ -316,7 +320,7 @@ for ((round = 1; round <= rounds; round++)); do
 			"measure_$mode"
 		else
 			measure_setup
-			run_rdmabench half-open '{}' half-open --per-pair 200 b=10.77.0.2 a=10.77.0.1
+			measure_half_open
 			[[ $variant == stock ]] || measure_client_server
 		fi
 		printf '# %s, round %d of %d, %s: %d s\n' "$mode" "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
