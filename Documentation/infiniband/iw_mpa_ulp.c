@@ -28,7 +28,7 @@ int foo_connect(struct rdma_cm_id *id, u8 reads_in, u8 reads_out)
 	return ret ?: rdma_connect(id, &param);
 }
 
-/* What the peer asks for is the most that it takes: accept no more */
+/* The peer takes no more than it asks for: accept no more */
 int foo_accept(struct rdma_cm_id *id, const struct rdma_cm_event *request, u8 reads_in, u8 reads_out)
 {
 	const struct rdma_conn_param *peer = &request->param.conn;
