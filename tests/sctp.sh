@@ -13,6 +13,8 @@ PEER=$TESTS/sctppeer.py
 # Messages: a client-server Enhanced Initiate and Accept with depths of 8 (S1 and S2 with A=0)
 INITIATE=000500080008
 ACCEPT=000600080008
+# An RDMA Write without data: the initiator's first segment
+WRITE_NOTHING=c140$(printf %024d 0)
 
 assocs() { # NETNS
 	within "$1" cat /proc/net/sctp/assocs | tail -n +2
@@ -243,6 +245,27 @@ restarts() { # PORT
 	wait_for 10 'the end of all associations' no_assocs
 }
 
+# Three segments of 1000 bytes on a path of 375 bytes a second: more than the 5 s that a dead peer gets
+closes_slowly() { # PORT
+	start server b 100 "$RDMAFIRST" server 10.77.0.2 "$1" --send "$(printf %01000d 1)" --send "$(printf %01000d 2)" \
+		--send "$(printf %01000d 3)"
+	wait_listener 10.77.0.2 "$1"
+	start peer a 100 "$PEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 quiet=3 segment="$WRITE_NOTHING" \
+		take=3,60 expect=0004 over=20
+	wait_for 20 'an association' has_assoc
+	pause 1
+	path rate 3kbit
+	wait_for 20 'the sends' sent_all
+	stop server KILL
+	ended_well peer 90
+	path
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+sent_all() {
+	[[ $(grep -c ' sent' "$WORK/server.log") == 3 ]]
+}
+
 # ---- our initiator
 
 hears() { # PORT STEP…
@@ -274,6 +297,7 @@ check 'SC-05: 2 % loss and 75 % of packets out of order' lossy
 check 'the path is dead for 5 s in the middle of RDMA Reads and Writes' dead_for_5_s
 check 'the path takes only smaller packets from now on' smaller_path
 check 'the path is dead when a program is killed' dead_at_close
+check 'a program ends before all it has sent arrives' closes_slowly 7525
 check 'nobody listens' nobody_listens
 
 # 40 bytes of a DDP version that does not exist
