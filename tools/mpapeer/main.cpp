@@ -90,8 +90,8 @@ void add_decode(CLI::App &app, DecodeArguments &arguments)
 {
     CLI::App *decode = app.add_subcommand("decode", "Show the MPA frames and FPDUs of a capture");
     decode->footer("Exit status: 0 decoded, 1 the capture is damaged (packets before the damage are "
-                   "shown),\n2 wrong usage, or no pcap file.");
-    decode->add_option("FILE", arguments.file, "Capture in classic pcap format")->required();
+                   "shown),\n2 wrong usage, or no capture.");
+    decode->add_option("FILE", arguments.file, "Capture, pcap or pcapng; - for standard input")->required();
     decode->add_flag("--json", arguments.json, "JSON: an array of connections with their events");
     decode->add_option("--port", arguments.port, "Only connections from or to this TCP port");
     decode->add_flag("--all", arguments.all, "Also connections that do not begin with an MPA key");
@@ -206,9 +206,8 @@ int run_scenarios(const RunArguments &arguments)
 
 int decode_capture(const DecodeArguments &arguments)
 {
-    const Bytes file = read_file(arguments.file);
     const auto port = arguments.port == 0 ? std::nullopt : std::optional(arguments.port);
-    CaptureTrace capture = trace_capture(file, port);
+    CaptureTrace capture = trace_capture(PcapReader(arguments.file), port);
     if (!arguments.all)
         std::erase_if(capture.connections, [](const Trace &trace) { return !trace.is_mpa; });
     if (arguments.json)

@@ -1,13 +1,16 @@
 // SPDX-License-Identifier: GPL-2.0
-// Classic pcap files (not pcapng): either byte order, microseconds or nanoseconds.
+// Captures in each format that libpcap reads: pcap and pcapng.
 #pragma once
 
 #include "bytes.hpp"
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <stdexcept>
 #include <string>
+
+struct pcap;
 
 namespace mpapeer {
 
@@ -18,31 +21,29 @@ public:
 
 struct PcapPacket {
     std::int64_t time_ns = 0; ///< since 1970
-    ByteView data;            ///< as captured
-    std::uint32_t original_size = 0;
+    ByteView data;            ///< as captured; until the next packet is read
 };
 
-/// Walks through a capture held in memory.
+/// Walks through a capture.
 class PcapReader {
 public:
-    /// Throws PcapError if the file is not a readable capture.
-    explicit PcapReader(ByteView file);
+    /// A file, "-" for standard input. Throws PcapError if it is not a readable capture.
+    explicit PcapReader(const std::string &path);
 
-    std::uint32_t link_type() const { return link_type_; }
+    /// A capture in memory, which outlives the reader. Throws as above.
+    explicit PcapReader(ByteView capture);
+
+    /// A LINKTYPE_ value as in pcap files.
+    std::uint32_t link_type() const;
 
     /// The next packet, nothing at the end; throws PcapError if a record is cut off or invalid.
     std::optional<PcapPacket> next();
 
 private:
-    std::uint32_t read_u32(std::size_t offset) const;
-
-    ByteView rest_;
-    bool little_endian_ = false;
-    std::int64_t fraction_ns_ = 1000;
-    std::uint32_t link_type_ = 0;
+    struct Close {
+        void operator()(pcap *handle) const;
+    };
+    std::unique_ptr<pcap, Close> handle_;
 };
-
-/// A whole file in memory; throws std::system_error.
-Bytes read_file(const std::string &path);
 
 } // namespace mpapeer

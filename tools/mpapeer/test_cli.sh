@@ -95,10 +95,11 @@ request=4d504120494420526571204672616d6540010000
 unhex "$dir/good.pcap" $header $record $ip $tcp $request
 check 0 "initiator request rev=1" "$mpapeer" decode "$dir/good.pcap"
 check 0 '"kind": "request"' "$mpapeer" decode --json "$dir/good.pcap"
+check 0 "initiator request rev=1" "$mpapeer" decode - <"$dir/good.pcap"
 check 0 "[]" "$mpapeer" decode --json --port 1 "$dir/good.pcap"
 unhex "$dir/damaged.pcap" $header $record $ip $tcp $request $record
 check 1 "initiator request rev=1" "$mpapeer" decode "$dir/damaged.pcap"
-check 1 "ends inside a packet" "$mpapeer" decode "$dir/damaged.pcap"
+check 1 "truncated dump file" "$mpapeer" decode "$dir/damaged.pcap"
 check 2 "not a capture" "$mpapeer" decode "$dir/quiet.txt"
 check 2 "No such file" "$mpapeer" decode "$dir/none.pcap"
 check 2 "FILE is required" "$mpapeer" decode

@@ -201,9 +201,8 @@ private:
 
 } // namespace
 
-CaptureTrace trace_capture(ByteView file, std::optional<std::uint16_t> port)
+CaptureTrace trace_capture(PcapReader reader, std::optional<std::uint16_t> port)
 {
-    PcapReader reader(file);
     if (!is_known_link_type(reader.link_type()))
         throw PcapError(fmt::format("link type {} is not supported", reader.link_type()));
 

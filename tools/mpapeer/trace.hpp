@@ -56,8 +56,7 @@ struct CaptureTrace {
 };
 
 /// Decodes a whole capture; `port` leaves out connections without this port. Throws PcapError if the
-/// file is no capture, or one of an unknown link type. If a capture is damaged later on, the packets
-/// before the damage are decoded.
-CaptureTrace trace_capture(ByteView file, std::optional<std::uint16_t> port = std::nullopt);
+/// link type is unknown. If a capture is damaged later on, the packets before the damage are decoded.
+CaptureTrace trace_capture(PcapReader reader, std::optional<std::uint16_t> port = std::nullopt);
 
 } // namespace mpapeer
