@@ -40,6 +40,7 @@ std::string name_of(Mode mode)
 
 void add_options(CLI::App &app, Options &options)
 {
+	app.set_version_flag("--version", "libexs " EXS_PACKAGE_VERSION);
 	app.add_option("address", options.address, "the server's IP address")->required();
 	app.add_flag("-l,--listen", options.server, "be the server, at this address");
 	app.add_flag("--once", options.once, "server: end after one client");
