@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0-only
 #
-# make demo     two virtual machines connect peer-to-peer; PCAP=FILE keeps the packets
+# make demo     two virtual machines connect peer-to-peer; PCAP=FILE keeps the packets; LLP=sctp
 # make check    every test; the last line is "N passed, N failed"
 # make check-all  the same, with every whole-system suite on all four kernels, each patch by itself, and the packages
 # make conformance  which test shows which requirement, and the results; STOCK=1 also against
@@ -43,7 +43,7 @@ dist:
 	@scripts/dist
 
 demo:
-	@scripts/demo $(PCAP)
+	@scripts/demo $(if $(LLP),--llp $(LLP)) $(PCAP)
 
 check:
 	@scripts/check

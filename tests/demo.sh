@@ -5,8 +5,8 @@
 #
 # Makes one RDMA connection between two machines and shows its negotiated values
 # with the rdma tool. Runs on both; exit status 0 only if both ends agree on a
-# peer-to-peer connection of MPA revision 2. With "capture", a prints the packets
-# of the connections as lines "pcap BASE64".
+# peer-to-peer connection, over TCP of MPA revision 2. With "capture", a prints the
+# packets of the connections as lines "pcap BASE64".
 set -euo pipefail
 
 DEADLINE=60
@@ -52,7 +52,7 @@ negotiated() {
 }
 
 if [[ ${1:-} == capture && $ROLE == a ]]; then
-	tcpdump -Z root -U --immediate-mode -i eth0 -w /tmp/pcap tcp port 7174 2>/tmp/tcpdump &
+	tcpdump -Z root -U --immediate-mode -i eth0 -w /tmp/pcap "$VM_LLP" port 7174 2>/tmp/tcpdump &
 	until_ok grep -q 'listening on' /tmp/tcpdump
 fi
 if [[ $ROLE == b ]]; then
@@ -69,6 +69,7 @@ fi
 until_ok negotiated
 echo "$table"
 [[ ! -e /tmp/pcap ]] || base64 -w 1000 /tmp/pcap | sed 's/^/pcap /'
-grep -qx 'mpa-rev 2' <<<"$table"
+grep -qx "llp $VM_LLP" <<<"$table"
+[[ $VM_LLP == sctp ]] || grep -qx 'mpa-rev 2' <<<"$table"
 grep -qx 'model peer-to-peer' <<<"$table"
 grep -qx 'rtr write' <<<"$table"
