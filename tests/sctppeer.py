@@ -19,7 +19,6 @@ A step of call and hear is one of
   ordered       the next chunk is ordered
   flood=N       sends N segments of 1000 bytes, or as many as the peer takes
   expect=HEX    the next message begins with these bytes, behind its DDP-SSN
-  take=N,SECONDS  N segments come within that time
   over=SECONDS  within that time the peer shuts the association down or aborts it; segments are passed over
   quiet=SECONDS nothing comes for so long
   abort         aborts the association
@@ -88,13 +87,6 @@ class Peer:
         if got[0] != CONTROL or not got[1].hex().startswith(wanted):
             raise Broken(f'ppid {got[0]}: {got[1][:40].hex()}, not {wanted}')
 
-    def take(self, number, seconds):
-        end = time.monotonic() + seconds
-        for i in range(number):
-            got = self.receive(max(0.1, end - time.monotonic()))
-            if got is None or got[0] != SEGMENT:
-                raise Broken(f'{got and got[1][:40].hex()} after {i} segments')
-
     def over(self, seconds):
         end = time.monotonic() + seconds
         while (got := self.receive(max(0.1, end - time.monotonic()))) is not None:
@@ -133,9 +125,6 @@ class Peer:
             self.flood(int(value))
         elif name == 'expect':
             self.expect(value)
-        elif name == 'take':
-            number, seconds = value.split(',')
-            self.take(int(number), float(seconds))
         elif name == 'over':
             self.over(float(value))
         elif name == 'quiet':
