@@ -3,9 +3,9 @@
 #
 # Usage: chunks.sh
 #
-# Writes the SCTP chunks of sctp.txt into a capture, lets tshark with iw_sctp.lua decode it, and
-# compares the summaries and fields with those of the file. Needs tshark, text2pcap, editcap (Debian:
-# tshark).
+# Writes the SCTP chunks of sctp.txt and rpcrdma2.txt into a capture, lets tshark with iw_sctp.lua and
+# rpcrdma2.lua decode it, and compares the summaries and fields with those of the files. Needs tshark,
+# text2pcap, editcap (Debian: tshark).
 set -euo pipefail
 
 for program in tshark text2pcap editcap; do
@@ -17,6 +17,8 @@ dir=$(mktemp -d)
 trap 'rm -rf "$dir"' EXIT
 # without the user's settings
 export WIRESHARK_CONFIG_DIR=$dir XDG_CONFIG_HOME=$dir LC_ALL=C.UTF-8
+# DDP-SSN and header of a Send in one segment (RFC 5040, 5041)
+readonly SEND=0001414300000000000000000000000100000000
 failed=0
 number=0 # of the packet
 
@@ -52,7 +54,7 @@ write_cut_chunks() {
 		local ppid=$1 hex
 		shift
 		hex=$(hex_of "$@")
-		for ((at = 2; at < ${#hex} && at < 400; at += 2)); do
+		for ((at = 2; at < ${#hex} && at < 600; at += 2)); do
 			write_chunk "$ppid" "${hex:0:at}"
 		done
 	done <"$dir/chunks"
@@ -66,7 +68,7 @@ capture() { # NAME: of a list of packets
 dissect() { # NAME [OPTION…]
 	local name=$1
 	shift
-	tshark -X "lua_script:$here/iw_sctp.lua" -r "$dir/$name.pcap" "$@" >"$dir/$name.out" 2>"$dir/$name.err"
+	tshark -X "lua_script:$here/iw_sctp.lua" -X "lua_script:$here/rpcrdma2.lua" -r "$dir/$name.pcap" "$@" >"$dir/$name.out" 2>"$dir/$name.err"
 	! grep -m 3 -ihE 'lua.*error' "$dir/$name.out" "$dir/$name.err" || fail "$name: an error in the dissector"
 }
 
@@ -82,6 +84,7 @@ read_file() { # FILE
 			;;
 		*)
 			words=${line%% = *}
+			[[ $words != rpc* ]] || words="16 $SEND ${words#rpc }"
 			echo "$words" >>"$dir/chunks"
 			# shellcheck disable=SC2086 # words
 			write_chunk "${words%% *}" "$(hex_of ${words#* })" >>"$dir/whole"
@@ -103,10 +106,11 @@ same() {
 }
 
 read_file "$here/sctp.txt"
+read_file "$here/rpcrdma2.txt"
 capture whole
 dissect whole -T fields -E separator=' ' -e frame.number -e _ws.col.Info
-# behind ";" comes what Wireshark's dissector says of a segment
-sed 's/;.*//' "$dir/whole.out" >"$dir/summary.got"
+# Behind ";" comes what Wireshark's dissectors say of the segment or the RPC message
+sed 's/DDP segment 1; RPC/RPC/; s/;.*//' "$dir/whole.out" >"$dir/summary.got"
 same summary
 
 : >"$dir/fields.got"
