@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: tests/deb.sh installed VERSION
+# Usage: tests/deb.sh installed VERSION [VERSION-OF-B]
 #        tests/deb.sh removed
 #
 # Runs in machines of scripts/vm --root whose system scripts/deb-test has made.
@@ -74,11 +74,11 @@ load_dependents() {
 }
 
 installed() {
-	local device=siw0
-	[[ $ROLE == a ]] || device=siw1
+	local device=siw0 version=$1
+	[[ $ROLE == a ]] || device=siw1 version=${2:-$1}
 	rdma link add "$device" type siw netdev eth0
 	modprobe -a rdma_ucm ib_uverbs
-	versions_are "$1"
+	versions_are "$version"
 	rdma-mpa show link "$device/1"
 	if [[ $ROLE == b ]]; then
 		server siw1 10.77.0.2
