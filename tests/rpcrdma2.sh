@@ -16,16 +16,17 @@ readonly NULL_REPLY='xid 1 0 0 0 0'
 
 # ---- the client
 
-# mounts ANSWER…: a mount from a server that gives these answers
+# mounts [timeo=TENTHS] ANSWER…: a mount from a server that gives these answers
 mounts() {
 	local -a answers=()
-	local words
+	local words patience=''
+	[[ $1 != timeo=* ]] || { patience=,$1 && shift; }
 	for words in "$@"; do answers+=(--answer "$words"); done
 	echo 2 >"$MAX_VERSION"
 	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 "${answers[@]}"
 	wait_line peer '^listening' 20
 	mkdir -p "$MOUNT"
-	start mount a 100 mount -i -t nfs4 -o "vers=4.2,proto=rdma,port=20049,soft,addr=$(address b),clientaddr=$(address a)" \
+	start mount a 100 mount -i -t nfs4 -o "vers=4.2,proto=rdma,port=20049,soft$patience,addr=$(address b),clientaddr=$(address a)" \
 		"$(address b):/" "$MOUNT"
 }
 
@@ -58,11 +59,24 @@ goes_on_with_one() {
 	stop_both
 }
 
-next_begins_with_one() { # ANSWER
-	mounts "$1" "xid 1 40 0 0 0 0 $NULL_REPLY" none
+next_begins_with_one() { # [timeo=TENTHS] ANSWER
+	mounts "$@" "xid 1 40 0 0 0 0 $NULL_REPLY" none
 	peer_said 3 'octets: [0-9a-f]+ 2 '
 	peer_said 4 connection
 	peer_said 5 'octets: [0-9a-f]+ 1 '
+	stop_both
+}
+
+# A server that has used version two may lose one first message, not two
+loses_first_messages() {
+	local line=4 version
+	mounts "xid 2 40 0 1 0 0 0 $NULL_REPLY" 'none close'
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	peer_said 4 'octets: [0-9a-f]+ 2 '
+	for version in 2 2 1; do
+		peer_said $((++line)) connection
+		peer_said $((++line)) "octets: [0-9a-f]+ $version "
+	done
 	stop_both
 }
 
@@ -80,6 +94,8 @@ check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one
 check 'RPC-12: a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
 check 'RPC-13: a server that refuses, and closes' next_begins_with_one 'xid 2 40 4 1 1 1 close'
 check 'RPC-13: a server that closes' next_begins_with_one 'none close'
+check 'RPC-13: a silent server' next_begins_with_one timeo=30 none
+check 'RPC-13: a server that loses first messages' loses_first_messages
 check 'RPC-16: a server that finds the header bad' fails_with "can't read superblock" 'xid 2 40 4 2'
 check 'RPC-2: a reply with a Write list without end' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
 check 'RPC-6: a reply that says it is a call' settles_nothing "xid 2 40 0 0 0 0 0 $NULL_REPLY"
