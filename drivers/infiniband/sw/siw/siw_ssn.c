@@ -43,7 +43,8 @@ void siw_ssn_init(struct siw_ssn_window *window, u32 limit)
 }
 
 /* Returns false if this number is held already */
-static bool insert(struct siw_ssn_window *window, struct siw_ssn_entry *entry)
+static bool insert_entry(struct siw_ssn_window *window,
+			 struct siw_ssn_entry *entry)
 {
 	struct rb_node **link = &window->held.rb_root.rb_node, *parent = NULL;
 	u16 distance = ssn_distance(window, entry->ssn);
@@ -87,14 +88,14 @@ enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
 	}
 	if (entry->cost > window->limit - window->cost)
 		return SIW_SSN_FULL;
-	if (!insert(window, entry))
+	if (!insert_entry(window, entry))
 		return SIW_SSN_BAD;
 	window->cost += entry->cost;
 	return SIW_SSN_HELD;
 }
 
-static struct siw_ssn_entry *remove(struct siw_ssn_window *window,
-				    struct siw_ssn_entry *entry)
+static struct siw_ssn_entry *remove_entry(struct siw_ssn_window *window,
+					  struct siw_ssn_entry *entry)
 {
 	rb_erase_cached(&entry->node, &window->held);
 	window->cost -= entry->cost;
@@ -114,7 +115,7 @@ struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window)
 	if (!first || first->ssn != window->next)
 		return NULL;
 	window->next++;
-	return remove(window, first);
+	return remove_entry(window, first);
 }
 
 /**
@@ -127,5 +128,5 @@ struct siw_ssn_entry *siw_ssn_drop(struct siw_ssn_window *window)
 {
 	struct siw_ssn_entry *first = to_entry(rb_first_cached(&window->held));
 
-	return first ? remove(window, first) : NULL;
+	return first ? remove_entry(window, first) : NULL;
 }
