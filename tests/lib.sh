@@ -132,8 +132,18 @@ has_listener() { # ADDRESS PORT
 	rdma resource show cm_id | grep 'state LISTEN' | grep -qE "src-addr (\[?$1\]?|0\.0\.0\.0|\[?::\]?):$2 "
 }
 
+# rdma_cm says that it listens before SCTP does: the first socket that listens loads modules for its cookies
+has_endpoint() { # PORT
+	[[ ${VM_LLP:-tcp} == tcp ]] ||
+		{ within a cat /proc/net/sctp/eps && within b cat /proc/net/sctp/eps; } | grep -qE " 10 +[0-9]+ +$1 "
+}
+
+hears_port() { # ADDRESS PORT
+	has_listener "$1" "$2" && has_endpoint "$2"
+}
+
 wait_listener() { # ADDRESS PORT
-	wait_for 30 "a listener on $1 port $2" has_listener "$1" "$2"
+	wait_for 30 "a listener on $1 port $2" hears_port "$1" "$2"
 }
 
 # ---- processes; NAME is a process of the case, its output is in $WORK/NAME.log

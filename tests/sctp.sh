@@ -27,16 +27,6 @@ capture_sctp() { # NAME NETNS
 	wait_line "tcpdump-$1" 'listening on' 30
 }
 
-# rdma_cm says that it listens before SCTP does: the first socket that listens loads modules for its cookies
-hears_port() { # ADDRESS PORT
-	has_listener "$1" "$2" &&
-		{ within a cat /proc/net/sctp/eps && within b cat /proc/net/sctp/eps; } | grep -qE " 10 +[0-9]+ +$2 "
-}
-
-wait_listener() { # ADDRESS PORT
-	wait_for 30 "a listener on $1 port $2" hears_port "$1" "$2"
-}
-
 # ---- programs
 
 talk() { # NETNS-OF-SERVER PORT [6]
