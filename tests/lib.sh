@@ -135,7 +135,7 @@ has_listener() { # ADDRESS PORT
 # rdma_cm says that it listens before SCTP does: the first socket that listens loads modules for its cookies
 has_endpoint() { # PORT
 	[[ ${VM_LLP:-tcp} == tcp ]] ||
-		{ within a cat /proc/net/sctp/eps && within b cat /proc/net/sctp/eps; } | grep -qE " 10 +[0-9]+ +$1 "
+		grep -qE " 10 +[0-9]+ +$1 " <(within a cat /proc/net/sctp/eps; within b cat /proc/net/sctp/eps)
 }
 
 hears_port() { # ADDRESS PORT
