@@ -245,17 +245,26 @@ tcp_counter() { # NETNS NAME
 }
 
 # A path that drops SYNs with data
+dropped() { # NETNS: packets that its queue has dropped so far
+	tc -n "$1" -j -s qdisc show dev eth0 root | jq '.[0].drops'
+}
+
+has_dropped() { # NETNS NUMBER: more than so many
+	(($(dropped "$1") > $2))
+}
+
 lost_syn() {
-	local fails
+	local fails drops
 	fast
 	capture wire a
 	serve 7914
 	connect 7914
 	fails=$(tcp_counter a TCPFastOpenActiveFail)
 	network a loss 100%
+	drops=$(dropped a)
 	start client a 40 "$RDMAFIRST" client "$(address b)" 7914 --expect first
-	wait_line client 'ROUTE_RESOLVED' 20
-	pause 0.4
+	# the client connects some time after it has a route; TCP sends the next SYN after a second
+	wait_for 20 'a lost SYN' has_dropped a "$drops"
 	network a delay 1ms
 	counted siw0/1 'req_sent_syn=0 established_initiator=1' ended_well client 30
 	stop server
