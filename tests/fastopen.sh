@@ -253,20 +253,25 @@ has_dropped() { # NETNS NUMBER: more than so many
 	(($(dropped "$1") > $2))
 }
 
+# TCP sends the next SYN after a second
+lose_first_syn() { # PORT
+	local drops
+	network a loss 100%
+	drops=$(dropped a)
+	start client a 40 "$RDMAFIRST" client "$(address b)" "$1" --expect first
+	wait_for 20 'a lost SYN' has_dropped a "$drops"
+	network a delay 1ms
+	ended_well client 30
+}
+
 lost_syn() {
-	local fails drops
+	local fails
 	fast
 	capture wire a
 	serve 7914
 	connect 7914
 	fails=$(tcp_counter a TCPFastOpenActiveFail)
-	network a loss 100%
-	drops=$(dropped a)
-	start client a 40 "$RDMAFIRST" client "$(address b)" 7914 --expect first
-	# the client connects some time after it has a route; TCP sends the next SYN after a second
-	wait_for 20 'a lost SYN' has_dropped a "$drops"
-	network a delay 1ms
-	counted siw0/1 'req_sent_syn=0 established_initiator=1' ended_well client 30
+	counted siw0/1 'req_sent_syn=0 established_initiator=1' lose_first_syn 7914
 	stop server
 	capture_end wire
 	# a packet that is lost in the qdisc is not captured
