@@ -75,7 +75,7 @@ static bool can_take_call(const struct rpcrdma_xprt *r_xprt,
 #endif
 }
 
-/* What to do with a message of version two that is no error */
+/* Handles a message of version two that is no error. False: drop it */
 static bool receive_v2(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 {
 	struct rpcrdma2_hdr hdr;
@@ -181,8 +181,8 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, u32 low, u32 high)
  * @r_xprt: its transport
  *
  * A server that never answered the first message is taken for one without
- * version two (section 5.2). If it has answered one on an earlier connection,
- * it gets another chance.
+ * version two (section 5.2). If a message of version two has come from it, good
+ * or bad, since the last loss, it gets another chance.
  */
 void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt)
 {

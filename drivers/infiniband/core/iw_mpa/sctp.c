@@ -18,7 +18,7 @@
 
 #include "sctp.h"
 
-/* What the code alone says. Returns false if no such message can come. */
+/* Sets what depends on the code alone. False: no such message can come. */
 static bool decode_code(u16 code, struct iw_mpa_frame *frame)
 {
 	switch (code) {

@@ -233,7 +233,7 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 		check_restart(assoc, peer);
 		return assoc->err;
 	default:
-		/* What came before the end is read first */
+		/* Chunks may have come before the end: read them first */
 		if (assoc->up && !skb_queue_empty(&sk->sk_receive_queue))
 			return assoc->err;
 		return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
@@ -381,7 +381,7 @@ static void siw_sctp_addrs(const struct socket *s,
 
 /* ---- callbacks */
 
-/* A QP whose peer @ends is to be flushed: its sends do not fail one by one */
+/* If the peer @ends, the QP is flushed: its sends do not fail one by one */
 static void queue_news(struct sock *sk, bool state_changed, bool ends)
 {
 	struct siw_cep *cep;
