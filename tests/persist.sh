@@ -3,7 +3,7 @@
 #
 # Usage: scripts/vm run -- tests/persist.sh [REGEX]
 #
-# What iw-mpa-tools installs for boots (tools/system), with Debian's systemd and udev: links and settings are
+# The units and rules of iw-mpa-tools (tools/system), with Debian's systemd and udev: links and settings are
 # there after a boot and when a device comes. systemd runs as process 1 of a PID namespace, in the first
 # network namespace, with its own /run; a boot is its start.
 # shellcheck source=tests/lib.sh

@@ -165,7 +165,7 @@ every_value() {
 	expect 'as JSON' "$("$RDMA" -j mpa show configured | jq -c 'map([.layer, .ifname, .port])')" '[["link","siw0",1]]'
 }
 
-# What is shown of all layers sets the same again
+# The output for all layers sets the same again
 save_and_restore() {
 	local saved
 	mpa set default revision fallback rtr-order read,write

@@ -103,7 +103,7 @@ later_address() {
 	start server b 60 rping -s -P -a 0.0.0.0 -p 7511
 	wait_listener 10.77.0.2 7511
 	within b ip addr add 10.77.0.22/24 dev eth0
-	pause 1
+	wait_for 10 'a socket of the new address' has_socket 7511 10.77.0.22
 	run_well client a 30 rping -c -a 10.77.0.22 -p 7511 -C 2
 	within b ip addr del 10.77.0.22/24 dev eth0
 }
@@ -113,14 +113,13 @@ later_address6() {
 	start server b 60 rping -s -P -a :: -p 7512
 	wait_listener fd77::22 7512
 	within b ip addr add fd77::22/64 dev eth0
-	wait_for 10 'the address' is_usable b fd77::22
-	pause 1
+	wait_for 10 'a socket of the new address' has_socket 7512 fd77:0000:0000:0000:0000:0000:0000:0022
 	run_well client a 30 rping -c -a fd77::22 -p 7512 -C 2
 	within b ip addr del fd77::22/64 dev eth0
 }
 
-is_usable() { # NETNS ADDRESS
-	within "$1" ip -6 addr show to "$2" -tentative | grep -q inet6
+has_socket() { # PORT ADDRESS: of a listener in b
+	grep -qE " 10 +[0-9]+ +$1 .* $2( |$)" <(within b cat /proc/net/sctp/eps)
 }
 
 # ---- a bad path
@@ -143,12 +142,16 @@ path() { # [OPTION…]
 	done
 }
 
+start_large_pings() { # PORT COUNT
+	start server b 120 rping -s -a 10.77.0.2 -p "$1" -C "$2" -S 60000 -V
+	wait_listener 10.77.0.2 "$1"
+	start client a 120 rping -c -a 10.77.0.2 -p "$1" -C "$2" -S 60000 -V
+	wait_for 20 'an association' has_assoc
+}
+
 # Trap 1: space in the send buffer is reported by the wait queue alone
 dead_for_5_s() {
-	start server b 120 rping -s -a 10.77.0.2 -p 7521 -C 300 -S 60000 -V
-	wait_listener 10.77.0.2 7521
-	start client a 120 rping -c -a 10.77.0.2 -p 7521 -C 300 -S 60000 -V
-	wait_for 20 'an association' has_assoc
+	start_large_pings 7521 300
 	pause 0.3
 	path loss 100%
 	pause 5
@@ -166,10 +169,7 @@ mtu() { # [BYTES]
 
 # Trap 10: what was cut for the larger packets has to be cut again
 smaller_path() {
-	start server b 120 rping -s -a 10.77.0.2 -p 7522 -C 200 -S 60000 -V
-	wait_listener 10.77.0.2 7522
-	start client a 120 rping -c -a 10.77.0.2 -p 7522 -C 200 -S 60000 -V
-	wait_for 20 'an association' has_assoc
+	start_large_pings 7522 200
 	mtu 1000
 	ended_well client 100
 	ended_well server 30
