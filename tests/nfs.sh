@@ -4,7 +4,7 @@
 # Usage: scripts/vm run --pair [--stock=a|--stock=b] --packages LIST -- tests/nfs.sh [REGEX]
 #
 # RPC-over-RDMA version two under NFSv4.2: b is the server, a the client. Either may have unmodified modules. Runs on
-# both machines. LIST: nfs-common,nfs-kernel-server,libnfsidmap1,libwrap0,keyutils
+# both machines. LIST: nfs-common,nfs-kernel-server
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
