@@ -6,6 +6,7 @@
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
+#include <linux/delay.h>
 #include <linux/jiffies.h>
 #include <linux/kernel.h>
 #include <linux/module.h>
@@ -34,6 +35,8 @@ struct fake {
 	struct iw_cm_id *accepted;
 	unsigned int n_accepted;
 	unsigned int n_errors;
+	/* What is accepted is established, and ends, at once */
+	bool establishes;
 };
 
 /* Events that the ULP's handler of one cm_id has seen, and its duration */
@@ -87,6 +90,12 @@ static int fake_accept(struct iw_cm_id *id, struct iw_cm_conn_param *param)
 
 	f->accepted = id;
 	f->n_accepted++;
+	if (f->establishes) {
+		id->event_handler(id, &(struct iw_cm_event) {
+			.event = IW_CM_EVENT_ESTABLISHED });
+		id->event_handler(id, &(struct iw_cm_event) {
+			.event = IW_CM_EVENT_CLOSE });
+	}
 	return 0;
 }
 
@@ -304,28 +313,73 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 /*
  * A handler that accepts and then returns an error: the request has been
  * answered, so it is not rejected. The connection ends without the peer's help.
- * If the handler sees this end and returns an error again, the cm_id, which is
- * being destroyed, is not destroyed twice.
+ * The handler does not see this end, as its context is no more. It sees no
+ * event that the provider has raised before, either.
  */
-static void a_handler_that_accepts_and_fails_ends_the_connection(struct kunit *test)
+static void check_failing_handler(struct kunit *test, bool established)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
 	struct iw_cm_id *id = new_listener(test, f, u, 16);
 
+	f->establishes = established;
 	u->accepts = true;
+	u->slow = true;
 	u->rv = -ENOMEM;
 	KUNIT_ASSERT_EQ(test, request(id, 1), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	/* No event while the handler is busy, and none after it */
+	msleep(50);
+	u->slow = false;
+	complete(&u->go_on);
 	/* Waits for the handler, and so for the end of its cm_id */
 	iw_destroy_cm_id(id);
+	msleep(50);
 
 	KUNIT_EXPECT_EQ(test, u->accept_rv, 0);
 	KUNIT_EXPECT_EQ(test, f->n_accepted, 1);
 	KUNIT_EXPECT_EQ(test, f->n_rejected, 0);
 	KUNIT_EXPECT_EQ(test, f->n_errors, 1);
-	KUNIT_EXPECT_LE(test, atomic_read(&u->n), 2);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
+static void a_handler_that_accepts_and_fails_ends_the_connection(struct kunit *test)
+{
+	check_failing_handler(test, false);
+}
+
+static void a_handler_that_fails_sees_no_event_after_it(struct kunit *test)
+{
+	check_failing_handler(test, true);
+}
+
+/*
+ * The connection is established, and ends, while the handler of its request is
+ * busy. The handler is not called for this before it has returned.
+ */
+static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_listener(test, f, u, 16);
+
+	f->establishes = true;
+	u->accepts = true;
+	u->slow = true;
+	KUNIT_ASSERT_EQ(test, request(id, 1), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
+	u->slow = false;
+	complete(&u->go_on);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 3));
+	KUNIT_EXPECT_EQ(test, (int)u->seen[1], (int)IW_CM_EVENT_ESTABLISHED);
+	KUNIT_EXPECT_EQ(test, (int)u->seen[2], (int)IW_CM_EVENT_CLOSE);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+
+	iw_destroy_cm_id(f->accepted);
+	iw_destroy_cm_id(id);
 }
 
 /* A cm_id that does not listen takes no requests */
@@ -412,6 +466,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
 	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
+	KUNIT_CASE(a_handler_that_fails_sees_no_event_after_it),
+	KUNIT_CASE(events_of_a_new_connection_wait_for_its_handler),
 	KUNIT_CASE(others_than_listeners_take_no_requests),
 	KUNIT_CASE(events_of_a_connection_come_in_order),
 	KUNIT_CASE(a_connection_has_one_outcome),
