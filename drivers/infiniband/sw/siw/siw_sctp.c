@@ -435,7 +435,7 @@ static int siw_sctp_space(struct wait_queue_entry *entry, unsigned int mode,
 /* The endpoint takes a socket over: one of its own, or an accepted one */
 static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 {
-	struct siw_assoc *assoc = kzalloc(sizeof(*assoc), GFP_KERNEL);
+	struct siw_assoc *assoc = kzalloc_obj(*assoc);
 	struct sock *sk = s->sk;
 
 	if (!assoc)

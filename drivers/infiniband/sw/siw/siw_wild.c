@@ -170,7 +170,7 @@ static int listen_on_each(struct siw_wild *wild)
 
 	if (!ndev)
 		return -ENODEV;
-	list = kzalloc(sizeof(*list), GFP_KERNEL);
+	list = kzalloc_obj(*list);
 	if (list)
 		collect_addrs(wild->id, ndev, list);
 	dev_put(ndev);
@@ -223,7 +223,7 @@ void siw_wild_forget(struct iw_cm_id *id)
  */
 int siw_wild_listen(struct iw_cm_id *id, int backlog)
 {
-	struct siw_wild *wild = kzalloc(sizeof(*wild), GFP_KERNEL);
+	struct siw_wild *wild = kzalloc_obj(*wild);
 	int rv;
 
 	if (!wild)
