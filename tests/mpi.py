@@ -1,0 +1,79 @@
+#!/usr/bin/python3
+# SPDX-License-Identifier: GPL-2.0
+"""
+Usage: mpirun … python3 tests/mpi.py all|forever
+
+Ranks that compare each octet that they get with the one that it must be. `all`: point to point, all to all, reduce and
+one-sided, once. `forever`: point to point until somebody ends it.
+"""
+import sys
+import time
+
+start = time.monotonic()
+import mpi4py  # pylint: disable=wrong-import-position
+
+# Open MPI's one-sided transfers over point to point refuse programs with threads
+mpi4py.rc.threads = False
+from mpi4py import MPI  # pylint: disable=wrong-import-position
+
+WORLD = MPI.COMM_WORLD
+RANK, SIZE = WORLD.Get_rank(), WORLD.Get_size()
+
+
+def pattern(sender, receiver, octets):
+    return bytes((sender * 31 + receiver * 7 + i) % 251 for i in range(octets))
+
+
+def expect(what, got, want):
+    if bytes(got) != want:
+        print(f'rank {RANK}: {what}: other data', flush=True)
+        WORLD.Abort(1)
+
+
+def pass_around(octets):
+    """Each to its neighbour"""
+    to, source = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+    got = bytearray(octets)
+    WORLD.Sendrecv([pattern(RANK, to, octets), MPI.BYTE], to, recvbuf=[got, MPI.BYTE], source=source)
+    expect(f'{octets} octets from {source}', got, pattern(source, RANK, octets))
+
+
+def all_to_all(octets):
+    sent = b''.join(pattern(RANK, to, octets) for to in range(SIZE))
+    got = bytearray(octets * SIZE)
+    WORLD.Alltoall([sent, MPI.BYTE], [got, MPI.BYTE])
+    expect(f'all to all, {octets}', got, b''.join(pattern(source, RANK, octets) for source in range(SIZE)))
+
+
+def one_sided(octets):
+    window = MPI.Win.Allocate(octets * SIZE, comm=WORLD)
+    window.Fence()
+    for to in range(SIZE):
+        window.Put([pattern(RANK, to, octets), MPI.BYTE], to, target=[RANK * octets, octets, MPI.BYTE])
+    window.Fence()
+    expect('put', window.tomemory(), b''.join(pattern(source, RANK, octets) for source in range(SIZE)))
+    got = bytearray(octets)
+    to = (RANK + 2) % SIZE
+    window.Get([got, MPI.BYTE], to, target=[to * octets, octets, MPI.BYTE])
+    window.Fence()
+    expect('get', got, pattern(to, to, octets))
+    window.Free()
+
+
+WORLD.Barrier()
+if RANK == 0:
+    print(f'MPI_Init and the first barrier: {time.monotonic() - start:.1f} s', flush=True)
+if sys.argv[1] == 'forever':
+    if RANK == 0:
+        print('running', flush=True)
+    while True:
+        pass_around(4096)
+for size in (1, 100, 4096, 100000):
+    pass_around(size)
+    all_to_all(size)
+one_sided(10000)
+total = WORLD.allreduce(RANK + 1)
+assert total == SIZE * (SIZE + 1) // 2, total
+WORLD.Barrier()
+if RANK == 0:
+    print(f'done: {SIZE} ranks', flush=True)

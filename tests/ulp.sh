@@ -1,0 +1,221 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --mem 3072 --packages LIST -- tests/ulp.sh [REGEX]
+#
+# Debian's own programs over siw between two namespaces: rsockets, librdmacm's and perftest's relatives, fio,
+# libfabric, Open MPI. LIST: fio,qperf,libfabric-bin,openmpi-bin,python3-mpi4py
+#
+# Not here, because the fault is the program's own, with unmodified modules, too: `rstream -T a` with 65536 octets ends
+# with status 16; fio's verb=send has a sender that is ahead of its receiver, which ends a connection of iWARP;
+# iperf3 through librspreload stops after 128 KiB.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# How many QPs are established between a and b
+established() {
+	rdma resource show qp | grep -cE '^link siw[01]/1 .* type RC state RTS' || true
+}
+
+has_qps() { # NUMBER
+	[[ $(established) -ge $1 ]]
+}
+
+has_none() {
+	! grep -q ' type RC ' <(rdma resource show qp)
+}
+
+nothing_left() {
+	wait_for 30 'the queue pairs to go' has_none
+}
+
+# ---- rsockets
+
+copy_file() {
+	head -c 20000000 /dev/urandom >"$WORK/sent"
+	start server b 120 rcopy -p 7801
+	wait_for 30 'a listener' has_wildcard 7801
+	run_well client a 100 rcopy "$WORK/sent" "$(address b):$WORK/received" -p 7801
+	stop server
+	cmp "$WORK/sent" "$WORK/received"
+	nothing_left
+}
+
+has_wildcard() { # PORT
+	rdma resource show cm_id | grep -qE "state LISTEN .*src-addr (0\.0\.0\.0|\[?::\]?):$1 "
+}
+
+# stream PROGRAM PORT OPTION…
+stream() {
+	local program=$1 port=$2
+	shift 2
+	start server b 90 "$program" -b "$(address b)" -p "$port" "$@"
+	wait_listener "$(address b)" "$port"
+	run_well client a 60 "$program" -s "$(address b)" -p "$port" "$@"
+	ended_well server 30
+	nothing_left
+}
+
+# The client is told of it, and ends by itself
+stream_is_cut() {
+	start server b 90 rstream -b "$(address b)" -p 7812 -S 4096 -C 1000000
+	wait_listener "$(address b)" 7812
+	start client a 90 rstream -s "$(address b)" -p 7812 -S 4096 -C 1000000
+	wait_for 30 'a connection' has_qps 2
+	stop server KILL
+	ended client 60
+	nothing_left
+}
+
+# ---- librdmacm
+
+many_connections() {
+	start server b 150 ucmatose -b "$(address b)" -p 7820 -c 40 -C 10
+	wait_listener "$(address b)" 7820
+	run_well client a 120 ucmatose -s "$(address b)" -p 7820 -c 40 -C 10
+	ended_well server 30
+	nothing_left
+}
+
+# Shared receive queues and XRC by choice; siw has no XRC
+xserver() {
+	start server b 90 rdma_xserver -p 7830 -c r
+	wait_for 30 'a listener' has_wildcard 7830
+	run_well client a 60 rdma_xclient -s "$(address b)" -p 7830 -c r
+	ended server 30
+	nothing_left
+}
+
+# ---- qperf
+
+qperf_test() { # TEST
+	start server b 90 qperf -lp 7840
+	wait_for 30 'qperf' listens_tcp b 7840
+	run_well client a 60 qperf -lp 7840 "$(address b)" -cm 1 -t 3 "$1"
+	has_line client '(latency|bw) +=' || fail 'no result'
+	stop server
+	nothing_left
+}
+
+listens_tcp() { # NETNS PORT
+	within "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -qE "$(printf ':%04X 0+:0000 0A ' "$2")"
+}
+
+# ---- fio
+
+fio_server() {
+	start server b 120 fio --name=s --thread --ioengine=rdma --port=7850 --bs=64k --size=32m --rw=read "$@"
+	wait_for 60 'a listener' has_wildcard 7850
+}
+
+fio_client() { # VERB
+	start client a 120 fio --name=c --thread --ioengine=rdma --hostname="$(address b)" --port=7850 --verb="$1" \
+		--bs=64k --size="${2:-32m}" --rw=write --iodepth=4 --output-format=terse
+}
+
+fio_moves() { # VERB
+	fio_server
+	fio_client "$1"
+	ended_well client 100
+	ended_well server 60
+	nothing_left
+}
+
+fio_is_cut() {
+	fio_server --size=4g
+	fio_client write 4g
+	wait_for 60 'a connection' has_qps 2
+	stop server KILL
+	# it is told, and then waits for a completion that cannot come: it does not look for the end of the connection
+	wait_line client 'cq completion status' 60
+	stop client KILL
+	nothing_left
+}
+
+# ---- libfabric
+
+pingpong() { # ENDPOINT PROVIDER SIZE PORT
+	local -a words=(fi_pingpong -c -p "$2" -e "$1" -I 100 -S "$3")
+	start server b 90 "${words[@]}" -B "$4"
+	wait_for 60 'fi_pingpong' listens_tcp b "$4"
+	run_well client a 60 "${words[@]}" -P "$4" "$(address b)"
+	ended_well server 30
+	note "$(tail -n 1 "$WORK/client.log")"
+	nothing_left
+}
+
+pingpong_is_cut() {
+	start server b 90 fi_pingpong -p verbs -e msg -I 10000000 -S 4096 -B 7868
+	wait_for 60 'fi_pingpong' listens_tcp b 7868
+	start client a 90 fi_pingpong -p verbs -e msg -I 10000000 -S 4096 -P 7868 "$(address b)"
+	wait_for 60 'a connection' has_qps 2
+	stop server KILL
+	ended client 60
+	nothing_left
+}
+
+# ---- Open MPI
+
+# mpi SECONDS SCRIPT-ARG…: four ranks, two in each namespace
+start_mpi() {
+	local seconds=$1
+	shift
+	cat >"$WORK/agent" <<-'END2'
+		#!/bin/bash
+		case $1 in 10.77.0.1) netns=a ;; 10.77.0.2) netns=b ;; esac
+		shift
+		exec ip netns exec "$netns" bash -c "$*"
+	END2
+	chmod +x "$WORK/agent"
+	start mpi a "$seconds" mpirun.openmpi --allow-run-as-root --oversubscribe -np 4 --host 10.77.0.1:2,10.77.0.2:2 \
+		--map-by node --mca plm_rsh_agent "$WORK/agent" --mca orte_keep_fqdn_hostnames 1 \
+		--mca oob_tcp_if_include 10.77.0.0/24 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
+		--mca osc ^ucx,rdma \
+		-x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 \
+		python3 "$TESTS/mpi.py" "$@"
+}
+
+mpi_works() {
+	start_mpi 250 all
+	wait_for 200 'queue pairs' has_qps 4
+	ended_well mpi 200
+	has_line mpi '^done: 4 ranks$' || fail 'not done'
+	note "$(grep '^MPI_Init' "$WORK/mpi.log")"
+	nothing_left
+}
+
+mpi_is_cut() {
+	start_mpi 250 forever
+	wait_line mpi '^running' 200
+	pkill -KILL -f 'mpi.py forever' -n
+	ended mpi 90
+	[[ $STATUS != 0 ]] || fail 'the others have not been told'
+	nothing_left
+}
+
+# libfabric's psm provider is loaded with the others, and its library is a link that the package's postinst makes
+psm=(/usr/lib/libpsm1/libpsm_infinipath.so.1.*)
+mkdir -p "$WORK/lib"
+ln -sf "${psm[0]}" "$WORK/lib/libpsm_infinipath.so.1"
+export LD_LIBRARY_PATH=$WORK/lib
+
+check 'rcopy: a file of 20 MB arrives as it was sent' copy_file
+check 'rstream verifies what arrives, 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
+check 'rstream, 65536 octets, without blocking' stream rstream 7811 -S 65536 -C 50 -T n
+check 'riostream verifies what arrives' stream riostream 7813 -S 16384 -C 50 -T v
+check 'rstream: the server is killed' stream_is_cut
+check 'ucmatose, 40 connections' many_connections
+check 'rdma_xserver' xserver
+for test in rc_lat rc_bi_bw; do
+	check "qperf $test" qperf_test "$test"
+done
+check 'fio: Writes' fio_moves write
+check 'fio: Reads' fio_moves read
+check 'fio: the server is killed' fio_is_cut
+check 'libfabric, endpoint msg, 64 octets' pingpong msg verbs 64 7861
+check 'libfabric, endpoint msg, 4096 octets' pingpong msg verbs 4096 7862
+check 'libfabric, endpoint rdm over rxm, 4096 octets' pingpong rdm 'verbs;ofi_rxm' 4096 7863
+check 'libfabric: the server is killed' pingpong_is_cut
+check 'Open MPI: four ranks, point to point, all to all, one-sided' mpi_works
+check 'Open MPI: a rank is killed' mpi_is_cut
+finish
