@@ -2,6 +2,7 @@
 #include "conformance.hpp"
 
 #include "scenario.hpp"
+#include "tcp_peer.hpp"
 
 #include <fmt/format.h>
 
@@ -13,6 +14,7 @@
 #include <ostream>
 #include <sstream>
 #include <stdexcept>
+#include <system_error>
 
 namespace mpapeer {
 
@@ -86,6 +88,19 @@ public:
     explicit Run(const ConformanceOptions &options)
         : options_(options), programs_(read_programs(fs::path(options.directory) / "programs"))
     {
+    }
+
+    /// Without this, each scenario would fail for a reason that is not its own.
+    void knock() const
+    {
+        try {
+            Connection::connect({options_.host, std::to_string(options_.port)},
+                                options_.play.bind_address, false,
+                                Clock::now() + options_.play.within);
+        } catch (const std::system_error &error) {
+            throw std::runtime_error(
+                fmt::format("{}: does conformance-target run there?", error.what()));
+        }
     }
 
     ConformanceResult play(const std::string &name)
@@ -195,6 +210,7 @@ bool run_conformance(const ConformanceOptions &options, std::ostream &out)
                               : options.names;
     std::vector<ConformanceResult> results;
     bool failed = false;
+    run.knock();
     if (options.ktap)
         out << "KTAP version 1\n1.." << names.size() << '\n';
     for (const std::string &name : names) {

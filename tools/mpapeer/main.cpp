@@ -110,7 +110,7 @@ void add_conformance(CLI::App &app, ConformanceArguments &arguments)
     conformance->footer(
         "The target runs \"conformance-target ADDRESS PORT\", which listens on PORT and those behind it.\n"
         "Scenarios that need control of the target are skipped, and say so.\n"
-        "Exit status: 0 none failed, 1 one failed, 2 wrong usage or scenario.");
+        "Exit status: 0 none failed, 1 one failed, 2 wrong usage or scenario, or no answer.");
     conformance->add_option("SCENARIO", arguments.options.names, "Names of scenarios (default: all)");
     conformance->add_option("--target", arguments.target, "HOST:PORT of the first program")->required();
     conformance->add_flag("--keep-going", arguments.options.keep_going, "Play on after a failure");
@@ -125,9 +125,9 @@ void add_conformance(CLI::App &app, ConformanceArguments &arguments)
 
 int run_conformance(ConformanceArguments &arguments)
 {
-    const HostPort target = parse_host_port(arguments.target);
-    if (target.host.empty())
+    if (arguments.target.find(':') == std::string::npos)
         throw TextError("--target needs HOST:PORT");
+    const HostPort target = parse_host_port(arguments.target);
     arguments.options.host = target.host;
     arguments.options.port = static_cast<unsigned>(parse_number(target.port, UINT16_MAX));
     arguments.options.play.within = parse_duration(arguments.within);

@@ -104,4 +104,7 @@ check 2 "not a capture" "$mpapeer" decode "$dir/quiet.txt"
 check 2 "No such file" "$mpapeer" decode "$dir/none.pcap"
 check 2 "FILE is required" "$mpapeer" decode
 
+check 2 "connect to 127.0.0.1:1: Connection refused: does conformance-target run there" "$mpapeer" conformance --target 127.0.0.1:1
+check 2 "target needs HOST:PORT" "$mpapeer" conformance --target 127.0.0.1
+
 exit $failed
