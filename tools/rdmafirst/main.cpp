@@ -151,6 +151,7 @@ Exit run(int argc, char **argv)
 		     "3 nothing happened until the deadline, 4 the server rejected, 5 SIGTERM came and\n"
 		     "everything has been destroyed in order."};
 	app.require_subcommand(1);
+	app.set_version_flag("--version", "rdmafirst " RDMAFIRST_VERSION);
 	auto *server = app.add_subcommand("server", "accept, and send at once");
 	add_server(*server, options);
 	add_client(*app.add_subcommand("client", "connect, and wait for a message"), options);
