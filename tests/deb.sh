@@ -6,9 +6,9 @@
 #
 # Runs in machines of scripts/vm --root whose system scripts/deb-test has made.
 #
-# installed  iw-mpa-dkms is installed: its modules load and have version VERSION, rping connects
+# installed  iw-mpa-dkms and rpcrdma2-dkms are installed: their modules load and have version VERSION, rping connects
 #            peer-to-peer from a to b, and every other module of the kernel that uses RDMA loads
-# removed    iw-mpa-dkms has been removed: the kernel's own modules load
+# removed    they have been removed: the kernel's own modules load
 set -euo pipefail
 
 fail() {
@@ -24,7 +24,7 @@ dependents() {
 
 versions_are() {
 	local module
-	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw; do
+	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw rpcrdma; do
 		[[ $(cat "/sys/module/$module/version") == "$1" ]] || fail "$module is loaded, but not of version $1"
 	done
 }
@@ -77,8 +77,9 @@ installed() {
 	local device=siw0 version=$1
 	[[ $ROLE == a ]] || device=siw1 version=${2:-$1}
 	rdma link add "$device" type siw netdev eth0
-	modprobe -a rdma_ucm ib_uverbs
+	modprobe -a rdma_ucm ib_uverbs rpcrdma
 	versions_are "$version"
+	[[ $(cat /proc/sys/sunrpc/rdma_max_version /proc/sys/sunrpc/svc_rdma/max_version) == $'1\n1' ]] || fail 'rpcrdma uses version two'
 	rdma-mpa show link "$device/1"
 	if [[ $ROLE == b ]]; then
 		server siw1 10.77.0.2
