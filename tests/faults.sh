@@ -52,6 +52,37 @@ requests_fail() { # 0|1
 	echo 100 >$FAILSLAB/probability
 }
 
+# make_fail 0|1: the kernel's workers, which receive and send, get memory or do not in 5 % of cases
+make_fail() {
+	local comm name
+	for comm in /proc/[0-9]*/comm; do
+		{ read -r name <"$comm"; } 2>/dev/null || continue
+		[[ $name != kworker/* && $name != siw_tx/* ]] || echo "$1" >"${comm%/comm}/make-it-fail" 2>/dev/null || true
+	done
+	echo $((5 * $1)) >$FAILSLAB/probability
+	echo Y >$FAILSLAB/task-filter
+	echo $((1000 * $1)) >$FAILSLAB/times
+}
+
+# A connection outlives a lack of memory, which TCP passes over as well
+data_fails() {
+	local left
+	port=$((port + 1))
+	start server b 150 rping -s -a "$(address b)" -p "$port" -C 200 -S 30000 -V
+	wait_listener "$(address b)" "$port"
+	start client a 150 stdbuf -oL rping -c -a "$(address b)" -p "$port" -C 200 -S 30000 -V -v
+	wait_line client '^ping data' 40
+	make_fail 1
+	ended client 140
+	left=$(<$FAILSLAB/times)
+	make_fail 0
+	note "$((1000 - left)) allocations failed"
+	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
+	ended_well server 30
+	((left < 990)) || fail 'hardly any allocation failed'
+	good
+}
+
 # If there was no memory for a FIN, TCP keeps the socket in LAST-ACK for ever, without a timer. Since 7.2,
 # under lockdep, a socket of siw holds the module. Our kernels with lockdep have CONFIG_INET_DIAG_DESTROY, so that
 # `ss -K` can end such a socket.
@@ -101,6 +132,7 @@ if [[ -d $FAILSLAB ]]; then
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
 	check 'allocations of the workers of both roles fail, one at a time' fails workers 80
 	echo 0 >$FAILSLAB/verbose
+	check 'allocations fail while data is sent and received' data_fails
 	check 'without memory for requests, each of 40 connections is made or refused at once' reserve
 	end_sockets_without_fin
 else

@@ -15,6 +15,9 @@
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
  * association has an entry there.
  *
+ * Memory: nothing of the socket tells when there is memory again. So a timer
+ * tries again to send and to receive.
+ *
  * End: a socket with unread data would abort the association on close, and with
  * it our last messages. So a closed association is drained by a work item until
  * the peer has agreed to the shutdown, or takes no more of our data.
@@ -25,6 +28,7 @@
 #include <linux/mutex.h>
 #include <linux/poll.h>
 #include <linux/skbuff.h>
+#include <linux/timer.h>
 #include <linux/unaligned.h>
 #include <linux/wait.h>
 #include <linux/workqueue.h>
@@ -58,6 +62,9 @@
 #define SIW_SCTP_SNDBUF_MAX	(16 << 20)
 /* Chunks to process before the endpoint is released to other users */
 #define SIW_SCTP_RX_BATCH	64
+
+/* Until the next try to get memory; in jiffies */
+#define SIW_SCTP_AGAIN		msecs_to_jiffies(20)
 
 /* Parts of messages to discard at a time, after close */
 #define SIW_SCTP_DISCARD_BATCH	4096
@@ -98,6 +105,8 @@ struct siw_chan {
  * @remote: the peer's address
  * @qp: QP to wake when send space is freed
  * @space: entry in the socket's wait queue
+ * @cep: until detach: the endpoint
+ * @again: until detach: there was no memory to send or to receive
  * @sock: after detach: the socket
  * @net: after close: its namespace, held
  * @drain: after close: work until the peer has agreed
@@ -118,6 +127,8 @@ struct siw_assoc {
 
 	struct siw_qp *qp;
 	struct wait_queue_entry space;
+	struct siw_cep *cep;
+	struct timer_list again;
 
 	struct socket *sock;
 	struct net *net;
@@ -432,6 +443,25 @@ static int siw_sctp_space(struct wait_queue_entry *entry, unsigned int mode,
 	return 0;
 }
 
+static void try_again(struct timer_list *timer)
+{
+	struct siw_assoc *assoc = container_of(timer, struct siw_assoc, again);
+	struct siw_qp *qp = READ_ONCE(assoc->qp);
+
+	siw_cm_queue_work(assoc->cep, SIW_CM_WORK_READ_MPAHDR);
+	if (qp)
+		siw_sq_start(qp);
+}
+
+/* Not after detach, which waits for the timer */
+static void arm_again(struct siw_assoc *assoc, struct sock *sk)
+{
+	read_lock_bh(&sk->sk_callback_lock);
+	if (sk_to_cep(sk))
+		mod_timer(&assoc->again, jiffies + SIW_SCTP_AGAIN);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
 /* The endpoint takes a socket over: one of its own, or an accepted one */
 static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 {
@@ -442,6 +472,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 		return -ENOMEM;
 	siw_ssn_init(&assoc->chan[0].rx, SIW_SCTP_HELD_SETUP);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
+	timer_setup(&assoc->again, try_again, 0);
+	assoc->cep = cep;
 	lock_sock(sk);
 	sk->sk_sndbuf = min(sk->sk_sndbuf, SIW_SCTP_SNDBUF_MAX);
 	assoc_status(assoc, sk);
@@ -475,6 +507,7 @@ static void siw_sctp_detach(struct siw_cep *cep, struct socket *s)
 	if (!assoc)
 		return;
 	remove_wait_queue(sk_sleep(s->sk), &assoc->space);
+	timer_delete_sync(&assoc->again);
 	/* A callback that waits for the lock must not find it in the socket */
 	assoc->sock = s;
 	spin_lock_bh(&closing_lock);
@@ -583,8 +616,9 @@ static void siw_sctp_end(struct siw_cep *cep)
  * @num: number of elements of @iov
  * @len: bytes in @iov
  *
- * Return: 0, -EAGAIN, -EMSGSIZE if siw_sctp_segment_max() has become smaller, or
- * another negative errno. After an error nothing has been sent.
+ * Return: 0, -EAGAIN if siw_sq_start() follows, -EMSGSIZE if
+ * siw_sctp_segment_max() has become smaller, or another negative errno. After an
+ * error nothing has been sent.
  */
 int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 			  struct kvec *iov, size_t num, size_t len)
@@ -595,6 +629,12 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 			    len);
 
 	put_unaligned_be16(length, iov[0].iov_base);
+	/* If nothing is under way, no space will be freed */
+	if (rv == -ENOMEM ||
+	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
+		arm_again(assoc, s->sk);
+		rv = -EAGAIN;
+	}
 	return rv;
 }
 
@@ -765,7 +805,9 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 		return iw_mpa_peer_gone(&cep->mpa, assoc->err);
 	while (next == IW_MPA_NEXT_WAIT) {
 		skb = next_chunk(cep->sock, &assoc->chan[0]);
-		if (PTR_ERR(skb) == -EAGAIN)
+		if (PTR_ERR(skb) == -ENOMEM)
+			arm_again(assoc, cep->sock->sk);
+		if (PTR_ERR(skb) == -EAGAIN || PTR_ERR(skb) == -ENOMEM)
 			return IW_MPA_NEXT_WAIT;
 		if (PTR_ERR(skb) == -EPROTO)
 			return iw_mpa_out_of_turn(&cep->mpa);
@@ -824,7 +866,9 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 		return false;
 	skb = next_chunk(cep->sock, &assoc->chan[0]);
 	if (IS_ERR(skb)) {
-		if (PTR_ERR(skb) != -EAGAIN)
+		if (PTR_ERR(skb) == -ENOMEM)
+			arm_again(assoc, cep->sock->sk);
+		else if (PTR_ERR(skb) != -EAGAIN)
 			lose_session(cep, PTR_ERR(skb), false);
 		return false;
 	}
@@ -921,10 +965,12 @@ static void drain(struct work_struct *work)
 	struct siw_assoc *assoc = container_of(to_delayed_work(work),
 					       struct siw_assoc, drain);
 	struct socket *s = assoc->sock;
+	int rv;
 
-	if (assoc->owes_terminate &&
-	    send_terminate(s, &assoc->chan[0]) != -EAGAIN)
-		assoc->owes_terminate = false;
+	if (assoc->owes_terminate) {
+		rv = send_terminate(s, &assoc->chan[0]);
+		assoc->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
+	}
 	if (!assoc->owes_terminate)
 		kernel_sock_shutdown(s, SHUT_WR);
 	discard_data(s);
