@@ -245,13 +245,18 @@ static void siw_tcp_addr6(struct sockaddr_storage *ss, const struct sock *sk,
 }
 #endif
 
-/*
+/**
+ * siw_sock_addrs - addresses of a socket of either protocol
+ * @s: the socket
+ * @local: its own address
+ * @remote: the peer's address; an unknown address has family 0
+ *
  * This does not use getname(), which takes the socket's lock. Tracepoints must
  * not take locks. After a connection has broken, getname() also knows no peer.
+ * Any context.
  */
-static void siw_tcp_addrs(const struct socket *s,
-			  struct sockaddr_storage *local,
-			  struct sockaddr_storage *remote)
+void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
+		    struct sockaddr_storage *remote)
 {
 	const struct sock *sk = s->sk;
 	const struct inet_sock *inet = inet_sk(sk);
@@ -295,7 +300,7 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.recv		= siw_tcp_recv,
 	.start_rx	= siw_tcp_start_rx,
 	.kick_rx	= siw_tcp_kick_rx,
-	.addrs		= siw_tcp_addrs,
+	.addrs		= siw_sock_addrs,
 	.close		= sock_release,
 	.abort		= siw_sock_abort,
 };

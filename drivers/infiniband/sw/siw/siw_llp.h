@@ -115,6 +115,8 @@ extern const struct siw_llp_ops siw_llp_tcp;
 
 int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly);
 void siw_sock_abort(struct socket *s);
+void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
+		    struct sockaddr_storage *remote);
 bool siw_addr_is_wildcard(const struct sockaddr *addr);
 
 #endif

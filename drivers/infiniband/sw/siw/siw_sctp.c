@@ -234,13 +234,14 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 {
 	const struct sctp_association *peer = sctp_assoc_of(sk);
 
+	/* The peer may have shut it down already, before it was accepted */
+	if (!assoc->up && peer && peer->state >= SCTP_STATE_ESTABLISHED)
+		learn_up(assoc, peer);
 	switch (peer ? peer->state : SCTP_STATE_CLOSED) {
 	case SCTP_STATE_COOKIE_WAIT:
 	case SCTP_STATE_COOKIE_ECHOED:
 		return -EINPROGRESS;
 	case SCTP_STATE_ESTABLISHED:
-		if (!assoc->up)
-			learn_up(assoc, peer);
 		check_restart(assoc, peer);
 		return assoc->err;
 	default:
@@ -385,8 +386,7 @@ static void siw_sctp_addrs(const struct socket *s,
 		*local = assoc->local;
 		*remote = assoc->remote;
 	} else {
-		local->ss_family = 0;
-		remote->ss_family = 0;
+		siw_sock_addrs(s, local, remote);
 	}
 }
 
