@@ -60,6 +60,8 @@
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
 /* With this many bytes no more than 32767 chunks are in flight */
 #define SIW_SCTP_SNDBUF_MAX	(16 << 20)
+/* Associations that wait for accept(), at least: there SCTP refuses the next */
+#define SIW_SCTP_BACKLOG_MIN	1024
 /* Chunks to process before the endpoint is released to other users */
 #define SIW_SCTP_RX_BATCH	64
 
@@ -337,10 +339,15 @@ static bool siw_sctp_early_data(const struct socket *s)
 	return false;
 }
 
+/*
+ * siw accepts at once, and limits itself what has sent no Initiate. TCP lets a
+ * connection wait while too many are there, but SCTP refuses it for good.
+ */
 static int siw_sctp_listen(struct socket *s, struct sockaddr *laddr,
 			   bool afonly, int ifindex, int backlog)
 {
-	return siw_sock_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
+	return siw_sock_bind(s, laddr, afonly) ?:
+	       s->ops->listen(s, max(backlog, SIW_SCTP_BACKLOG_MIN));
 }
 
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
