@@ -73,7 +73,9 @@
 
 /* Milliseconds until a shutdown that the peer does not follow is an abort */
 #define SIW_SCTP_LINGER_MS	5000
-#define SIW_SCTP_LINGER_POLL_MS	10
+/* Milliseconds until the next look: more each time while nothing comes */
+#define SIW_SCTP_POLL_MIN_MS	10U
+#define SIW_SCTP_POLL_MAX_MS	320U
 /* Peers that answer no shutdown hold no more associations than these */
 #define SIW_SCTP_CLOSING_MAX	1024
 
@@ -113,6 +115,7 @@ struct siw_chan {
  * @net: after close: its namespace, held
  * @drain: after close: work until the peer has agreed
  * @deadline: after close: jiffies
+ * @poll_ms: after close: milliseconds between two looks
  * @unacked: after close: memory of what the peer has not acknowledged, in bytes
  * @owes_terminate: after close: the Terminate has not been sent yet
  * @list: after detach: in detached_assocs; after close: in closing_assocs
@@ -136,6 +139,7 @@ struct siw_assoc {
 	struct net *net;
 	struct delayed_work drain;
 	unsigned long deadline;
+	unsigned int poll_ms;
 	int unacked;
 	bool owes_terminate;
 	struct list_head list;
@@ -926,8 +930,9 @@ static void free_assoc(struct siw_assoc *assoc)
 /*
  * Nobody reads what comes now, but unread data would make close() abort. The
  * limit is for a peer that sends as fast as this reads: the deadline counts.
+ * Returns whether there was data.
  */
-static void discard_data(struct socket *s)
+static bool discard_data(struct socket *s)
 {
 	bool fragmented;
 	int i;
@@ -945,6 +950,7 @@ static void discard_data(struct socket *s)
 				   MSG_DONTWAIT) <= 0)
 			break;
 	}
+	return i > 0;
 }
 
 /* Has it been shut down, or does the peer take no more? */
@@ -980,10 +986,12 @@ static void drain(struct work_struct *work)
 	}
 	if (!assoc->owes_terminate)
 		kernel_sock_shutdown(s, SHUT_WR);
-	discard_data(s);
+	/* A thousand peers that answer no shutdown must not cost much time */
+	assoc->poll_ms = discard_data(s) ? SIW_SCTP_POLL_MIN_MS :
+			 min(2 * assoc->poll_ms, SIW_SCTP_POLL_MAX_MS);
 	if (!is_drained(assoc, s->sk)) {
 		queue_delayed_work(closing_wq, &assoc->drain,
-				   msecs_to_jiffies(SIW_SCTP_LINGER_POLL_MS));
+				   msecs_to_jiffies(assoc->poll_ms));
 		return;
 	}
 	siw_sock_abort(s);
@@ -1033,6 +1041,7 @@ static void siw_sctp_close(struct socket *s)
 	assoc->owes_terminate = assoc->chan[0].established &&
 				!assoc->chan[0].over;
 	assoc->deadline = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MS);
+	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
 	spin_lock_bh(&closing_lock);
 	list_add(&assoc->list, &closing_assocs);
@@ -1100,7 +1109,7 @@ void siw_sctp_exit(void)
 		list_for_each_entry(assoc, &closing_assocs, list)
 			assoc->deadline = jiffies;
 		spin_unlock_bh(&closing_lock);
-		msleep(SIW_SCTP_LINGER_POLL_MS);
+		msleep(SIW_SCTP_POLL_MIN_MS);
 	}
 	destroy_workqueue(closing_wq);
 }
