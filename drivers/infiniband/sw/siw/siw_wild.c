@@ -6,7 +6,7 @@
  * host, also those of other devices. DDP's associations have one (RFC 5043
  * section 7.2). Addresses that the device gets later are added by a work item.
  * It looks again while IPv6 is still checking an address: nobody is notified
- * when that ends.
+ * when that ends. It also does so if there was no memory.
  * The socket of an address that goes away stays, and serves the address when it
  * comes back.
  *
@@ -32,7 +32,7 @@
 
 /* Addresses of a device that a listener has a socket for */
 #define SIW_WILD_ADDRS	64
-/* Until the next look at an address that cannot be used yet; in jiffies */
+/* Until the next look at an address that has no socket yet; in jiffies */
 #define SIW_WILD_AGAIN	(HZ / 2)
 
 /**
@@ -174,8 +174,10 @@ static int listen_on_each(struct siw_wild *wild)
 	if (list)
 		collect_addrs(wild->id, ndev, list);
 	dev_put(ndev);
-	if (!list)
+	if (!list) {
+		schedule_delayed_work(&addr_work, SIW_WILD_AGAIN);
 		return -ENOMEM;
+	}
 	for (i = 0; i < list->num; i++) {
 		struct sockaddr *addr = (struct sockaddr *)&list->addr[i];
 		int err;
@@ -183,9 +185,9 @@ static int listen_on_each(struct siw_wild *wild)
 		if (has_socket(wild->id, addr))
 			continue;
 		err = siw_listen_on(wild->id, addr, 0, wild->backlog);
-		if (err == -EADDRNOTAVAIL)
+		if (err == -EADDRNOTAVAIL || err == -ENOMEM)
 			list->again = true;
-		else
+		if (err != -EADDRNOTAVAIL)
 			rv = rv ?: err;
 	}
 	if (list->again)
