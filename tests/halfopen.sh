@@ -8,6 +8,8 @@
 # Their use of memory is bounded and ends with them, and an honest client does not wait for them.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
 
 peers=999
 readonly PORT=7950
@@ -25,7 +27,12 @@ case $VM_KERNEL in
 debug) peers=299 prompt_ms=8000 siege_s=100 ;;
 6.12 | 7.2) prompt_ms=4000 ;;
 esac
-HALFOPEN=$BUILD/halfopen/halfopen
+# An association takes more time than a connection of TCP
+if [[ $LLP == sctp ]]; then
+	peers=$((peers / 2)) prompt_ms=$((2 * prompt_ms)) siege_s=$((siege_s + 20))
+fi
+HALFOPEN=("$BUILD/halfopen/halfopen")
+[[ $LLP == tcp ]] || HALFOPEN+=(--sctp)
 
 # Prints slab memory in KiB, without kmemleak's own objects
 slab() {
@@ -42,14 +49,25 @@ drop_slabs() {
 
 # The responder's side of established connections
 sockets() {
+	[[ $LLP == tcp ]] || { assocs b $PORT | wc -l && return; }
 	awk -v port="$(printf ':%04X' $PORT)" '$4 == "01" && substr($2, 9) == port' \
 		"/proc/${pid_of[server]}/net/tcp" | wc -l
+}
+
+# Prints ADDRESS:PORT of the peer of each established connection of b
+peers_of_b() {
+	if [[ $LLP == tcp ]]; then
+		within b ss -Htn state established "sport = :$PORT" | awk '{ print $4 }'
+	else
+		# "LADDRS <-> *RADDRS", each with one address
+		assocs b $PORT | awk '{ for (i = 14; i < NF; i++) if ($i == "<->") { sub(/^\*/, "", $(i + 1)); print $(i + 1) ":" $13 } }'
+	fi
 }
 
 # Prints the number of established connections without a Request: rdma_cm does not know these. It knows
 # the others even before the program has read their events
 without_request() {
-	comm -23 <(within b ss -Htn state established "sport = :$PORT" | awk '{ print $4 }' | sort) \
+	comm -23 <(peers_of_b | sort) \
 		<(rdma resource show cm_id | sed -n "s/.*src-addr $(address b):$PORT .*dst-addr \([^ ]*\).*/\1/p" | sort) | wc -l
 }
 
@@ -86,8 +104,8 @@ under_siege() {
 	honest >/dev/null
 	drop_slabs
 	before=$(slab)
-	start flood a 150 "$HALFOPEN" "$(address b)" $PORT --source $FLOOD_FROM --peers $peers --seconds $siege_s
-	wait_line flood 'have connected' 60
+	start flood a 150 "${HALFOPEN[@]}" "$(address b)" $PORT --source $FLOOD_FROM --peers $peers --seconds $siege_s
+	wait_line flood 'have connected' 100
 	while :; do
 		honest >"$WORK/ms"
 		ms=$(<"$WORK/ms")
@@ -114,6 +132,7 @@ under_siege() {
 
 peers_are_closed() {
 	local n
+	[[ $LLP == tcp ]] || { no_assocs $PORT && return; }
 	n=$(awk -v port="$(printf ':%04X' $PORT)" '$4 == "01" && substr($3, 9) == port' "/proc/${pid_of[flood]}/net/tcp" | wc -l)
 	[[ $n -eq 0 ]]
 }
@@ -121,7 +140,7 @@ peers_are_closed() {
 # The program is killed while most requests have not reached it yet
 killed_under_requests() {
 	serve
-	start flood a 100 "$HALFOPEN" "$(address b)" $PORT --source $FLOOD_FROM --peers 300 --request --seconds 30
+	start flood a 100 "${HALFOPEN[@]}" "$(address b)" $PORT --source $FLOOD_FROM --peers 300 --request --seconds 30
 	wait_line flood 'have connected' 30
 	stop server KILL
 	wait_for 15 'every request to be answered' peers_are_closed

@@ -28,6 +28,8 @@ BUILD=${TESTS%/*}/build/tools
 RDMAFIRST=$BUILD/rdmafirst/rdmafirst
 MPAPEER=$BUILD/mpapeer/mpapeer
 
+# The lower layer protocol of the links
+readonly LLP=${VM_LLP:-tcp}
 readonly TRACING=/sys/kernel/tracing
 
 # seconds that a process may take to die
@@ -78,6 +80,14 @@ within() {
 
 sysctl_of() { # NETNS NAME VALUE
 	within "$1" tee "/proc/sys/net/ipv4/$2" <<<"$3" >/dev/null
+}
+
+link_type() {
+	if [[ $LLP == tcp ]]; then echo siw; else echo siw_sctp; fi
+}
+
+add_device() { # NETNS DEVICE [NETDEV]
+	within "$1" rdma link add "$2" type "$(link_type)" netdev "${3:-eth0}"
 }
 
 # ---- waiting; by bash alone where possible, because a process costs much under emulation
@@ -134,7 +144,7 @@ has_listener() { # ADDRESS PORT
 
 # rdma_cm says that it listens before SCTP does: the first socket that listens loads modules for its cookies
 has_endpoint() { # PORT
-	[[ ${VM_LLP:-tcp} == tcp ]] ||
+	[[ $LLP == tcp ]] ||
 		grep -qE " 10 +[0-9]+ +$1 " <(within a cat /proc/net/sctp/eps; within b cat /proc/net/sctp/eps)
 }
 
@@ -212,7 +222,7 @@ stop_all() {
 
 # capture NAME NETNS: starts to record packets on the namespace's network interface
 capture() {
-	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" tcp
+	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" "$LLP"
 	wait_line "tcpdump-$1" 'listening on' 30
 }
 
@@ -228,12 +238,23 @@ capture_end() { # NAME
 	stop "tcpdump-$1" INT
 }
 
-# on_the_wire NAME PORT CLAIM [COUNT [JQ-OPTION…]]: CLAIM of wire.jq holds for all the connections
+# Prints the connections to PORT in a capture as JSON
+decode_json() { # FILE PORT
+	if [[ $LLP == tcp ]]; then
+		"$MPAPEER" decode --json --port "$2" "$1"
+	else
+		"$TESTS/sctpwire.py" --port "$2" "$1"
+	fi
+}
+
+# on_the_wire NAME PORT CLAIM [COUNT [JQ-OPTION…]]: CLAIM of wire.jq, over SCTP of wire_sctp.jq, holds for
+# all the connections
 on_the_wire() {
-	local wrong
-	[[ -s $WORK/$1.$2.json ]] || "$MPAPEER" decode --json --port "$2" "$WORK/$1.pcap" >"$WORK/$1.$2.json"
+	local wrong claims=wire
+	[[ $LLP == tcp ]] || claims=wire_sctp
+	[[ -s $WORK/$1.$2.json ]] || decode_json "$WORK/$1.pcap" "$2" >"$WORK/$1.$2.json"
 	wrong=$(jq -r -L "$TESTS" --argjson count "${4:-1}" "${@:5}" \
-		"include \"wire\"; judge($3; \$count)" "$WORK/$1.$2.json" | head -n 5 | paste -sd'|')
+		"include \"$claims\"; judge($3; \$count)" "$WORK/$1.$2.json" | head -n 5 | paste -sd'|')
 	[[ -z $wrong ]] || fail "on the wire: $wrong"
 }
 
@@ -268,7 +289,7 @@ until_served() {
 
 # Starts the capture "wire" for all cases
 keep_capture() {
-	tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/wire.keep" tcp >"$WORK/tcpdump.keep" 2>&1 &
+	tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/wire.keep" "$LLP" >"$WORK/tcpdump.keep" 2>&1 &
 	wait_for 30 'tcpdump' grep -q 'listening on' "$WORK/tcpdump.keep"
 }
 
@@ -276,14 +297,22 @@ keep_capture() {
 is_seen() {
 	cp "$WORK/wire.keep" "$WORK/wire.pcap"
 	local seen
-	seen=$("$MPAPEER" decode --json --port "$1" "$WORK/wire.pcap" |
-		jq '[.[] | select(any(.events[]; .type == "fin" or .type == "rst"))] | length') || return 1
+	seen=$(decode_json "$WORK/wire.pcap" "$1" |
+		jq '[.[] | select(any(.events[]; .type | IN("fin", "rst", "shutdown", "abort")))] | length') || return 1
 	[[ $seen -ge $2 ]]
 }
 
-# describe NAME PORT: prints the captured connections in readable form
-describe() {
-	"$MPAPEER" decode --port "$2" "$WORK/$1.pcap"
+# Prints the captured connections in readable form
+decode() { # FILE [PORT]
+	if [[ $LLP == tcp ]]; then
+		"$MPAPEER" decode ${2:+--port "$2"} "$1"
+	else
+		"$TESTS/sctpwire.py" ${2:+--port "$2"} "$1" | jq -c '.[] | (del(.events)), (.events[])'
+	fi
+}
+
+describe() { # NAME PORT
+	decode "$WORK/$1.pcap" "$2"
 }
 
 # ---- cases
@@ -302,7 +331,7 @@ show_captures() {
 	for file in "$WORK"/*.pcap; do
 		[[ -s $file ]] || continue
 		note "${file##*/}:"
-		{ "$MPAPEER" decode "$file" 2>&1 || true; } | head -n 30 | cut -c1-300 | sed 's/^/#     /'
+		{ decode "$file" 2>&1 || true; } | head -n 30 | cut -c1-300 | sed 's/^/#     /'
 	done
 }
 
@@ -369,6 +398,15 @@ check() {
 	printf 'not ok %s: %s\n' "$claim" "$why"
 	show_logs
 	show_captures
+}
+
+# check_tcp CLAIM FUNCTION [ARG…]: like check, for a claim that means TCP alone
+check_tcp() {
+	if [[ $LLP == tcp ]]; then
+		check "$@"
+	elif [[ $1 =~ $only ]]; then
+		note "left out over $LLP: $1"
+	fi
 }
 
 # Whether iw_mpa sets up the connections: not with unmodified modules, and not with those of some topics

@@ -22,9 +22,9 @@ perftest_works() { # PROGRAM PORT SIZE
 seen_on_the_wire() {
 	wait_for 90 'both connections' is_seen "${port[a]}" 1
 	wait_for 90 'both connections' is_seen "${port[b]}" 1
-	on_the_wire wire "${port[a]}" peer_to_peer
+	on_the_wire wire "${port[a]}" default_setup
 	rm -f "$WORK"/wire.*.json
-	on_the_wire wire "${port[b]}" peer_to_peer
+	on_the_wire wire "${port[b]}" default_setup
 }
 
 keep_capture

@@ -31,8 +31,8 @@ accepted() { # REQUEST-LENGTH REPLY-LENGTH PORT
 	capture_end wire
 	expect_pdata server RDMA_CM_EVENT_CONNECT_REQUEST "$1"
 	expect_pdata client RDMA_CM_EVENT_ESTABLISHED "$2"
-	on_the_wire wire "$3" peer_to_peer
-	on_the_wire wire "$3" "pd_length($((4 + $1)); $((4 + $2)))"
+	on_the_wire wire "$3" default_setup
+	on_the_wire wire "$3" "pdata($1; $2)"
 }
 
 rejected() { # REQUEST-LENGTH REPLY-LENGTH PORT
@@ -48,7 +48,7 @@ rejected() { # REQUEST-LENGTH REPLY-LENGTH PORT
 	expect_pdata server RDMA_CM_EVENT_CONNECT_REQUEST "$1"
 	expect_pdata client RDMA_CM_EVENT_REJECTED "$2"
 	on_the_wire wire "$3" rejected
-	on_the_wire wire "$3" "pd_length($((4 + $1)); $((4 + $2)))"
+	on_the_wire wire "$3" "pdata($1; $2)"
 }
 
 port=7400

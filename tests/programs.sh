@@ -7,6 +7,8 @@
 # they work, and what passes between them is as RFC 6581 wants it.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
 
 # One connection of PROGRAM with the server in NETNS, seen on the wire
 talk() { # PROGRAM NETNS PORT [6]
@@ -38,7 +40,7 @@ talk() { # PROGRAM NETNS PORT [6]
 	run_well client "$(other "$server")" 60 "${say[@]}"
 	ended_well server 30
 	capture_end wire
-	on_the_wire wire "$port" peer_to_peer "$connections"
+	on_the_wire wire "$port" default_setup "$connections"
 }
 
 # rping listens with a backlog of 3, and the kernel rejects what is beyond. Of two requests that come
@@ -60,7 +62,7 @@ many_rping() { # CLIENTS AT-A-TIME
 	done
 	stop server
 	capture_end wire
-	on_the_wire wire 7100 peer_to_peer "$1"
+	on_the_wire wire 7100 default_setup "$1"
 }
 
 # All of one program: each has a QP, each QP two queues to be mapped. Unmodified siw has 71.
@@ -89,7 +91,7 @@ many_at_once() { # CLIENTS
 	done
 	ended_well server 30
 	capture_end wire
-	on_the_wire wire 7110 peer_to_peer "$1"
+	on_the_wire wire 7110 default_setup "$1"
 }
 
 # The driver's attributes of the connected QPs: one "ROLE NAME VALUE" a line
@@ -132,10 +134,16 @@ shown() {
 	wait_for 30 'both QPs in the rdma tool' has_both_ends
 	attributes >"$WORK/attributes"
 	for role in initiator responder; do
-		expect_attribute $role mpa-rev 2
-		expect_attribute $role model peer-to-peer
-		expect_attribute $role rtr write
-		expect_attribute $role llp tcp
+		expect_attribute $role llp "$LLP"
+		if [[ $LLP == tcp ]]; then
+			expect_attribute $role mpa-rev 2
+			expect_attribute $role model peer-to-peer
+			expect_attribute $role rtr write
+		else
+			expect_attribute $role mpa-rev ''
+			expect_attribute $role crc ''
+			expect_attribute $role model client-server
+		fi
 	done
 	# IRD-01: nobody reads more than the other side serves
 	(($(attribute initiator ord) <= $(attribute responder ird))) || fail "IRD-01: initiator's ORD: $(<"$WORK/attributes")"
@@ -231,11 +239,15 @@ connect_kernels() {
 	END
 	ip -n b addr add 10.78.0.2/24 dev k1
 	ip -n b link set k1 up
-	rdma link add siwk type siw netdev k0
+	rdma link add siwk type "$(link_type)" netdev k0
 	ping -q -c 1 -W 5 10.78.0.2 >/dev/null
 	printf '%s\n' 'within 20s' 'expect request' 'wait 8s' >"$WORK/peer.txt"
-	start peer b 60 "$MPAPEER" run "$WORK/peer.txt" --listen 10.78.0.2:7342 --accept-within 40s
-	wait_line peer '^listening on' 20
+	if [[ $LLP == tcp ]]; then
+		start peer b 60 "$MPAPEER" run "$WORK/peer.txt" --listen 10.78.0.2:7342 --accept-within 40s
+	else
+		start peer b 60 "$SCTPPEER" hear 10.78.0.2 7342 expect=0005 quiet=8
+	fi
+	wait_line peer '^listening' 20
 	echo 'transport=rdma,traddr=10.78.0.2,trsvcid=7342,nqn=nqn.2014-08.org.example:none' >/dev/nvme-fabrics 2>"$WORK/nvme.log" &
 	pid_of[nvme]=$!
 	wait_for 20 'its queue pair' has_kernels_qp
@@ -249,7 +261,12 @@ connect_kernels() {
 }
 
 listeners() { # NETNS PORT
-	within "$1" cat /proc/net/tcp | grep -cE "$(printf ' 00000000:%04X 00000000:0000 0A ' "$2")" || true
+	if [[ $LLP == tcp ]]; then
+		within "$1" cat /proc/net/tcp | grep -cE "$(printf ' 00000000:%04X 00000000:0000 0A ' "$2")" || true
+	else
+		# IPv4 and IPv6 have a socket for each address
+		within "$1" cat /proc/net/sctp/eps | grep -cE " 10 +[0-9]+ +$2 .* 10\.77\.0\." || true
+	fi
 }
 
 talk_to() { # PORT
@@ -262,7 +279,7 @@ wildcard_listener() {
 	local seen
 	start server b 90 "$RDMAFIRST" server 0.0.0.0 7310 --count 0 --timeout 60
 	wait_line server '^listening' 30
-	within a rdma link add siwlo type siw netdev lo
+	add_device a siwlo lo
 	seen="$(listeners a 7310) $(listeners b 7310)"
 	rdma link del siwlo
 	[[ $seen == '0 1' ]] || fail "listeners in a and b: $seen"
@@ -274,10 +291,14 @@ new_device() {
 	rdma link del siw1
 	start wildcard b 90 "$RDMAFIRST" server 0.0.0.0 7320 --count 0 --timeout 60
 	wait_line wildcard '^listening' 30
-	start taken b 90 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):7320" \
-		--set REPLY=enhanced --set THEN=flush
-	wait_line taken '^listening on' 20
-	within b rdma link add siw1 type siw netdev eth0
+	if [[ $LLP == tcp ]]; then
+		start taken b 90 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):7320" \
+			--set REPLY=enhanced --set THEN=flush
+	else
+		start taken b 90 "$SCTPPEER" hear "$(address b)" 7320
+	fi
+	wait_line taken '^listening' 20
+	add_device b siw1
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7321 --timeout 60
 	wait_line server '^listening' 30
 	talk_to 7321
@@ -304,6 +325,16 @@ no_lock_in_tracepoints() {
 	! has_line trace 'trace_event_raw_event_mpa' || fail "$(grep -m 1 -B 3 trace_event_raw_event_mpa "$WORK/trace.log" | paste -sd' ')"
 }
 
+# One network device has one device of siw
+sctp_on_demand() {
+	[[ ! -e /sys/module/sctp ]] || fail 'the module is there before'
+	! within a rdma link add more type siw_sctp netdev eth0 2>"$WORK/add.log" || fail 'eth0 has two devices'
+	has_line add 'File exists' || fail "$(<"$WORK/add.log")"
+	within a rdma link add siwlo type siw_sctp netdev lo
+	rdma link del siwlo
+	[[ -e /sys/module/sctp ]] || fail 'the module is not there afterwards'
+}
+
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
@@ -314,6 +345,7 @@ done
 check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
 check 'a hundred connections of one program at once' of_one_program 100
+check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on_demand
 check 'the rdma tool shows both ends of a connection' shown
 check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
 check 'F36: a connection that is refused keeps its addresses' refused_address

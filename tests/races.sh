@@ -17,6 +17,8 @@
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
 
 sample=''
 [[ $only != sample ]] || { sample=1 && only=''; }
@@ -24,7 +26,13 @@ sample=''
 # Much less than any deadline of iw_mpa that could delay something, except that of the Request, which
 # is 5 s
 readonly SOON=8
-readonly STATES='no Request, half of one, undecided, no RTR, established; no TCP, no Reply, half of one, established'
+STATES='no Request, half of one, undecided, no RTR, established; no TCP, no Reply, half of one, established'
+[[ $LLP == tcp ]] ||
+	STATES='no Initiate, one behind a gap, undecided, established; no SCTP, no Accept, one behind a gap, established'
+readonly STATES
+# Over SCTP: steps of sctppeer.py as initiator and as responder for each of these states
+readonly SCTP_INITIATORS=('' "ssn=1 send=$INITIATE" "send=${INITIATE}756e64656369646564" "send=$INITIATE expect=0006")
+readonly SCTP_RESPONDERS=('expect=0005' "expect=0005 ssn=1 send=$ACCEPT" "expect=0005 send=$ACCEPT")
 # No host has this address, and packets to it get no answer
 readonly NOBODY=10.77.0.77
 port=7800
@@ -39,18 +47,59 @@ serve() {
 	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 160 --ignore undecided
 }
 
+# Those of our programs that hold_all has started
+programs=()
+
 hold_all() {
 	serve
+	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
+	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout 160
+	"hold_$LLP"
+	wait_line caller 'all have been started' 30
+}
+
+sctp_initiator() { # NUMBER
+	# shellcheck disable=SC2086 # words of steps
+	start "initiator$1" a 170 "$SCTPPEER" call "$(address b)" "$port" ${SCTP_INITIATORS[$1]} over=160
+}
+
+# Those that siw waits for only 5 or 10 s come last
+hold_sctp() {
+	local i
+	programs=(server caller)
+	sctp_initiator 2
+	sctp_initiator 3
+	for i in "${!SCTP_RESPONDERS[@]}"; do
+		# shellcheck disable=SC2086 # words of steps
+		start "responder$i" a 170 "$SCTPPEER" hear "$(address a)" $((port + 1 + i)) ${SCTP_RESPONDERS[i]} over=160
+	done
+	for i in "${!SCTP_RESPONDERS[@]}"; do
+		wait_line "responder$i" '^listening' 30
+	done
+	wait_line server 'conn 2 event RDMA_CM_EVENT_CONNECT_REQUEST' 60
+	wait_line server 'event RDMA_CM_EVENT_ESTABLISHED' 30
+	for i in "${!SCTP_RESPONDERS[@]}"; do
+		start "client$i" b 170 "$RDMAFIRST" client "$(address a)" $((port + 1 + i)) --side-by-side 1 --timeout 160
+		programs+=("client$i")
+	done
+	sctp_initiator 0
+	sctp_initiator 1
+	wait_for 60 'all initiators' has_assocs "$port" ${#SCTP_INITIATORS[@]}
+	for i in "${!SCTP_RESPONDERS[@]}"; do
+		wait_for 60 'all responders' has_assocs $((port + 1 + i)) 1
+	done
+	wait_line client2 'event RDMA_CM_EVENT_ESTABLISHED' 30
+}
+
+hold_tcp() {
+	programs=(server client caller)
 	play responders "$TESTS/scenarios/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
 	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
 	wait_line responders '^listening on' 30
-	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
 	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout 160
-	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout 160
 	wait_line initiators 'all are held' 60
 	wait_line responders 'all are held' 60
 	wait_line client 'conn 3 event RDMA_CM_EVENT_ESTABLISHED' 30
-	wait_line caller 'all have been started' 30
 }
 
 is_over_for() { # PROCESS PORT
@@ -60,14 +109,21 @@ is_over_for() { # PROCESS PORT
 }
 
 peers_saw_it() {
+	local i
+	if [[ $LLP == sctp ]]; then
+		for ((i = 0; i <= ${#SCTP_RESPONDERS[@]}; i++)); do
+			wait_for "$SOON" "the end of all associations of port $((port + i))" no_assocs $((port + i))
+		done
+		return
+	fi
 	wait_for "$SOON" "the end of our responder's connections" is_over_for initiators "$port"
 	wait_for "$SOON" "the end of our initiator's connections" is_over_for responders $((port + 1))
 }
 
-# Both programs end at once
+# All programs end at once
 programs_end() { # SIGNAL
 	local name
-	for name in server client caller; do
+	for name in "${programs[@]}"; do
 		if [[ $1 == KILL ]]; then
 			pkill -KILL -P "${pid_of[$name]}" || true
 		else
@@ -75,7 +131,7 @@ programs_end() { # SIGNAL
 			kill "-$1" "${pid_of[$name]}" 2>/dev/null || is_gone "$name"
 		fi
 	done
-	for name in server client caller; do
+	for name in "${programs[@]}"; do
 		wait_for "$SOON" "$name to end after SIG$1" is_gone "$name"
 		stop "$name" KILL
 	done
@@ -98,10 +154,6 @@ good() {
 	run good-client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
 	[[ $STATUS -eq 0 ]] || fail "a good client ended with status $STATUS"
 	ended_well good-server 20
-}
-
-add_device() { # NETNS DEVICE
-	within "$1" rdma link add "$2" type siw netdev eth0
 }
 
 # ---- events
@@ -255,7 +307,47 @@ responders() {
 }
 readonly CONNECTS=12
 
+# Runs a peer of RFC 5043 to its end, however that comes
+sctp_peer() { # NAME call|hear ADDRESS PORT STEP…
+	start "$1" a 60 "$SCTPPEER" "${@:2}"
+	[[ $2 == call ]] || wait_line "$1" '^listening' 30
+}
+
+# The peer aborts or closes: at once, after a while, or because it is killed
+# shellcheck disable=SC2086 # words of steps
+sctp_peer_ends() {
+	local steps end
+	serve
+	for steps in "${SCTP_INITIATORS[@]}"; do
+		for end in abort '' 'quiet=0.2 abort' quiet=0.2 kill; do
+			sctp_peer peer call "$(address b)" "$port" $steps ${end/kill/over=50}
+			if [[ $end == kill ]]; then
+				wait_for 20 'its association' has_assocs "$port" 1
+				stop peer KILL
+			else
+				ended peer 40
+			fi
+		done
+	done
+	for steps in '' "${SCTP_RESPONDERS[@]}"; do
+		for end in abort '' 'quiet=0.2 abort' quiet=0.2; do
+			port=$((port + 1))
+			sctp_peer peer hear "$(address a)" "$port" $steps $end
+			run client b 40 "$RDMAFIRST" client "$(address a)" "$port" --hold --no-receive --timeout 30
+			{ has_line client "connect took" && [[ $STATUS -ne 3 ]]; } ||
+				fail "the client did not see the end of '$steps $end': status $STATUS"
+			ended peer 40
+		done
+	done
+	kill -0 "${pid_of[server]}" || fail 'the server has ended'
+	note "$(grep -c 'CONNECT_REQUEST' "$WORK/server.log") requests, $(grep -c 'ESTABLISHED status 0' "$WORK/server.log") connections"
+	stop server
+	in_order
+	wait_for "$SOON" 'the end of all associations' no_assocs
+}
+
 peer_ends() {
+	[[ $LLP == tcp ]] || { sctp_peer_ends && return; }
 	local -a delays=(100us 10ms 200ms)
 	[[ -z $sample ]] || delays=(10ms)
 	initiators reset close shutdown -- "${delays[@]}" >"$WORK/initiators.txt"
@@ -275,15 +367,32 @@ peer_ends() {
 	in_order
 }
 
+# Prints a script: peers of RFC 5043 that end in one state after the other, two at a time
+storm_sctp() {
+	local steps end
+	echo 'while :; do'
+	for steps in "${SCTP_INITIATORS[@]}"; do
+		for end in abort ''; do
+			echo "'$SCTPPEER' call $(address b) $port $steps $end $([[ $end ]] && echo '&')"
+		done
+	done
+	echo 'done >/dev/null 2>&1'
+}
+
 # Peers come and go while the server is killed and the device is removed
 all_at_once() {
 	local end seconds=20 rounds=0
 	[[ -z $sample ]] || seconds=5
 	initiators reset shutdown close -- 100us 3ms 20ms >"$WORK/storm.txt"
 	serve
-	# shellcheck disable=SC2016 # for the other shell
-	start storm a 170 bash -c 'while :; do "$@"; done' -- "$MPAPEER" run "$WORK/storm.txt" \
-		--connect "$(address b):$port" --retry 60s
+	if [[ $LLP == tcp ]]; then
+		# shellcheck disable=SC2016 # for the other shell
+		start storm a 170 bash -c 'while :; do "$@"; done' -- "$MPAPEER" run "$WORK/storm.txt" \
+			--connect "$(address b):$port" --retry 60s
+	else
+		storm_sctp >"$WORK/storm.sh"
+		start storm a 170 bash "$WORK/storm.sh"
+	fi
 	end=$(($(now_ms) + 1000 * seconds))
 	while (($(now_ms) < end)); do
 		wait_line server '^listening' 30
@@ -324,6 +433,23 @@ meanwhile() {
 	deadline_pid[$1]=$!
 }
 
+# No Initiate, one behind a gap, undecided; no Accept, one behind a gap
+sctp_deadlines_begin() {
+	local i=0 steps last='' call="'$SCTPPEER' call $THIRD.2 7790"
+	[[ -n $sample ]] || last="$call send=${INITIATE}756e64656369646564 over=100"
+	meanwhile initiator c bash -ec "
+		until $call over=15; do sleep 1; done
+		$call ssn=1 send=$INITIATE over=15
+		$last"
+	for steps in expect=0005 "expect=0005 ssn=1 send=$ACCEPT"; do
+		i=$((i + 1))
+		meanwhile "responder$i" c bash -c "exec '$SCTPPEER' hear $THIRD.1 779$i $steps expect=0004 over=15"
+		meanwhile "client$i" d bash -c "
+			until ip netns exec c grep -qE ' 10 +[0-9]+ +779$i ' /proc/net/sctp/eps; do sleep 0.5; done
+			exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
+	done
+}
+
 deadlines_begin() {
 	local last='expect close within 100s' i=0
 	[[ -z $sample ]] || last='note that takes too long here'
@@ -339,6 +465,7 @@ deadlines_begin() {
 	add_device d siw3
 	ip netns exec c ping -q -c 1 -W 5 $THIRD.2 >/dev/null
 	meanwhile server d "$RDMAFIRST" server $THIRD.2 7790 --count 0 --timeout 390 --ignore undecided
+	[[ $LLP == tcp ]] || { sctp_deadlines_begin && return; }
 	meanwhile initiator c "$MPAPEER" run "$TESTS/scenarios/deadlines.txt" --connect $THIRD.2:7790 --retry 20s --set "LAST=$last"
 	for reply in flush 'send reply p2p rtr=write ird=8 ord=8 first=10'; do
 		i=$((i + 1))

@@ -9,6 +9,7 @@ for suite; do
 	echo "## ${suite%%:*}"
 	cases=''
 	[[ $suite != *:* ]] || cases=${suite#*:}
-	"${0%/*}/${suite%%:*}.sh" "$cases" || status=1
+	suite=${suite%%:*}
+	"${0%/*}/${suite%%-*}.sh" "$cases" || status=1
 done
 exit $status

@@ -10,6 +10,8 @@
 # that at the end all modules can be unloaded without a leak.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
 
 # Much less than any deadline of iw_mpa that could delay something
 readonly SOON=5
@@ -17,6 +19,8 @@ readonly SOON=5
 readonly HALF='MPA ID R'
 # vector V08 of the conformance matrix, for printf: peer-to-peer, RTR by Write
 readonly V08='MPA ID Req Frame\x50\x02\x00\x04\x80\x08\x80\x08'
+# Steps of sctppeer.py: an Initiate behind a gap, and one that is S1 without its private data
+readonly GAP="ssn=1 send=$INITIATE" S1="send=00058008c008 expect=0006"
 
 serve() { # PORT [OPTION…]
 	start server b 120 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 100 "${@:2}"
@@ -36,13 +40,38 @@ peer() {
 	wait_line "$1" '^sent' 20
 }
 
+# sctp_peers PORT NAME STEPS…: starts peers of RFC 5043 that take these steps and then stay silent. At once,
+# because siw waits only 5 s for an Initiate
+sctp_peers() {
+	local port=$1 number
+	number=$(assocs a "$port" | wc -l)
+	shift
+	number=$((number + $# / 2))
+	while [[ $# -gt 0 ]]; do
+		# shellcheck disable=SC2086 # words
+		start "$1" a 100 "$SCTPPEER" call "$(address b)" "$port" $2 over=90
+		shift 2
+	done
+	wait_for 20 'their associations' has_assocs "$port" "$number"
+}
+
+# Three peers: no Request, half of one (over SCTP: all of it, behind a gap), and no RTR (over SCTP: a
+# session that is not used)
+half_way() { # PORT
+	if [[ $LLP == tcp ]]; then
+		peer nothing "$1" ''
+		peer half "$1" "$HALF"
+		peer silent "$1" "$V08"
+	else
+		sctp_peers "$1" nothing '' half "$GAP" silent "$S1"
+	fi
+}
+
 # A listener with a connection in each state
 everything() { # PORT
 	serve "$1"
 	connect client "$1"
-	peer nothing "$1" ''
-	peer half "$1" "$HALF"
-	peer silent "$1" "$V08"
+	half_way "$1"
 	wait_line server '^conn 2 accepted' 30
 }
 
@@ -55,10 +84,6 @@ works() { # PORT
 	wait_line works-server '^listening' 30
 	run_well works-client a 60 "$RDMAFIRST" client "$(address b)" "$1" --expect first
 	ended_well works-server 30
-}
-
-add_device() { # NETNS DEVICE
-	ip netns exec "$1" rdma link add "$2" type siw netdev eth0
 }
 
 # Starts to remove b's device, whose programs then die
@@ -95,9 +120,7 @@ connections_die() {
 
 half_way_dies() {
 	serve 7520
-	peer nothing 7520 ''
-	peer half 7520 "$HALF"
-	peer silent 7520 "$V08"
+	half_way 7520
 	wait_line server '^conn 1 accepted' 30
 	remove_device_of_dying server
 	works 7521
@@ -106,7 +129,11 @@ half_way_dies() {
 # The program has got a request and has not answered
 undecided_dies() {
 	serve 7530 --delay 60000
-	peer silent 7530 "$V08"
+	if [[ $LLP == tcp ]]; then
+		peer silent 7530 "$V08"
+	else
+		sctp_peers 7530 silent "$S1"
+	fi
 	wait_line server '^conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 30
 	remove_device_of_dying server
 	works 7531
@@ -128,8 +155,7 @@ wildcard_dies() {
 	rdma link del siw0
 	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout 100
 	wait_line server '^listening' 30
-	peer nothing 7550 ''
-	peer half 7550 "$HALF"
+	half_way 7550
 	run_well remove b "$SOON" rdma link del siw1
 	add_device b siw1
 	add_device a siw0
@@ -286,7 +312,7 @@ cxgb4_idles() {
 	modprobe -r iw_cxgb4
 }
 
-check 'iw_cxgb4 can be loaded and removed' cxgb4_idles
+check_tcp 'iw_cxgb4 can be loaded and removed' cxgb4_idles
 check 'a device with a listener can be removed' listener_dies
 check 'a device with connections can be removed' connections_die
 check 'a device with peers that are half way can be removed' half_way_dies

@@ -75,6 +75,9 @@ def peer_to_peer:
 	(.events[0] as $request | .events[1] | accept_follows($request), accept_is_ours),
 	rtr_is_write;
 
+# With the settings that our devices are made with: on TCP the peer-to-peer model
+def default_setup: peer_to_peer;
+
 # One of the two is not ours: the rules of RFC 6581 for both
 def peer_to_peer_interop:
 	frames_first,
@@ -100,6 +103,8 @@ def rejected:
 def pd_length($request; $reply):
 	must(.events[0].pd_length == $request; "PD_Length of the Request is \(.events[0].pd_length), not \($request)"),
 	must(.events[1].pd_length == $reply; "PD_Length of the Reply is \(.events[1].pd_length), not \($reply)");
+
+def pdata($request; $reply): pd_length(4 + $request; 4 + $reply);
 
 def order($wanted):
 	[fpdus[] | "\(.from) \(.kind)"][:$wanted | length] as $found

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 // halfopen: many initiators at one MPA listener that never finish connection setup: a third each sends
-// nothing, half a Request, or a Request and no RTR.
+// nothing, half a Request, or a Request and no RTR. Over SCTP a third sends an Initiate behind a gap, and a
+// third an Initiate and no segment.
 //
 // An initiator that is closed connects again, so that their number stays the same until the time is
 // up. Received bytes are read and dropped.
@@ -16,6 +17,7 @@
 #include <vector>
 
 #include <arpa/inet.h>
+#include <linux/sctp.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/resource.h>
@@ -37,6 +39,7 @@ struct Options {
 	size_t peers = 999;
 	double seconds = 10;
 	bool all_request = false;
+	bool sctp = false;
 };
 
 struct Counts {
@@ -54,15 +57,23 @@ struct Counts {
 constexpr std::array<uint8_t, 24> request = {'M', 'P', 'A', ' ', 'I', 'D',  ' ', 'R', 'e',  'q',  ' ',  'F',
 					     'r', 'a', 'm', 'e', 0x10, 0x02, 0,   4,   0x80, 0x08, 0x80, 0x08};
 
-std::span<const uint8_t> part_of(size_t number, bool all_request)
+// The DDP-SSN, then an Enhanced Initiate, A=0, IRD 8, ORD 8 (RFC 5043 section 5, RFC 6581 section 7)
+constexpr std::array<uint8_t, 8> initiate = {0, 0, 0, 5, 0, 8, 0, 8};
+constexpr std::array<uint8_t, 8> initiate_behind_gap = {0, 1, 0, 5, 0, 8, 0, 8};
+
+std::span<const uint8_t> part_of(size_t number, const Options &options)
 {
-	constexpr std::array<size_t, 3> lengths = {request.size(), 0, 10};
-	return std::span(request).first(lengths[all_request ? 0 : number % lengths.size()]);
+	const size_t part = options.all_request ? 0 : number % 3;
+	if (part == 1)
+		return {};
+	if (options.sctp)
+		return part == 0 ? initiate : initiate_behind_gap;
+	return std::span(request).first(part == 0 ? request.size() : 10);
 }
 
 class Peer {
 public:
-	Peer(size_t number, bool all_request) : part_(part_of(number, all_request)) {}
+	Peer(size_t number, const Options &options) : part_(part_of(number, options)), sctp_(options.sctp) {}
 
 	void connect(const sockaddr_in &address, const sockaddr_in &source);
 	[[nodiscard]] pollfd wants() const
@@ -74,22 +85,68 @@ public:
 	void end() { socket_ = Descriptor(); }
 
 private:
+	void make_socket();
 	bool finish_connect(Counts &counts);
+	[[nodiscard]] bool send_part() const;
 
 	std::span<const uint8_t> part_;
+	bool sctp_;
 	Descriptor socket_;
 	bool connected_ = false;
 };
 
-void Peer::connect(const sockaddr_in &address, const sockaddr_in &source)
+template <typename T> void set_option(const Descriptor &socket, int level, int name, const T &value)
 {
-	const int late_port = 1;
-	connected_ = false;
-	socket_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+	if (::setsockopt(socket.get(), level, name, &value, sizeof(value)) != 0)
+		throw_errno("setsockopt");
+}
+
+void Peer::make_socket()
+{
+	socket_ = Descriptor(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, sctp_ ? IPPROTO_SCTP : 0));
 	if (socket_.get() < 0)
 		throw_errno("socket");
-	if (::setsockopt(socket_.get(), IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, &late_port, sizeof(late_port)) != 0 ||
-	    ::bind(socket_.get(), reinterpret_cast<const sockaddr *>(&source), sizeof(source)) != 0)
+	if (!sctp_) {
+		set_option(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		return;
+	}
+	set_option(socket_, IPPROTO_SCTP, SCTP_ADAPTATION_LAYER, sctp_setadaptation{.ssb_adaptation_ind = 1});
+	set_option(socket_, IPPROTO_SCTP, SCTP_INITMSG,
+		   sctp_initmsg{.sinit_num_ostreams = 1, .sinit_max_instreams = 1, .sinit_max_attempts = 0,
+				.sinit_max_init_timeo = 0});
+	set_option(socket_, IPPROTO_SCTP, SCTP_NODELAY, 1);
+}
+
+// One whole message; over SCTP a chunk of RFC 5043's session control
+bool Peer::send_part() const
+{
+	if (part_.empty())
+		return true;
+	iovec data{.iov_base = const_cast<uint8_t *>(part_.data()), .iov_len = part_.size()};
+	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(sctp_sndinfo))> control{};
+	msghdr message{};
+	message.msg_iov = &data;
+	message.msg_iovlen = 1;
+	if (sctp_) {
+		message.msg_control = control.data();
+		message.msg_controllen = control.size();
+		cmsghdr *header = CMSG_FIRSTHDR(&message);
+		header->cmsg_level = IPPROTO_SCTP;
+		header->cmsg_type = SCTP_SNDINFO;
+		header->cmsg_len = CMSG_LEN(sizeof(sctp_sndinfo));
+		sctp_sndinfo info{};
+		info.snd_flags = SCTP_UNORDERED;
+		info.snd_ppid = htonl(17);
+		std::memcpy(CMSG_DATA(header), &info, sizeof(info));
+	}
+	return ::sendmsg(socket_.get(), &message, MSG_NOSIGNAL) == static_cast<ssize_t>(part_.size());
+}
+
+void Peer::connect(const sockaddr_in &address, const sockaddr_in &source)
+{
+	connected_ = false;
+	make_socket();
+	if (::bind(socket_.get(), reinterpret_cast<const sockaddr *>(&source), sizeof(source)) != 0)
 		throw_errno("bind");
 	if (::connect(socket_.get(), reinterpret_cast<const sockaddr *>(&address), sizeof(address)) != 0 &&
 	    errno != EINPROGRESS)
@@ -111,8 +168,7 @@ bool Peer::finish_connect(Counts &counts)
 		return false;
 	connected_ = true;
 	counts.connected++;
-	return part_.empty() || ::send(socket_.get(), part_.data(), part_.size(), MSG_NOSIGNAL) ==
-					static_cast<ssize_t>(part_.size());
+	return send_part();
 }
 
 bool Peer::handle(short revents, Counts &counts)
@@ -155,7 +211,7 @@ void run(const Options &options)
 	Counts counts;
 	std::vector<Peer> peers;
 	for (size_t i = 0; i < options.peers; i++)
-		peers.emplace_back(i, options.all_request).connect(address, source);
+		peers.emplace_back(i, options).connect(address, source);
 
 	bool told = false;
 	std::vector<pollfd> set(peers.size());
@@ -184,13 +240,15 @@ int main(int argc, char **argv)
 {
 	Options options;
 	CLI::App app{"Many initiators at one MPA listener that never finish: a third each sends nothing,\n"
-		     "half a Request, or a Request and no RTR. A closed initiator connects again.\n\n"
+		     "half a Request, or a Request and no RTR; over SCTP an Initiate behind a gap, or an\n"
+		     "Initiate and no segment. A closed initiator connects again.\n\n"
 		     "Exit status: 0 when the time is up, 1 a system error."};
 	app.add_option("ADDR", options.address, "IPv4 address of the listener")->required();
-	app.add_option("PORT", options.port, "its TCP port")->required();
+	app.add_option("PORT", options.port, "its port")->required();
 	app.add_option("--source", options.source, "IPv4 address to connect from")->capture_default_str();
 	app.add_option("--peers", options.peers, "how many at a time")->check(CLI::Range(1, 30000))->capture_default_str();
 	app.add_flag("--request", options.all_request, "all of them send a Request and no RTR");
+	app.add_flag("--sctp", options.sctp, "over SCTP");
 	app.add_option("--seconds", options.seconds, "for how long")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 	try {
