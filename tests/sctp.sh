@@ -3,42 +3,27 @@
 #
 # Usage: scripts/vm run --llp sctp -- tests/sctp.sh [REGEX]
 #
+# Cases with more than 16 MiB or 10000 connects are run only if REGEX has that number (with --timeout 20000).
+#
 # iWARP over SCTP (RFC 5043, RFC 6581 section 7): programs, what is on the wire, hostile peers in both
 # roles, loss, and the end of associations. SCT-, SC- and AMB- name rows of the conformance matrix.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
-
-PEER=$TESTS/sctppeer.py
-
-# Messages: a client-server Enhanced Initiate and Accept with depths of 8 (S1 and S2 with A=0)
-INITIATE=000500080008
-ACCEPT=000600080008
-
-assocs() { # NETNS
-	within "$1" cat /proc/net/sctp/assocs | tail -n +2
-}
-
-no_assocs() {
-	[[ -z $(assocs a)$(assocs b) ]]
-}
-
-capture_sctp() { # NAME NETNS
-	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" sctp
-	wait_line "tcpdump-$1" 'listening on' 30
-}
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
 
 # ---- programs
 
 talk() { # NETNS-OF-SERVER PORT [6]
 	local to
 	to=$(address "$1" "${3:-}")
-	capture_sctp wire "$1"
+	capture wire "$1"
 	start server "$1" 60 rping -s -a "$to" -p "$2" -C 10 -V
 	wait_listener "$to" "$2"
 	run_well client "$(other "$1")" 60 rping -c -a "$to" -p "$2" -C 10 -V
 	ended_well server 30
 	capture_end wire
-	"$PEER" judge "$WORK/wire.pcap" >"$WORK/judge.log" || fail "on the wire: $(paste -sd'|' "$WORK/judge.log")"
+	on_the_wire wire "$2" default_setup
 	wait_for 10 'the end of all associations' no_assocs
 }
 
@@ -79,6 +64,40 @@ shows_llp() {
 	grep -q 'llp sctp' "$WORK/qp.log" && ! grep -qE 'mpa-rev|crc' "$WORK/qp.log"
 }
 
+# Everything that speaks of a connection says sctp, and nothing that MPA alone has
+says_sctp() {
+	local rdma=${TESTS%/*}/build/rdma
+	"$rdma" mpa show link siw1/1 >"$WORK/show.log"
+	has_line show 'llp sctp' || fail 'rdma mpa show does not'
+	! "$rdma" mpa set link siw1/1 crc required 2>"$WORK/set.log" || fail 'a CRC of MPA can be required'
+	# in the devices' namespace
+	timeout -k 5 60 "$rdma" mpa monitor >"$WORK/monitor.log" 2>&1 </dev/null &
+	pid_of[monitor]=$!
+	wait_for 20 'the monitor' monitor_is_on "$rdma"
+	if [[ -d $TRACING/events/iw_mpa ]]; then
+		echo >$TRACING/trace
+		echo 1 >$TRACING/events/iw_mpa/enable
+	fi
+	start server b 60 rping -s -a 10.77.0.2 -p 7502 -C 2
+	wait_listener 10.77.0.2 7502
+	run_well client a 60 rping -c -a 10.77.0.2 -p 7502 -C 2
+	ended_well server 30
+	wait_line monitor 'llp sctp' 10
+	stop monitor
+	"$rdma" mpa reset default
+	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' || fail 'rdma mpa monitor has what MPA has'
+	[[ -d $TRACING/events/iw_mpa ]] || { note 'this kernel has no tracepoints' && return; }
+	echo 0 >$TRACING/events/iw_mpa/enable
+	grep 'mpa_state: ' $TRACING/trace >"$WORK/trace.log"
+	has_line trace 'llp=sctp' || fail 'the tracepoints do not'
+	! has_line trace 'llp=tcp' || fail 'the tracepoints say tcp as well'
+}
+
+monitor_is_on() { # RDMA
+	"$1" mpa set default reply-timeout 9000
+	[[ -s $WORK/monitor.log ]]
+}
+
 # ---- addresses (SC-08)
 
 one_address() {
@@ -93,10 +112,6 @@ one_address() {
 	fi
 	stop client
 	within b ip addr del 10.77.1.2/24 dev eth0
-}
-
-has_assoc() {
-	[[ -n $(assocs a) ]]
 }
 
 later_address() {
@@ -133,6 +148,31 @@ lossy() {
 	path
 }
 
+# exchange MIB: from a to b and from b to a at once, on a bad path. A MiB is some 740 segments
+exchange() {
+	local i netns
+	head -c 1048576 <(seq 1 200000) >"$WORK/input"
+	for ((i = 0; i < $1; i++)); do cat "$WORK/input"; done | sha256sum >"$WORK/wanted"
+	path delay 1ms loss 1% reorder 25%
+	for netns in a b; do
+		# shellcheck disable=SC2016 # for the other shell
+		start "server-$netns" $netns 20000 bash -c '"$@" --output /dev/fd/3 3>&1 >&2 | sha256sum >"$0"' "$WORK/digest-$netns" \
+			"$BUILD/exs/exs-blast" --listen "$(address $netns)" -p 7530 --protocol rdma --once --small-max 262144 --credits 8
+		wait_listener "$(address $netns)" 7530
+	done
+	for netns in a b; do
+		start "client-$netns" $netns 20000 "$BUILD/exs/exs-blast" "$(address "$(other $netns)")" -p 7530 --protocol rdma --json \
+			--mode persistent --input "$WORK/input" -s 262144 -n $((4 * $1)) -k 4 --small-max 262144 --credits 8
+	done
+	for netns in a b; do
+		ended_well "client-$netns" 20000
+		ended_well "server-$netns" 60
+		cmp "$WORK/wanted" "$WORK/digest-$netns" || fail "in $netns is not what was sent"
+		note "$(grep '^{' "$WORK/client-$netns.log" | jq -r '"\(.receiver.mbit_s | floor) Mbit/s"')"
+	done
+	path
+}
+
 # netem and its options on both interfaces; without options none
 path() { # [OPTION…]
 	local netns
@@ -163,6 +203,20 @@ dead_for_5_s() {
 	ended_well server 30
 }
 
+# Trap 1 as well: the peer reads nothing for 5 s in the middle of an RDMA Write
+shut_for_5_s() {
+	local much
+	start server b 80 rping -s -P -a 10.77.0.2 -p 7526 -S 60000
+	wait_listener 10.77.0.2 7526
+	start peer a 60 "$TESTS/sctpwindow.py" 10.77.0.2 7526 5
+	wait_line peer '^shut' 40
+	pause 4
+	much=$(assocs b 7526 | awk '{ print $8 }')
+	((${much:-0} > 20000)) || fail "only ${much:-0} bytes wait for the peer"
+	ended_well peer 30
+	wait_for 10 'the end of all associations' no_assocs
+}
+
 mtu() { # [BYTES]
 	local netns
 	for netns in a b; do
@@ -172,11 +226,15 @@ mtu() { # [BYTES]
 
 # Trap 10: what was cut for the larger packets has to be cut again
 smaller_path() {
+	capture wire a
 	start_large_pings 7522 200
 	mtu 1000
 	ended_well client 100
 	ended_well server 30
 	mtu
+	capture_end wire
+	# the form of all chunks is checked as well
+	on_the_wire wire 7522 messages_first
 }
 
 # A peer that does not answer any more holds the association until the deadline only
@@ -202,7 +260,7 @@ no_assoc_of_a() {
 closes_slowly() {
 	start server b 120 rping -s -P -a 10.77.0.2 -p 7525 -S 60000
 	wait_listener 10.77.0.2 7525
-	capture_sctp wire a
+	capture wire a
 	path rate 32kbit
 	start client a 120 rping -c -a 10.77.0.2 -p 7525 -C 1000000 -S 60000
 	wait_for 60 'the answer to a Read of 60000 bytes' has_much_to_send
@@ -221,6 +279,22 @@ has_much_to_send() {
 	local much
 	much=$(assocs a | awk '{ print $(NF - 2) }')
 	((${much:-0} > 90000))
+}
+
+# connects COUNT: four at a time
+connects() {
+	local i
+	start server b 15000 "$RDMAFIRST" server 10.77.0.2 7540 --count 0 --timeout 14000
+	wait_listener 10.77.0.2 7540
+	for i in 1 2 3 4; do
+		start "client$i" a 15000 "$RDMAFIRST" client 10.77.0.2 7540 --times $(($1 / 4)) --expect first
+	done
+	for i in 1 2 3 4; do
+		ended_well "client$i" 15000
+		[[ $(grep -c 'event RDMA_CM_EVENT_ESTABLISHED' "$WORK/client$i.log") -eq $(($1 / 4)) ]] || fail 'not all were connected'
+	done
+	stop server
+	wait_for 10 'the end of all associations' no_assocs
 }
 
 nobody_listens() {
@@ -243,22 +317,34 @@ calls() { # PORT STEP…
 	local port=$1
 	shift
 	start_responder "$port"
-	run_well peer a 60 "$PEER" call 10.77.0.2 "$port" "$@"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$port" "$@"
 	run_well client a 30 rping -c -a 10.77.0.2 -p "$port" -C 2
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+# siw is slow to accept, and the peer has shut the association down by then
+closes_before_accept() { # PORT
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50
+	wait_listener 10.77.0.2 "$1"
+	slow_down siw_accept_newconn $([[ $VM_KERNEL == debian ]] && echo 200 || echo 60)
+	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE
+	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	speed_up
+	stop server
 	wait_for 10 'the end of all associations' no_assocs
 }
 
 # The peer's machine starts anew: its association is another one, and the session was of the first
 restarts() { # PORT
 	start_responder "$1"
-	start first a 60 "$PEER" call 10.77.0.2 "$1" from=7399 send=$INITIATE expect=0006 quiet=60
+	start first a 60 "$SCTPPEER" call 10.77.0.2 "$1" from=7399 send=$INITIATE expect=0006 quiet=60
 	wait_for 20 'an association' has_assoc
 	pause 1
 	path loss 100%
 	stop first KILL
 	wait_for 9 'the end of the first association' no_assoc_of_a
 	path
-	run_well peer a 60 "$PEER" call 10.77.0.2 "$1" from=7399 over=5
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" from=7399 over=5
 	run_well client a 30 rping -c -a 10.77.0.2 -p "$1" -C 2
 	wait_for 10 'the end of all associations' no_assocs
 }
@@ -268,7 +354,7 @@ restarts() { # PORT
 hears() { # PORT STEP…
 	local port=$1
 	shift
-	start peer b 60 "$PEER" hear 10.77.0.2 "$port" "$@"
+	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$port" "$@"
 	wait_line peer listening 20
 	run client a 60 rping -c -a 10.77.0.2 -p "$port" -C 2
 	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS"
@@ -278,8 +364,8 @@ hears() { # PORT STEP…
 
 port=7400
 for netns in b a; do
-	check "SC-02: rping, server in $netns" talk $netns $((++port))
-	check "SC-02: rping over IPv6, server in $netns" talk $netns $((++port)) 6
+	check "SC-02 SC-04 SC-07: rping, server in $netns" talk $netns $((++port))
+	check "SC-02 SC-04 SC-07: rping over IPv6, server in $netns" talk $netns $((++port)) 6
 done
 check 'ucmatose, 50 connections' many
 check 'ib_send_bw' measure ib_send_bw 65536 200
@@ -287,21 +373,31 @@ check 'ib_write_bw' measure ib_write_bw 65536 200
 check 'ib_read_bw' measure ib_read_bw 65536 200
 check 'SCT-14: the responder sends first' responder_first
 check 'rdma resource says sctp; a killed program leaves no association' shows_sctp
+check 'settings, the monitor and tracepoints say sctp' says_sctp
 check 'SC-08: a wildcard listener tells one address' one_address
 check 'a wildcard listener hears an address that is added later' later_address
 check 'a wildcard listener hears an IPv6 address that is added later' later_address6
 check 'SC-05: 2 % loss and 75 % of packets out of order' lossy
+for size in 16 300 1024; do
+	[[ $size -ne 16 && $only != *"$size MiB"* ]] ||
+		check "SC-05: $size MiB each way, with 1 % loss and packets out of order" exchange $size
+done
 check 'the path is dead for 5 s in the middle of RDMA Reads and Writes' dead_for_5_s
-check 'the path takes only smaller packets from now on' smaller_path
+check "the peer's window is shut for 5 s in the middle of an RDMA Write" shut_for_5_s
+check 'SC-03: the path takes only smaller packets from now on' smaller_path
 check 'the path is dead when a program is killed' dead_at_close
 check 'a program ends before all it has sent arrives' closes_slowly
 check 'nobody listens' nobody_listens
+for count in 200 10000; do
+	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
+done
 
 # 40 bytes of a DDP version that does not exist
 headers=$(printf "00%.0s" {1..40})
 accepted="send=$INITIATE expect=0006"
 # shellcheck disable=SC2086 # words of $accepted are steps
 {
+	check 'a peer that has closed before it is accepted' closes_before_accept $((++port))
 	check 'a peer that starts anew' restarts $((++port))
 	check 'SCT-15 SCT-13: 5, 6, 4' calls $((++port)) $accepted send=0004 over=5
 	check 'SCT-19 S5: 1, 2, 4' calls $((++port)) send=0001 expect=0002 send=0004 over=5
@@ -319,7 +415,7 @@ accepted="send=$INITIATE expect=0006"
 	check 'SCT-06: 512 bytes of private data' calls $((++port)) zeros=1,512 expect=0002 send=0004 over=5
 	check 'SCT-06: 513 bytes of private data' calls $((++port)) zeros=1,513 expect=0004 over=5
 	check 'SCT-07: a Terminate with private data' calls $((++port)) $accepted send=000400 expect=0004 over=5
-	check 'our Terminate arrives, though we have not read all' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
+	check 'SC-07: our Terminate arrives, though we have not read all' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
 	check 'SEC-04: an Enhanced Initiate without its word' calls $((++port)) send=0005 expect=0004 over=5
 	check 'an unknown function code' calls $((++port)) send=0063 expect=0004 over=5
 	check 'half a function code' calls $((++port)) send=00 expect=0004 over=5
