@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory|llp]
 #
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
-# TCP, the data path, or the memory of connections. All but data need a machine with --icount, where
+# TCP, the data path, or the memory of connections. llp measures by turns siw over TCP and over SCTP, ours
+# both. All but data need a machine with --icount, where
 # time is the number of instructions.
 set -euo pipefail
 
@@ -14,8 +15,10 @@ RDMABENCH=$BUILD/bench/rdmabench
 # without this library, unmodified siw could make only 71 connections
 CMTIME=(env "LD_PRELOAD=$BUILD/bench/libskipkey.so" cmtime)
 stock_dir=$1 mode=${2:-setup}
-# The current round and variant, for say()
-round=0 variant='' work=$(mktemp -d)
+# Parts of packets that netem loses when the protocols are compared
+losses=(0 0.1 1)
+# The current round, variant and more fields of a result, for say()
+round=0 extra='{}' variant='' work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 
 case $mode in
@@ -23,6 +26,7 @@ setup) rounds=5 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64
 data) rounds=5 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
+llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
 *) exit 2 ;;
 esac
 last=${nodes[-1]}
@@ -39,8 +43,8 @@ now_us() {
 
 # say WHAT JSON-OBJECT
 say() {
-	jq -c --arg what "$1" --arg variant "$variant" --argjson round "$round" \
-		'{round: $round, variant: $variant, what: $what} + .' <<<"$2"
+	jq -c --arg what "$1" --arg variant "$variant" --argjson round "$round" --argjson extra "$extra" \
+		'{round: $round, variant: $variant, what: $what} + . + $extra' <<<"$2"
 }
 
 problem() {
@@ -79,6 +83,16 @@ load() {
 	for ((i = 0; i < last; i++)); do
 		ip netns exec "n$i" rdma link add "sn$i" type siw netdev eth0
 	done
+}
+
+# use_llp siw|siw_sctp: makes the links of a and b again
+use_llp() {
+	variant=$1
+	for device in siw0 siw1; do
+		rdma link del $device
+	done
+	ip netns exec a rdma link add siw0 type "$1" netdev eth0
+	ip netns exec b rdma link add siw1 type "$1" netdev eth0
 }
 
 # ---- networks
@@ -142,9 +156,15 @@ set_delay() {
 	ip netns exec a ping -q -c 1 -W 5 10.77.0.2 >/dev/null
 }
 
+# rdma_cm says that it listens before SCTP does
+has_listener() {
+	rdma resource show cm_id | grep -q 'state LISTEN' || return 1
+	[[ $variant != siw_sctp ]] || cat <(ip netns exec a cat /proc/net/sctp/eps) <(ip netns exec b cat /proc/net/sctp/eps) | grep -q ' 10 '
+}
+
 wait_listener() {
 	local tries=0
-	until rdma resource show cm_id | grep -q 'state LISTEN'; do
+	until has_listener; do
 		((tries++ < 100)) || { problem 'no listener' && return 1; }
 		sleep 0.1
 	done
@@ -291,6 +311,28 @@ measure_memory() {
 	measure_half_open
 }
 
+# A round trip takes 1 ms: without a delay, each protocol finds a loss at once
+measure_llp() {
+	local count delay loss _
+	for delay in "${delays[@]}"; do
+		set_delay "$delay"
+		for count in "${counts[@]}"; do
+			for _ in $(times "$count"); do
+				run_cmtime "$count" "$delay"
+			done
+		done
+	done
+	set_delay 0
+	run_perftest ib_send_lat typical_us 5 -n 300 -s 64
+	for loss in "${losses[@]}"; do
+		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
+		extra="{\"loss\": $loss}"
+		run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
+		extra='{}'
+		set_delay 0
+	done
+}
+
 measure_data() {
 	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
 	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
@@ -308,6 +350,21 @@ make_nodes
 [[ $mode != data ]] || give_indices
 forget_quickly
 start=$(now_us)
+if [[ $mode == llp ]]; then
+	load ours
+	for ((round = 1; round <= rounds; round++)); do
+		order=(siw siw_sctp)
+		((round % 2)) || order=(siw_sctp siw)
+		for variant in "${order[@]}"; do
+			use_llp "$variant"
+			set_delay 0
+			run_cmtime 8 0 >/dev/null
+			measure_llp
+			printf '# llp, round %d of %d, %s: %d s\n' "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
+		done
+	done
+	exit
+fi
 for ((round = 1; round <= rounds; round++)); do
 	# the order alternates, in case it matters
 	order=(stock ours)
