@@ -42,6 +42,13 @@ bool is_frame_kind(std::string_view kind)
     return kind == "request" || kind == "reply" || kind == "frame";
 }
 
+/// "control" is a session control message of any kind.
+bool is_message_kind(std::string_view kind)
+{
+    return kind == "initiate" || kind == "accept" || kind == "reject" || kind == "terminate" ||
+           kind == "control";
+}
+
 /// The kind of FPDU behind "write-rtr" and similar words; empty for every other word.
 std::string_view rtr_base(std::string_view kind)
 {
@@ -64,6 +71,11 @@ std::optional<Fields> known_fields(std::string_view kind)
     };
     if (is_frame_kind(kind)) {
         add(frame_fields({.flags = flag_enhanced, .rev = 2, .private_data = Bytes(4)}));
+        return fields;
+    }
+    add(chunk_fields({}));
+    if (is_message_kind(kind)) {
+        add(message_fields({static_cast<std::uint16_t>(SessionCode::enhanced_initiate), Bytes(4)}));
         return fields;
     }
     bool found = false;
@@ -162,14 +174,16 @@ bool looks_like_triplet(std::string_view word)
     return word.find('/') != std::string_view::npos && word.find('=') == std::string_view::npos;
 }
 
+/// "shutdown" and "abort" are SCTP's words for a FIN and a RST.
+const std::map<std::string_view, ClosePattern::How> close_kinds = {
+    {"close", ClosePattern::How::any},    {"fin", ClosePattern::How::fin},
+    {"rst", ClosePattern::How::rst},      {"shutdown", ClosePattern::How::fin},
+    {"abort", ClosePattern::How::rst},
+};
+
 ClosePattern parse_close(std::span<const std::string> words)
 {
-    const std::map<std::string_view, ClosePattern::How> hows = {
-        {"close", ClosePattern::How::any},
-        {"fin", ClosePattern::How::fin},
-        {"rst", ClosePattern::How::rst},
-    };
-    ClosePattern pattern{.how = hows.at(words[0])};
+    ClosePattern pattern{.how = close_kinds.at(words[0])};
     for (const std::string &word : words.subspan(1)) {
         if (word != "drain")
             throw TextError(fmt::format("'{}' after {}: only 'drain' can stand here", word,
@@ -235,6 +249,8 @@ bool kind_fits(std::string_view kind, const StreamItem &item)
 {
     if (item.frame())
         return kind == "frame" || kind == to_string(item.frame()->kind());
+    if (item.message())
+        return kind == "control" || kind == item.message()->kind();
     const Ulpdu &ulpdu = item.fpdu()->ulpdu;
     if (kind == "any")
         return true;
@@ -264,6 +280,10 @@ std::optional<std::string> item_mismatch(const ItemPattern &pattern, const Strea
     const auto tests = [&](std::string_view name) {
         return std::ranges::find(pattern.tests, name, &FieldTest::name) != pattern.tests.end();
     };
+    if (item.chunk && item.chunk->ordered && !tests("ordered"))
+        return "it is ordered";
+    if (item.chunk)
+        return std::nullopt;
     if (item.fpdu() && crc_use == CrcUse::on && !item.fpdu()->crc_matches && !tests("crc"))
         return "its CRC is bad";
     if (item.fpdu() && !item.fpdu()->pad_is_zero && !tests("pad"))
@@ -275,11 +295,11 @@ std::optional<std::string> item_mismatch(const ItemPattern &pattern, const Strea
 
 Pattern parse_pattern(std::span<const std::string> words)
 {
-    if (!words.empty() && words[0] == "fpdu")
+    if (!words.empty() && (words[0] == "fpdu" || words[0] == "segment"))
         words = words.subspan(1);
     if (words.empty())
         throw TextError("expect needs something to expect");
-    if (words[0] == "close" || words[0] == "fin" || words[0] == "rst")
+    if (close_kinds.contains(words[0]))
         return parse_close(words);
     if (words[0] == "hex") {
         HexPattern pattern;

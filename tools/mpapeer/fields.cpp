@@ -58,11 +58,17 @@ std::string fields_text(std::string_view kind, const Fields &fields)
     return text;
 }
 
+template <class Content>
+void add_problems(std::string &text, const Content &content)
+{
+    for (const auto problem : problems(content))
+        fmt::format_to(std::back_inserter(text), " !{}", to_string(problem));
+}
+
 std::string frame_text(const MpaFrame &frame)
 {
     std::string text = fields_text(to_string(frame.kind()), frame_fields(frame));
-    for (FrameProblem problem : problems(frame))
-        fmt::format_to(std::back_inserter(text), " !{}", to_string(problem));
+    add_problems(text, frame);
     return text;
 }
 
@@ -70,6 +76,19 @@ std::string frame_text(const MpaFrame &frame)
 FieldStyle quiet_if(bool usual)
 {
     return usual ? FieldStyle::quiet : FieldStyle::plain;
+}
+
+void add_private_data_fields(Fields &fields, const std::optional<EnhancedWord> &word, ByteView data)
+{
+    if (word) {
+        fields.push_back({"p2p", word->p2p});
+        fields.push_back({"rtr", rtr_names(*word)});
+        fields.push_back({"ird", number(word->ird)});
+        fields.push_back({"ord", number(word->ord)});
+        fields.push_back({"word", number(word->to_wire()), FieldStyle::quiet});
+    }
+    fields.push_back({"pdata-len", number(data.size())});
+    fields.push_back({"pdata", Bytes(data.begin(), data.end()), quiet_if(data.empty())});
 }
 
 void add_control_fields(Fields &fields, const Ulpdu &ulpdu)
@@ -118,7 +137,6 @@ void add_term_fields(Fields &fields, const Terminate &term)
 
 Fields frame_fields(const MpaFrame &frame)
 {
-    const ByteView data = frame.ulp_data();
     Fields fields = {
         {"rev", number(frame.rev)},
         {"markers", frame.has(flag_markers)},
@@ -131,22 +149,32 @@ Fields frame_fields(const MpaFrame &frame)
         {"key", Bytes(frame.key.begin(), frame.key.end()),
          quiet_if(frame.kind() != FrameKind::unknown)},
     };
-    if (const auto word = frame.enhanced_word()) {
-        fields.push_back({"p2p", word->p2p});
-        fields.push_back({"rtr", rtr_names(*word)});
-        fields.push_back({"ird", number(word->ird)});
-        fields.push_back({"ord", number(word->ord)});
-        fields.push_back({"word", number(word->to_wire()), FieldStyle::quiet});
-    }
-    fields.push_back({"pdata-len", number(data.size())});
-    fields.push_back({"pdata", Bytes(data.begin(), data.end()), quiet_if(data.empty())});
+    add_private_data_fields(fields, frame.enhanced_word(), frame.ulp_data());
     return fields;
 }
 
-Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use)
+Fields message_fields(const SessionMessage &message)
 {
-    const Ulpdu &ulpdu = fpdu.ulpdu;
-    const std::string unmatched = crc_use == CrcUse::on ? "bad" : "unused";
+    Fields fields = {
+        {"code", number(message.code)},
+        {"enhanced", message.is_enhanced()},
+    };
+    add_private_data_fields(fields, message.enhanced_word(), message.ulp_data());
+    return fields;
+}
+
+Fields chunk_fields(const ChunkInfo &chunk)
+{
+    return {
+        {"ssn", number(chunk.ssn)},
+        {"ppid", number(chunk.ppid), quiet_if(chunk.ppid == ppid_segment || chunk.ppid == ppid_control)},
+        {"stream", number(chunk.stream), quiet_if(chunk.stream == 0)},
+        {"ordered", chunk.ordered, quiet_if(!chunk.ordered)},
+    };
+}
+
+Fields ulpdu_fields(const Ulpdu &ulpdu)
+{
     Fields fields;
     switch (ulpdu.kind) {
     case UlpduKind::null:
@@ -168,9 +196,16 @@ Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use)
     }
     if (ulpdu.kind != UlpduKind::null && ulpdu.kind != UlpduKind::unknown)
         add_control_fields(fields, ulpdu);
-    fields.push_back({"ulpdu-length", number(fpdu.ulpdu_length), FieldStyle::quiet});
     fields.push_back({"len", number(ulpdu.payload.size())});
     fields.push_back({"pdata", ulpdu.payload, quiet_if(ulpdu.payload.empty())});
+    return fields;
+}
+
+Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use)
+{
+    const std::string unmatched = crc_use == CrcUse::on ? "bad" : "unused";
+    Fields fields = ulpdu_fields(fpdu.ulpdu);
+    fields.push_back({"ulpdu-length", number(fpdu.ulpdu_length), FieldStyle::quiet});
     fields.push_back({"pad", fpdu.pad_is_zero ? std::string("zero") : std::string("bad"),
                       quiet_if(fpdu.pad_is_zero)});
     fields.push_back({"crc", fpdu.crc_matches ? std::string("ok") : unmatched});
@@ -178,15 +213,34 @@ Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use)
     return fields;
 }
 
+namespace {
+
+Fields content_fields(const StreamItem &item, CrcUse crc_use)
+{
+    if (item.frame())
+        return frame_fields(*item.frame());
+    if (!item.chunk)
+        return fpdu_fields(*item.fpdu(), crc_use);
+    Fields fields = chunk_fields(*item.chunk);
+    const Fields content =
+        item.message() ? message_fields(*item.message()) : ulpdu_fields(item.fpdu()->ulpdu);
+    fields.insert(fields.end(), content.begin(), content.end());
+    return fields;
+}
+
+} // namespace
+
 Fields item_fields(const StreamItem &item, CrcUse crc_use)
 {
-    Fields fields = item.frame() ? frame_fields(*item.frame()) : fpdu_fields(*item.fpdu(), crc_use);
+    Fields fields = content_fields(item, crc_use);
     fields.push_back({"bytes", number(item.raw.size()), FieldStyle::quiet});
     return fields;
 }
 
 std::string_view item_kind(const StreamItem &item)
 {
+    if (item.message())
+        return item.message()->kind();
     return item.frame() ? to_string(item.frame()->kind()) : to_string(item.fpdu()->ulpdu.kind);
 }
 
@@ -218,7 +272,12 @@ std::string describe(const StreamItem &item, CrcUse crc_use)
 {
     if (item.frame())
         return frame_text(*item.frame());
-    return fields_text(fmt::format("fpdu {}", item_kind(item)), fpdu_fields(*item.fpdu(), crc_use));
+    const std::string_view front = item.message() ? "" : item.chunk ? "segment " : "fpdu ";
+    std::string text = fields_text(fmt::format("{}{}", front, item_kind(item)),
+                                   content_fields(item, crc_use));
+    if (item.message())
+        add_problems(text, *item.message());
+    return text;
 }
 
 std::string describe_partial(const MpaFrame &frame)

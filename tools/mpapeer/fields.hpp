@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Frames and FPDUs as lists of named values. The transcript, the scenarios' expectations and the
+// Frames, FPDUs and the messages of SCTP as lists of named values. The transcript, the scenarios' expectations and the
 // JSON output all use these names, so that they cannot drift apart.
 #pragma once
 
@@ -36,12 +36,21 @@ enum class CrcUse { off, on };
 /// All fields of a Request or Reply; those of the enhanced word only if there is one.
 Fields frame_fields(const MpaFrame &frame);
 
+/// All fields of a session control message; those of the enhanced word only if there is one.
+Fields message_fields(const SessionMessage &message);
+
+/// The fields of a DATA chunk itself.
+Fields chunk_fields(const ChunkInfo &chunk);
+
+/// All fields of a DDP segment that exist in a message of its kind.
+Fields ulpdu_fields(const Ulpdu &ulpdu);
+
 /// All fields of an FPDU that exist in a message of its kind. "crc" is ok, bad or unused.
 Fields fpdu_fields(const Fpdu &fpdu, CrcUse crc_use);
 
 Fields item_fields(const StreamItem &item, CrcUse crc_use);
 
-/// "request", "reply", "write", "term"…
+/// "request", "initiate", "write", "term"…
 std::string_view item_kind(const StreamItem &item);
 
 const Field *find_field(const Fields &fields, std::string_view name);

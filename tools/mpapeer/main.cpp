@@ -24,7 +24,7 @@ using namespace mpapeer;
 enum ExitStatus { exit_ok = 0, exit_failed = 1, exit_usage = 2 };
 
 constexpr const char *description =
-    "A peer for iWARP connection setup (MPA, RFC 5044 and RFC 6581) over plain TCP, and a decoder\n"
+    "A peer for iWARP connection setup (MPA, RFC 5044 and RFC 6581) over plain TCP or SCTP, and a\ndecoder "
     "for captures of it. The scenario language and the JSON fields are described in mpapeer(1).";
 
 struct RunArguments {
@@ -32,6 +32,8 @@ struct RunArguments {
     std::string connect;
     std::string listen;
     std::string bind_address;
+    std::string llp = "tcp";
+    std::string stack = "kernel";
     std::string netns;
     std::string retry = "0s";
     std::string within = "5s";
@@ -64,6 +66,13 @@ void add_run(CLI::App &app, RunArguments &arguments)
                     "ADDR:PORT\"; port 0 takes a free one")
         ->excludes(connect);
     run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
+    run->add_option("--llp", arguments.llp, "Lower layer protocol: tcp, or sctp (RFC 5043)")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"tcp", "sctp"}));
+    run->add_option("--stack", arguments.stack,
+                    "SCTP of the kernel, or of usrsctp for an address that the kernel does not have")
+        ->capture_default_str()
+        ->check(CLI::IsMember({"kernel", "usrsctp"}));
     run->add_flag("--fast-open", arguments.fast_open,
                   "TCP Fast Open: put the first bytes into the SYN if the peer's cookie is known; as\n"
                   "responder give cookies and accept such SYNs");
@@ -162,6 +171,8 @@ PlayOptions play_options(const RunArguments &arguments)
     options.accept_within = parse_duration(arguments.accept_within);
     options.fast_open = arguments.fast_open;
     options.verbose = arguments.verbose;
+    options.llp = arguments.llp == "sctp" ? Llp::sctp : Llp::tcp;
+    options.usrsctp = arguments.stack == "usrsctp";
     return options;
 }
 
@@ -187,8 +198,10 @@ int run_scenarios(const RunArguments &arguments)
     std::vector<Scenario> scenarios;
     for (const std::string &file : arguments.scenarios) {
         scenarios.push_back(load_scenario(file, parse_variables(arguments.variables)));
-        if (options.connect || options.listen)
+        if (options.connect || options.listen) {
             check_role(scenarios.back(), options.listen.has_value());
+            check_llp(scenarios.back(), options.llp);
+        }
     }
     if (arguments.check_only) {
         for (const Scenario &scenario : scenarios)

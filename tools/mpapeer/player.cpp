@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 #include "player.hpp"
 
+#include "sctp_session.hpp"
+#include "tcp_session.hpp"
+
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -34,42 +37,21 @@ bool keeps_glue(const Statement &statement)
            is<statement::Within>(statement) || is<statement::AutoReadResponse>(statement);
 }
 
+bool is_about_listening(const Statement &statement)
+{
+    return is<statement::Association>(statement) || is<statement::Within>(statement) ||
+           is<statement::Note>(statement);
+}
+
 bool brings_fin(const Statement &statement)
 {
     return is<statement::Shutdown>(statement) || is<statement::Close>(statement);
 }
 
-Bytes cut_bytes(Bytes bytes, const Cut &cut)
-{
-    if (cut.flip_bit) {
-        const std::size_t index = *cut.flip_bit / 8;
-        if (index >= bytes.size())
-            throw Failure(fmt::format("flip={} is behind the end of {} bytes", *cut.flip_bit,
-                                      bytes.size()));
-        bytes[index] ^= static_cast<std::uint8_t>(0x80U >> *cut.flip_bit % 8);
-    }
-    const std::size_t from = std::min(cut.from.value_or(0), bytes.size());
-    const std::size_t size = std::min(cut.first.value_or(bytes.size()), bytes.size() - from);
-    const auto begin = bytes.begin() + static_cast<std::ptrdiff_t>(from);
-    return Bytes(begin, begin + static_cast<std::ptrdiff_t>(size));
-}
-
-std::string end_text(Session::End end)
-{
-    return end == Session::End::fin ? "the peer closed the connection (FIN)"
-                                    : "the peer reset the connection (RST)";
-}
-
-/// Describes received bytes that are not part of a whole frame or FPDU.
 std::string leftover_text(const Session &session)
 {
-    std::string text;
-    if (const auto frame = session.unfinished_frame())
-        text += fmt::format("; unfinished: {}", describe_partial(*frame));
-    else if (!session.unfinished().empty())
-        text += fmt::format("; unfinished: {} bytes {}", session.unfinished().size(),
-                            to_hex(session.unfinished()));
-    return text;
+    const std::string rest = session.unfinished();
+    return rest.empty() ? "" : "; unfinished: " + rest;
 }
 
 } // namespace
@@ -88,12 +70,42 @@ void check_role(const Scenario &scenario, bool listening)
     }
 }
 
+void check_llp(const Scenario &scenario, Llp llp)
+{
+    bool in_front = true;
+    for (const Statement &statement : scenario.statements) {
+        const Llp needed = llp_of(statement);
+        if (needed != Llp::any && needed != llp)
+            throw ScenarioError(scenario.name, statement.line,
+                                fmt::format("this is for --llp {}", needed == Llp::tcp ? "tcp" : "sctp"));
+        in_front = in_front && is_about_listening(statement);
+        if (is<statement::Association>(statement) && !in_front)
+            throw ScenarioError(scenario.name, statement.line,
+                                "association comes before all that needs a connection");
+    }
+}
+
+/// The socket that listens needs what the scenario says of the associations.
+std::unique_ptr<Transport> make_transport(const Scenario &scenario, const PlayOptions &options)
+{
+    if (options.llp != Llp::sctp)
+        return std::make_unique<TcpTransport>(options.connect, options.listen, options.bind_address,
+                                              options.fast_open);
+    SctpOptions sctp;
+    for (const Statement &statement : scenario.statements) {
+        if (const auto *association = std::get_if<statement::Association>(&statement.action))
+            sctp = {.adaptation = association->adaptation, .window = association->window};
+    }
+    return std::make_unique<SctpTransport>(options.usrsctp ? make_usrsctp_stack(sctp)
+                                                           : make_kernel_stack(sctp),
+                                           options.connect, options.listen, options.bind_address);
+}
+
 Player::Player(const Scenario &scenario, const PlayOptions &options, std::ostream &out)
-    : scenario_(scenario), options_(options), transcript_(out, options.verbose)
+    : scenario_(scenario), options_(options), transcript_(out, options.verbose),
+      transport_(make_transport(scenario, options))
 {
     settings_.within = options_.within;
-    if (options_.listen)
-        listener_.emplace(*options_.listen, options_.fast_open);
 }
 
 Session &Player::session()
@@ -106,14 +118,13 @@ Session &Player::session()
 }
 
 /// Tries again only after a refusal: the listener may not have started yet.
-Connection Player::connect_patiently(Duration within) const
+std::unique_ptr<Session> Player::connect_patiently(Duration within)
 {
     constexpr std::chrono::milliseconds pause(50);
     const Deadline last_try = Clock::now() + options_.retry;
     for (;;) {
         try {
-            return Connection::connect(*options_.connect, options_.bind_address, options_.fast_open,
-                                       Clock::now() + within);
+            return transport_->connect(settings_, transcript_, Clock::now() + within);
         } catch (const std::system_error &error) {
             if (error.code() != std::errc::connection_refused || Clock::now() >= last_try)
                 throw;
@@ -122,12 +133,12 @@ Connection Player::connect_patiently(Duration within) const
     }
 }
 
-Connection Player::next_connection(Duration within)
+std::unique_ptr<Session> Player::next_connection(Duration within)
 {
-    if (!listener_)
+    if (!options_.listen)
         return connect_patiently(within);
-    if (auto connection = listener_->accept(Clock::now() + within))
-        return std::move(*connection);
+    if (auto session = transport_->accept(settings_, transcript_, Clock::now() + within))
+        return session;
     throw Failure(fmt::format("expected a connection, none came within {}", duration_text(within)));
 }
 
@@ -136,7 +147,7 @@ void Player::open_connection(bool keep, Duration within)
     if (session_ && keep)
         kept_.push_back(std::move(session_));
     session_.reset();
-    session_ = std::make_unique<Session>(next_connection(within), settings_, transcript_);
+    session_ = next_connection(within);
     end_expected_ = false;
 }
 
@@ -151,8 +162,8 @@ bool Player::play()
 /// A scenario that expects no connection must not wait for one first.
 bool Player::begins_without_connection() const
 {
-    return !scenario_.statements.empty() &&
-           is<statement::ExpectNoConnection>(scenario_.statements.front());
+    const auto first = std::ranges::find_if_not(scenario_.statements, is<statement::Association>);
+    return first != scenario_.statements.end() && is<statement::ExpectNoConnection>(*first);
 }
 
 bool Player::play_statements()
@@ -160,7 +171,7 @@ bool Player::play_statements()
     const Statement *current = nullptr;
     try {
         if (!begins_without_connection())
-            open_connection(false, listener_ ? options_.accept_within : settings_.within);
+            open_connection(false, options_.listen ? options_.accept_within : settings_.within);
         for (const Statement &statement : scenario_.statements) {
             current = &statement;
             execute(statement);
@@ -194,9 +205,7 @@ void Player::flush(bool fin_follows)
 
 void Player::run(const statement::Send &action)
 {
-    const auto *fpdu = std::get_if<FpduToSend>(&action.what);
-    Bytes bytes = fpdu ? session().build(*fpdu) : std::get<Bytes>(action.what);
-    session().queue(cut_bytes(std::move(bytes), action.cut));
+    session().send(action);
     if (!glued_)
         flush();
 }
@@ -285,7 +294,7 @@ bool Player::try_end(const statement::Expect &action)
             return true;
         }
     }
-    throw Failure(end_text(end) + leftover_text(session()));
+    throw Failure(session().end_text() + leftover_text(session()));
 }
 
 void Player::run(const statement::Expect &action)
@@ -322,16 +331,31 @@ void Player::run(const statement::ExpectNothing &action)
             throw Failure("got bytes" + leftover_text(session()));
         if (session().end() != Session::End::open && !end_expected_) {
             if (!action.close_allowed)
-                throw Failure(end_text(session().end()));
+                throw Failure(session().end_text());
             end_expected_ = true;
         }
     } while (session().pump(until));
     expectations_met_++;
 }
 
+void Player::run(const statement::ExpectAdaptation &action)
+{
+    const auto text = [](std::optional<std::uint32_t> value) {
+        return value ? fmt::format("{}", *value) : "none";
+    };
+    // It has come with the INIT or INIT-ACK, long before any message: only the news of it is awaited
+    const Deadline until = Clock::now() + settings_.within;
+    while (!session().adaptation() && session().inbox().empty() && session().pump(until)) {
+    }
+    if (session().adaptation() != action.wanted)
+        throw Failure(fmt::format("the peer's adaptation indication is {}, wanted {}",
+                                  text(session().adaptation()), text(action.wanted)));
+    expectations_met_++;
+}
+
 void Player::run(const statement::ExpectNoConnection &action)
 {
-    if (listener_->has_connection(Clock::now() + action.length))
+    if (transport_->has_connection(Clock::now() + action.length))
         throw Failure("a connection has come");
     expectations_met_++;
 }

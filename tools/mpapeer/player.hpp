@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Plays a scenario over TCP.
+// Plays a scenario over TCP or SCTP.
 #pragma once
 
 #include "scenario.hpp"
@@ -22,10 +22,15 @@ struct PlayOptions {
     Duration accept_within = std::chrono::seconds(30); ///< for the first connection
     bool fast_open = false; ///< data in SYNs, see Connection and Listener
     bool verbose = false;
+    Llp llp = Llp::tcp;
+    bool usrsctp = false; ///< SCTP by libusrsctp, not by the kernel
 };
 
 /// Checks that a scenario fits its role; throws ScenarioError.
 void check_role(const Scenario &scenario, bool listening);
+
+/// Checks that each statement fits the lower layer protocol; throws ScenarioError.
+void check_llp(const Scenario &scenario, Llp llp);
 
 /// One run of one scenario.
 class Player {
@@ -38,14 +43,14 @@ public:
     bool play();
 
     /// The address on which it listens; empty for an initiator.
-    std::string listening_on() const { return listener_ ? listener_->local() : ""; }
+    std::string listening_on() const { return transport_->listening_on(); }
 
 private:
     bool play_statements();
     bool begins_without_connection() const;
     void open_connection(bool keep, Duration within);
-    Connection next_connection(Duration within);
-    Connection connect_patiently(Duration within) const;
+    std::unique_ptr<Session> next_connection(Duration within);
+    std::unique_ptr<Session> connect_patiently(Duration within);
     void execute(const Statement &statement);
     Session &session();
     void flush(bool fin_follows = false);
@@ -70,6 +75,10 @@ private:
     void run(const statement::NewConnection &action);
     void run(const statement::AutoReadResponse &action);
     void run(const statement::Note &action) { transcript_.note(action.text); }
+    void run(const statement::Association &) {}
+    void run(const statement::ExpectAdaptation &action);
+    void run(const statement::Reading &action) { settings_.reading = action.on; }
+    void run(const statement::Vanish &) { session().vanish(); }
 
     bool try_item(const statement::Expect &action);
     bool try_end(const statement::Expect &action);
@@ -78,7 +87,7 @@ private:
     const PlayOptions options_;
     Transcript transcript_;
     Settings settings_;
-    std::optional<Listener> listener_;
+    std::unique_ptr<Transport> transport_;
     std::unique_ptr<Session> session_;
     std::vector<std::unique_ptr<Session>> kept_;
     statement::Split split_;

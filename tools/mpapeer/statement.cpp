@@ -5,6 +5,7 @@
 #include <fmt/ranges.h>
 
 #include <algorithm>
+#include <limits>
 #include <map>
 
 namespace mpapeer {
@@ -87,6 +88,41 @@ Action parse_wait(Words words)
     return wait;
 }
 
+std::optional<std::uint32_t> parse_adaptation(Words words, std::size_t index)
+{
+    const std::string &value = word_at(words, index, "a number or none");
+    if (value == "none")
+        return std::nullopt;
+    return static_cast<std::uint32_t>(parse_number(value, std::numeric_limits<std::uint32_t>::max()));
+}
+
+/// "association adaptation=N|none window=BYTES"
+Action parse_association(Words words)
+{
+    statement::Association association;
+    for (const std::string &word : words.subspan(1)) {
+        const std::size_t at = word.find('=');
+        const std::string name = word.substr(0, at);
+        const std::vector<std::string> value = {at == std::string::npos ? "" : word.substr(at + 1)};
+        if (name == "adaptation")
+            association.adaptation = parse_adaptation(value, 0);
+        else if (name == "window")
+            association.window = parse_number(value[0], std::numeric_limits<int>::max());
+        else
+            throw TextError(fmt::format("'{}' is nothing that an association has", word));
+    }
+    return association;
+}
+
+Action parse_reading(Words words)
+{
+    const std::string &how = word_at(words, 1, "on or off");
+    no_more(words, 2);
+    if (how != "on" && how != "off")
+        throw TextError("reading on or off");
+    return statement::Reading{how == "on"};
+}
+
 Action parse_expect(Words words)
 {
     const std::string &what = word_at(words, 1, "something to expect");
@@ -99,6 +135,10 @@ Action parse_expect(Words words)
 
     statement::Expect expect;
     Words rest = words.subspan(1);
+    if (what == "adaptation") {
+        no_more(rest, 2);
+        return statement::ExpectAdaptation{parse_adaptation(rest, 1)};
+    }
     if (rest.size() >= 2 && rest[rest.size() - 2] == "within") {
         expect.within = parse_duration(rest.back());
         rest = rest.first(rest.size() - 2);
@@ -158,7 +198,26 @@ Action parse_note(Words words)
     return statement::Note{fmt::format("{}", fmt::join(words.subspan(1), " "))};
 }
 
+template <class T>
+bool is(const Statement &statement)
+{
+    return std::holds_alternative<T>(statement.action);
+}
+
 } // namespace
+
+Llp llp_of(const Statement &statement)
+{
+    if (const auto *send = std::get_if<statement::Send>(&statement.action))
+        return send->llp;
+    if (is<statement::Split>(statement) || is<statement::Glue>(statement) ||
+        is<statement::CrcMode>(statement))
+        return Llp::tcp;
+    if (is<statement::Association>(statement) || is<statement::ExpectAdaptation>(statement) ||
+        is<statement::Reading>(statement) || is<statement::Vanish>(statement))
+        return Llp::sctp;
+    return Llp::any;
+}
 
 Action parse_statement(Words words)
 {
@@ -173,6 +232,10 @@ Action parse_statement(Words words)
         {"expect", parse_expect},
         {"shutdown", simple<statement::Shutdown>},
         {"reset", simple<statement::Reset>},
+        {"abort", simple<statement::Reset>},
+        {"vanish", simple<statement::Vanish>},
+        {"reading", parse_reading},
+        {"association", parse_association},
         {"close", simple<statement::Close>},
         {"within", [](Words w) -> Action { return statement::Within{only_duration(w)}; }},
         {"crc", parse_crc},

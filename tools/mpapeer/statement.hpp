@@ -25,6 +25,18 @@ struct FpduToSend {
     bool answers_read = false; ///< STag and TO come from the last Read Request received
 };
 
+/// How a chunk is sent over SCTP, if not as RFC 5043 wants it.
+struct ChunkSettings {
+    std::optional<std::uint16_t> ssn;   ///< later chunks count on from this one
+    std::optional<std::uint32_t> ppid;
+    std::uint16_t stream = 0;
+    bool ordered = false;
+    bool fragmented = false;
+};
+
+/// The lower layer protocol that a statement needs.
+enum class Llp { any, tcp, sctp };
+
 /// Send only a part, or a spoilt copy, of the bytes that were built.
 struct Cut {
     std::optional<std::size_t> from;
@@ -35,8 +47,10 @@ struct Cut {
 namespace statement {
 
 struct Send {
-    std::variant<Bytes, FpduToSend> what;
-    Cut cut;
+    std::variant<Bytes, FpduToSend, SessionMessage> what = {}; ///< over SCTP, an FPDU's ULPDU is the segment
+    Cut cut = {};
+    ChunkSettings chunk = {};
+    Llp llp = Llp::any;
 };
 /// How the next transmission is cut into segments.
 struct Split {
@@ -77,7 +91,23 @@ struct Within {
 struct CrcMode {
     FpduToSend::Crc mode;
 };
-/// A further TCP connection.
+/// Before the first connection: the adaptation indication in our INIT or INIT-ACK, and the size of
+/// our receive window.
+struct Association {
+    std::optional<std::uint32_t> adaptation = ddp_adaptation;
+    std::size_t window = 0; ///< 0: the default
+};
+/// The peer's adaptation indication.
+struct ExpectAdaptation {
+    std::optional<std::uint32_t> wanted;
+};
+/// Whether received data is taken from SCTP; if not, the window shuts.
+struct Reading {
+    bool on = true;
+};
+/// From now on nothing is sent, and nothing received, as if our machine were switched off.
+struct Vanish {};
+/// A further connection.
 struct NewConnection {
     bool accept = false;
     bool keep = false; ///< the one before stays open until the end
@@ -98,9 +128,13 @@ struct Statement {
                  statement::Flush, statement::Wait, statement::WaitFor, statement::Expect,
                  statement::ExpectNothing, statement::ExpectNoConnection, statement::Shutdown, statement::Reset,
                  statement::Close, statement::Within, statement::CrcMode, statement::NewConnection,
-                 statement::AutoReadResponse, statement::Note>
+                 statement::AutoReadResponse, statement::Note, statement::Association,
+                 statement::ExpectAdaptation, statement::Reading, statement::Vanish>
         action;
 };
+
+/// The lower layer protocol that a statement needs.
+Llp llp_of(const Statement &statement);
 
 /// Parses the words of one line (at least one); throws TextError.
 decltype(Statement::action) parse_statement(std::span<const std::string> words);

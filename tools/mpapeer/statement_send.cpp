@@ -80,7 +80,11 @@ public:
     }
 
     void apply(const Setting &setting);
-    Bytes build() const;
+
+    /// A session control message has the same enhanced word and private data.
+    void apply_to_message(const Setting &setting);
+
+    MpaFrame build() const;
 
 private:
     using Setter = std::function<void(FrameBuilder &, const Setting &)>;
@@ -182,7 +186,16 @@ void FrameBuilder::apply(const Setting &setting)
     setter->second(*this, setting);
 }
 
-Bytes FrameBuilder::build() const
+void FrameBuilder::apply_to_message(const Setting &setting)
+{
+    constexpr std::array<std::string_view, 9> names = {"enhanced", "p2p",     "rtr",   "ird",      "ord",
+                                                       "word",     "no-word", "pdata", "pdata-len"};
+    if (std::ranges::find(names, setting.name) == names.end())
+        unknown_setting(setting, "a session control message");
+    apply(setting);
+}
+
+MpaFrame FrameBuilder::build() const
 {
     MpaFrame frame = frame_;
     const bool with_word = (has_word_ || enhanced_.value_or(false)) && !no_word_;
@@ -197,19 +210,59 @@ Bytes FrameBuilder::build() const
     if (frame.private_data.size() > max_length && !pd_length_)
         throw TextError("so much private data needs a pd-length of its own");
     frame.pd_length = pd_length_.value_or(static_cast<std::uint16_t>(frame.private_data.size()));
-    return build_frame(frame);
+    return frame;
 }
 
 statement::Send parse_send_frame(FrameKind kind, Words words)
 {
-    statement::Send send;
+    statement::Send send{.llp = Llp::tcp};
     FrameBuilder builder(kind);
     for (const std::string &word : words) {
         const Setting setting = split_setting(word);
         if (!apply_cut(send.cut, setting))
             builder.apply(setting);
     }
-    send.what = builder.build();
+    send.what = build_frame(builder.build());
+    return send;
+}
+
+bool apply_chunk(statement::Send &send, const Setting &setting)
+{
+    if (setting.name == "ssn")
+        send.chunk.ssn = number_of<std::uint16_t>(setting);
+    else if (setting.name == "ppid")
+        send.chunk.ppid = number_of<std::uint32_t>(setting);
+    else if (setting.name == "stream")
+        send.chunk.stream = number_of<std::uint16_t>(setting);
+    else if (setting.name == "ordered")
+        send.chunk.ordered = flag_of(setting);
+    else if (setting.name == "fragmented")
+        send.chunk.fragmented = flag_of(setting);
+    else
+        return false;
+    send.llp = Llp::sctp;
+    return true;
+}
+
+/// The enhanced word turns codes 1, 2 and 3 into 5, 6 and 7, as S=1 turns a frame into an enhanced one.
+statement::Send parse_send_message(SessionCode code, Words words)
+{
+    statement::Send send;
+    FrameBuilder builder(FrameKind::request);
+    std::optional<std::uint16_t> other_code;
+    for (const std::string &word : words) {
+        const Setting setting = split_setting(word);
+        if (setting.name == "code")
+            other_code = number_of<std::uint16_t>(setting);
+        else if (!apply_cut(send.cut, setting) && !apply_chunk(send, setting))
+            builder.apply_to_message(setting);
+    }
+    const MpaFrame frame = builder.build();
+    const auto plain = static_cast<std::uint16_t>(code);
+    const auto enhanced = static_cast<std::uint16_t>(plain + enhanced_code_offset);
+    send.what = SessionMessage{other_code.value_or(frame.has(flag_enhanced) ? enhanced : plain),
+                               frame.private_data};
+    send.llp = Llp::sctp;
     return send;
 }
 
@@ -218,7 +271,8 @@ statement::Send parse_send_hex(Words words)
     statement::Send send;
     Bytes bytes;
     for (const std::string &word : words) {
-        if (!apply_cut(send.cut, split_setting(word)))
+        const Setting setting = split_setting(word);
+        if (!apply_cut(send.cut, setting) && !apply_chunk(send, setting))
             append(bytes, ByteView(parse_bytes(word)));
     }
     if (bytes.empty())
@@ -320,11 +374,13 @@ UlpduKind parse_rtr_kind(std::string_view name)
 }
 
 /// Parses settings, and bytes without a name, which are the payload.
-statement::Send parse_fpdu_words(FpduToSend fpdu, Words words)
+statement::Send parse_fpdu_words(FpduToSend fpdu, Words words, Llp llp)
 {
     statement::Send send;
     for (const std::string &word : words) {
         const Setting setting = split_setting(word);
+        if (llp == Llp::sctp && apply_chunk(send, setting))
+            continue;
         if (!setting.value && setting.name != "last") {
             append(fpdu.ulpdu.payload, ByteView(parse_bytes(word)));
         } else if (!apply_cut(send.cut, setting)) {
@@ -337,6 +393,7 @@ statement::Send parse_fpdu_words(FpduToSend fpdu, Words words)
     if (encode_ulpdu(fpdu.ulpdu).size() > max_length)
         throw TextError(fmt::format("an FPDU holds at most {} bytes", max_length));
     send.what = std::move(fpdu);
+    send.llp = llp;
     return send;
 }
 
@@ -362,7 +419,7 @@ Terminate parse_triplet(std::string_view text)
     return term;
 }
 
-statement::Send parse_send_fpdu(UlpduKind kind, Words words)
+statement::Send parse_send_fpdu(UlpduKind kind, Words words, Llp llp)
 {
     FpduToSend fpdu = fpdu_of_kind(kind);
     if (kind == UlpduKind::term) {
@@ -371,8 +428,15 @@ statement::Send parse_send_fpdu(UlpduKind kind, Words words)
         fpdu.ulpdu.term = parse_triplet(words[0]);
         words = words.subspan(1);
     }
-    return parse_fpdu_words(std::move(fpdu), words);
+    return parse_fpdu_words(std::move(fpdu), words, llp);
 }
+
+const std::map<std::string_view, SessionCode> message_codes = {
+    {"initiate", SessionCode::initiate},
+    {"accept", SessionCode::accept},
+    {"reject", SessionCode::reject},
+    {"terminate", SessionCode::terminate},
+};
 
 } // namespace
 
@@ -389,12 +453,14 @@ statement::Send parse_send(Words words)
     if (what == "reply")
         return parse_send_frame(FrameKind::reply, rest);
     if (what == "read-response" || what == "term")
-        return parse_send_fpdu(parse_kind(what), rest);
-    if (what == "rtr" || what == "fpdu") {
+        return parse_send_fpdu(parse_kind(what), rest, Llp::tcp);
+    if (const auto code = message_codes.find(what); code != message_codes.end())
+        return parse_send_message(code->second, rest);
+    if (what == "rtr" || what == "fpdu" || what == "segment") {
         if (rest.empty())
             throw TextError(fmt::format("send {} needs a kind", what));
         const UlpduKind kind = what == "rtr" ? parse_rtr_kind(rest[0]) : parse_kind(rest[0]);
-        return parse_send_fpdu(kind, rest.subspan(1));
+        return parse_send_fpdu(kind, rest.subspan(1), what == "segment" ? Llp::sctp : Llp::tcp);
     }
     throw TextError(fmt::format("'{}' is nothing that can be sent", what));
 }

@@ -12,7 +12,7 @@ void StreamDecoder::feed(ByteView bytes)
     append(buffer_, bytes);
 }
 
-StreamItem StreamDecoder::take(std::variant<MpaFrame, Fpdu> content, std::size_t size)
+StreamItem StreamDecoder::take(StreamItem::Content content, std::size_t size)
 {
     const ByteView raw = pending().first(size);
     StreamItem item{std::move(content), Bytes(raw.begin(), raw.end())};

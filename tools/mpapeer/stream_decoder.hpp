@@ -4,19 +4,25 @@
 
 #include "fpdu.hpp"
 #include "mpa_frame.hpp"
+#include "session_message.hpp"
 
 #include <optional>
 #include <variant>
 
 namespace mpapeer {
 
-/// One frame or FPDU with the bytes it was made of.
+/// One frame or FPDU with the bytes it was made of. Over SCTP it is a session control message, or a DDP
+/// segment, which stands in the place of an FPDU's ULPDU.
 struct StreamItem {
-    std::variant<MpaFrame, Fpdu> content;
-    Bytes raw;
+    using Content = std::variant<MpaFrame, Fpdu, SessionMessage>;
+
+    Content content;
+    Bytes raw;                           ///< of a chunk: what is behind the DDP-SSN
+    std::optional<ChunkInfo> chunk = {}; ///< over SCTP
 
     const MpaFrame *frame() const { return std::get_if<MpaFrame>(&content); }
     const Fpdu *fpdu() const { return std::get_if<Fpdu>(&content); }
+    const SessionMessage *message() const { return std::get_if<SessionMessage>(&content); }
 };
 
 /// Cuts a byte stream into its startup frame and the FPDUs behind it (RFC 5044 section 7.1).
@@ -37,7 +43,7 @@ public:
     bool in_startup() const { return in_startup_; }
 
 private:
-    StreamItem take(std::variant<MpaFrame, Fpdu> content, std::size_t size);
+    StreamItem take(StreamItem::Content content, std::size_t size);
 
     Bytes buffer_;
     std::size_t taken_ = 0;

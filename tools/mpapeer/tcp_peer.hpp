@@ -3,37 +3,12 @@
 #pragma once
 
 #include "bytes.hpp"
-#include "text.hpp"
+#include "socket.hpp"
 
-#include <chrono>
 #include <optional>
 #include <string>
-#include <utility>
 
 namespace mpapeer {
-
-using Clock = std::chrono::steady_clock;
-using Deadline = Clock::time_point;
-
-/// Owns a file descriptor.
-class FileDescriptor {
-public:
-    explicit FileDescriptor(int fd = -1) : fd_(fd) {}
-    FileDescriptor(FileDescriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-    FileDescriptor &operator=(FileDescriptor &&other) noexcept
-    {
-        std::swap(fd_, other.fd_);
-        return *this;
-    }
-    ~FileDescriptor() { close(); }
-
-    void close();
-    int get() const { return fd_; }
-    bool is_open() const { return fd_ >= 0; }
-
-private:
-    int fd_;
-};
 
 /// One TCP connection: TCP_NODELAY is on, so that every send() is a segment of its own.
 class Connection {
