@@ -13,6 +13,9 @@ readonly MAX_VERSION=/proc/sys/sunrpc/rdma_max_version
 readonly MOUNT=/mnt/nfs
 # The reply to a call of NFSv4's procedure 0
 readonly NULL_REPLY='xid 1 0 0 0 0'
+# An answer of the client to a call of xid 63, and that call, of NFSv4's callback procedure 0
+readonly BAD_HEADER='20 octets: 63 2 [0-9a-f]+ 4 2$'
+readonly CALLBACK='63 0 2 40000000 1 0 0 0 0 0'
 
 # ---- the client
 
@@ -89,6 +92,42 @@ settles_nothing() { # ANSWER
 	stop_both
 }
 
+# How many messages the client may have on its way when it sends one (a window of 256 for each)
+windows() {
+	sed -nE 's/.* xprt_get_cong: .* cwnd=([0-9]+).*/\1/p' "$TRACING/trace" | paste -sd' '
+}
+
+# After the NULL call, which a good server of version two answers, and with NFS's first call
+answers_with() { # REGEX ANSWER…
+	mounts "xid 2 40 0 1 0 0 0 $NULL_REPLY" "${@:2}" none
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	peer_said 4 'octets: [0-9a-f]+ 2 '
+	peer_said 5 "$1"
+	stop_both
+}
+
+# The server says 64 credits in a message that is no good reply
+limit_stays() { # REGEX ANSWER
+	echo >"$TRACING/trace"
+	echo 1 >"$TRACING/events/sunrpc/xprt_get_cong/enable"
+	mounts "$2" none
+	peer_said 4 "$1"
+	echo 0 >"$TRACING/events/sunrpc/xprt_get_cong/enable"
+	stop_both
+	[[ $(windows) =~ ^256( 256)*$ ]] || fail "windows of $(windows)"
+}
+
+# The RPC goes on to wait for its reply
+is_taken_for_a_call() { # ANSWER
+	local xid
+	mounts "$1" none
+	peer_said 3 'octets: [0-9a-f]+ 2 '
+	xid=$(sed -nE '3s/.*octets: ([0-9a-f]+) .*/\1/p' "$WORK/peer.log")
+	peer_said 4 "^20 octets: $xid 2 1 4 2$"
+	is_gone mount && fail 'the mount has ended'
+	stop_both
+}
+
 modprobe rpcrdma
 check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one
 check 'RPC-12: a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
@@ -98,6 +137,14 @@ check 'RPC-13: a silent server' next_begins_with_one timeo=30 none
 check 'RPC-13: a server that loses first messages' loses_first_messages
 check 'RPC-16: a server that finds the header bad' fails_with "can't read superblock" 'xid 2 40 4 2'
 check 'RPC-2: a reply with a Write list without end' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
-check 'RPC-6: a reply that says it is a call' settles_nothing "xid 2 40 0 0 0 0 0 $NULL_REPLY"
+check 'RPC-6: a reply that says it is a call' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
 check 'RPC-10: a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
+check 'RPC-2: a reply whose Reply chunk wraps' fails_with "can't read superblock" \
+	'xid 2 40 1 1 0 0 1 1 7 1001 ffffffff fffff000'
+check 'RPC-5: an option that the client does not know' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+check 'RPC-16: a callback of proc 2' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
+check 'RPC-6: a callback that says it is a reply' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"
+check 'RPC-8: a callback with a Read chunk' answers_with "$BAD_HEADER" "63 2 1 0 0 1 4 7 4 0 0 0 0 0 $CALLBACK"
+check 'RPC-16: a callback with a Write list without end' answers_with "$BAD_HEADER" '63 2 1 0 0 0 1 1 5 6 0 7 1 1 5 6 0 7'
+check 'RPC-10: credits in an error' limit_stays 'octets: [0-9a-f]+ 1 ' 'xid 2 40 4 1 1 1'
 finish

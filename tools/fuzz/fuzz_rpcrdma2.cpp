@@ -229,6 +229,10 @@ void check_decode(Bytes message)
     CHECK(result < RPCRDMA2_RESULTS);
     CHECK((result == RPCRDMA2_GOOD) == want.has_value());
     CHECK_IF(message.size() < 16, result == RPCRDMA2_SHORT);
+    // Only BAD_HEADER is an answer, never to a good message, an error, or less than a header
+    const auto answer = rpcrdma2_judge(&got, result);
+    CHECK(answer == 0 || answer == RDMA2_ERR_BAD_HEADER);
+    CHECK_IF(want || message.size() < 16 || got.proc == RDMA2_ERROR, answer == 0);
     if (!want)
         return;
     check_same(got, *want);

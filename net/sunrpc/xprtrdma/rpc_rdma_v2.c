@@ -17,6 +17,7 @@
  * most 1024 octets. All receives have room for 4096 octets from the start, so
  * the thresholds can rise without a new connection.
  */
+#include <linux/slab.h>
 #include <linux/sunrpc/svc_rdma.h>
 
 #include "xprt_rdma.h"
@@ -28,6 +29,14 @@ unsigned int xprt_rdma_max_version = RPCRDMA_VERSION;
 /* No procedure: the RPC that a bad reply belongs to fails */
 #define bad_proc	cpu_to_be32(~0)
 
+/* mountstats shows the version when there is no connection, too */
+static void set_version(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep,
+			u8 vers)
+{
+	ep->re_vers = vers;
+	r_xprt->rx_stats.vers = vers;
+}
+
 /**
  * rpcrdma2_start - decide whether a new connection begins with version two
  * @r_xprt: the transport; it remembers that its server has no version two
@@ -35,10 +44,10 @@ unsigned int xprt_rdma_max_version = RPCRDMA_VERSION;
  */
 void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep)
 {
-	ep->re_vers = RPCRDMA_VERSION;
+	set_version(r_xprt, ep, RPCRDMA_VERSION);
 	if (xprt_rdma_max_version < RPCRDMA2_VERSION || r_xprt->rx_no_v2)
 		return;
-	ep->re_vers = RPCRDMA2_VERSION;
+	set_version(r_xprt, ep, RPCRDMA2_VERSION);
 	ep->re_probing = true;
 	ep->re_inline_recv = max_t(unsigned int, ep->re_inline_recv,
 				   RPCRDMA2_DEF_INLINE);
@@ -58,18 +67,113 @@ void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 	ep->re_inline_recv = RPCRDMA2_DEF_INLINE;
 }
 
+/**
+ * struct error_send - an ERROR on its way to the server
+ * @cqe: of its completion
+ * @ep: its connection, which outlives all its completions
+ * @sge: where the message is
+ * @message: the message
+ */
+struct error_send {
+	struct ib_cqe cqe;
+	struct rpcrdma_ep *ep;
+	struct ib_sge sge;
+	__be32 message[RPCRDMA2_ERROR_MIN / sizeof(__be32)];
+};
+
+static void free_error(struct error_send *send)
+{
+	ib_dma_unmap_single(send->ep->re_id->device, send->sge.addr,
+			    send->sge.length, DMA_TO_DEVICE);
+	atomic_dec(&send->ep->re_errors);
+	kfree(send);
+}
+
+static void wc_error(struct ib_cq *cq, struct ib_wc *wc)
+{
+	struct rpcrdma_xprt *r_xprt = cq->cq_context;
+
+	rpcrdma_flush_disconnect(r_xprt, wc);
+	free_error(container_of(wc->wr_cqe, struct error_send, cqe));
+}
+
+/* Maps a message. Returns NULL if there is no room to send one more */
+static struct error_send *make_error(struct rpcrdma_ep *ep,
+				     const struct rpcrdma2_hdr *hdr)
+{
+	struct ib_device *device = ep->re_id->device;
+	struct error_send *send;
+
+	if (!atomic_add_unless(&ep->re_errors, 1, RPCRDMA2_MAX_ERRORS))
+		return NULL;
+	send = kzalloc_node(sizeof(*send), GFP_NOWAIT | __GFP_NOWARN,
+			    ibdev_to_node(device));
+	if (!send)
+		goto out_dec;
+	send->cqe.done = wc_error;
+	send->ep = ep;
+	send->sge.length = rpcrdma2_encode_error(hdr, send->message,
+						 sizeof(send->message));
+	send->sge.lkey = ep->re_pd->local_dma_lkey;
+	send->sge.addr = ib_dma_map_single(device, send->message,
+					   send->sge.length, DMA_TO_DEVICE);
+	if (!ib_dma_mapping_error(device, send->sge.addr))
+		return send;
+	kfree(send);
+out_dec:
+	atomic_dec(&ep->re_errors);
+	return NULL;
+}
+
+/* Answers a message for which the client is the responder. A task, and with it
+ * the transport's lock, is not needed: the send queue has room for this, and
+ * rpcrdma_xprt_drain() waits for the receive handler, then for its sends.
+ */
+static void send_error(struct rpcrdma_xprt *r_xprt, u32 xid, u32 code)
+{
+	const struct rpcrdma2_hdr hdr = {
+		.xid = xid,
+		/* No credits at all are not valid (RFC 8166, section 3.3.1) */
+		.credit = r_xprt->rx_buf.rb_bc_srv_max_requests ?: 1,
+		.error = { .code = code },
+	};
+	struct error_send *send = make_error(r_xprt->rx_ep, &hdr);
+	struct ib_send_wr wr = {
+		.opcode = IB_WR_SEND,
+		.send_flags = IB_SEND_SIGNALED,
+		.num_sge = 1,
+	};
+
+	if (!send)
+		return;
+	wr.wr_cqe = &send->cqe;
+	wr.sg_list = &send->sge;
+	if (ib_post_send(r_xprt->rx_ep->re_id->qp, &wr, NULL))
+		free_error(send);
+}
+
 static bool is_payload(__be32 proc)
 {
 	return proc == rdma_msg || proc == rdma_nomsg;
 }
 
-/* A callback without chunks, and somebody who handles it */
-static bool can_take_call(const struct rpcrdma_xprt *r_xprt,
-			  const struct rpcrdma2_hdr *hdr)
+/* Which ERROR answers this message, whose option has been handled; 0 if none */
+static u32 judge(const struct rpcrdma2_hdr *hdr, enum rpcrdma2_parse result)
+{
+	if (result != RPCRDMA2_GOOD)
+		return rpcrdma2_judge(hdr, result);
+	/* The client registers no memory for calls of its server */
+	if (hdr->direction == RPCRDMA2_CALL &&
+	    (hdr->proc == RDMA2_NOMSG || hdr->len != RPCRDMA2_HDRLEN_MIN))
+		return RDMA2_ERR_BAD_HEADER;
+	return 0;
+}
+
+/* Is there somebody who handles the calls of the server? */
+static bool can_take_call(const struct rpcrdma_xprt *r_xprt)
 {
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
-	return hdr->proc == RDMA2_MSG && hdr->len == RPCRDMA2_HDRLEN_MIN &&
-	       r_xprt->rx_xprt.bc_serv;
+	return r_xprt->rx_xprt.bc_serv;
 #else
 	return false;
 #endif
@@ -78,24 +182,28 @@ static bool can_take_call(const struct rpcrdma_xprt *r_xprt,
 /* Handles a message of version two that is no error. False: drop it */
 static bool receive_v2(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 {
+	const void *message = rep->rr_hdrbuf.head[0].iov_base;
 	struct rpcrdma2_hdr hdr;
 	enum rpcrdma2_parse result;
+	u32 error;
 
-	result = rpcrdma2_decode(rep->rr_hdrbuf.head[0].iov_base,
-				 rep->rr_hdrbuf.len, &hdr);
+	result = rpcrdma2_decode(message, rep->rr_hdrbuf.len, &hdr);
 	if (result == RPCRDMA2_SHORT)
 		return false;
 	if (result == RPCRDMA2_GOOD && hdr.proc == RDMA2_OPTIONAL) {
-		rpcrdma2_receive_option(&hdr, rep->rr_hdrbuf.head[0].iov_base,
-					rep->rr_hdrbuf.len);
+		if (rpcrdma2_receive_option(&hdr, message, rep->rr_hdrbuf.len))
+			send_error(r_xprt, hdr.xid, RDMA2_ERR_INVALID_OPTION);
 		return false;
 	}
-	if (hdr.direction == RPCRDMA2_REPLY) {
-		if (result != RPCRDMA2_GOOD)
-			rep->rr_proc = bad_proc;
-	} else if (result != RPCRDMA2_GOOD || !can_take_call(r_xprt, &hdr)) {
+	error = judge(&hdr, result);
+	if (error) {
+		send_error(r_xprt, hdr.xid, error);
 		return false;
 	}
+	if (result != RPCRDMA2_GOOD)
+		rep->rr_proc = bad_proc;
+	else if (hdr.direction == RPCRDMA2_CALL && !can_take_call(r_xprt))
+		return false;
 	/* The chunk lists come next, as in version one */
 	return xdr_inline_decode(&rep->rr_stream, sizeof(__be32));
 }
@@ -121,6 +229,20 @@ bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 }
 
 /**
+ * rpcrdma2_has_limit - does a message say how many credits the server grants?
+ * @r_xprt: the transport
+ * @rep: a reply, an error or a callback that rpcrdma2_receive() has taken
+ *
+ * Section 5: an error does not, and a bad reply is treated likewise.
+ */
+bool rpcrdma2_has_limit(const struct rpcrdma_xprt *r_xprt,
+			const struct rpcrdma_rep *rep)
+{
+	return r_xprt->rx_ep->re_vers == RPCRDMA_VERSION ||
+	       is_payload(rep->rr_proc);
+}
+
+/**
  * rpcrdma2_settle - go on with version two
  * @r_xprt: a transport that is probing
  * @rep: the reply that came; an error or a bad reply settles nothing
@@ -139,9 +261,17 @@ void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 	trace_xprtrdma_settle_v2(r_xprt);
 }
 
+static bool was_sent_in_v2(const struct rpc_rqst *rqst)
+{
+	const __be32 *p = rdmab_data(rpcr_to_rdmar(rqst)->rl_rdmabuf);
+
+	return p[1] == rpcrdma2_version;
+}
+
 /**
  * rpcrdma2_refuse - handle an ERR_VERS
  * @r_xprt: the transport that it came from
+ * @rqst: the call that it answers
  * @low: lowest version that the server has
  * @high: highest such version
  *
@@ -153,12 +283,16 @@ void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
  *	%-EPROTONOSUPPORT if there is no version that both sides have,
  *	%-EIO if it is a surprise
  */
-int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, u32 low, u32 high)
+int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
+		    u32 low, u32 high)
 {
 	struct rpcrdma_ep *ep = r_xprt->rx_ep;
 
 	if (ep->re_vers == RPCRDMA_VERSION)
-		return -EIO;
+		/* The task of the first message was killed, and this was sent
+		 * before the answer to that came.
+		 */
+		return was_sent_in_v2(rqst) ? -EAGAIN : -EIO;
 	if (low > RPCRDMA_VERSION || high < RPCRDMA_VERSION)
 		return -EPROTONOSUPPORT;
 	r_xprt->rx_no_v2 = true;
@@ -166,7 +300,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, u32 low, u32 high)
 		rpcrdma_force_disconnect(ep);
 		return -EAGAIN;
 	}
-	ep->re_vers = RPCRDMA_VERSION;
+	set_version(r_xprt, ep, RPCRDMA_VERSION);
 	ep->re_probing = false;
 	ep->re_inline_send = ep->re_v1_send;
 	ep->re_inline_recv = ep->re_v1_recv;

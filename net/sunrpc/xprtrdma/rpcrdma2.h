@@ -12,6 +12,12 @@
 
 #define rpcrdma2_version	cpu_to_be32(RPCRDMA2_VERSION)
 
+/* ERRORs that a client's connection sends at a time: as many as the calls that
+ * its server may send
+ */
+#define RPCRDMA2_MAX_ERRORS	16
+
+struct rpc_rqst;
 struct rpcrdma_ep;
 struct rpcrdma_rep;
 struct rpcrdma_xprt;
@@ -24,8 +30,11 @@ extern unsigned int xprt_rdma_max_version;
 void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep);
 void rpcrdma2_limit_probe(struct rpcrdma_ep *ep);
 bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep);
+bool rpcrdma2_has_limit(const struct rpcrdma_xprt *r_xprt,
+			const struct rpcrdma_rep *rep);
 void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep);
-int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, u32 low, u32 high);
+int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
+		    u32 low, u32 high);
 void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt);
 
 /* Server - xprtrdma/svc_rdma_v2.c */

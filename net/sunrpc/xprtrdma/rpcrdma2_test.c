@@ -25,6 +25,7 @@
 struct vector {
 	const char *name;
 	enum rpcrdma2_parse want;
+	u32 answer;
 	size_t octets;
 	u32 word[WORDS_MAX];
 	struct rpcrdma2_hdr hdr;
@@ -144,29 +145,29 @@ static const struct vector bad_vectors[] = {
 		.word = { XID, 3, CREDITS, 0, 0, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-1: proc 2 is gone",
-		.want = RPCRDMA2_BAD_PROC, .octets = 40,
+		.want = RPCRDMA2_BAD_PROC, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 2, 0, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-1: proc 3 is gone",
-		.want = RPCRDMA2_BAD_PROC, .octets = 40,
+		.want = RPCRDMA2_BAD_PROC, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 3, 0, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-1: there is no proc 6",
-		.want = RPCRDMA2_BAD_PROC, .octets = 40,
+		.want = RPCRDMA2_BAD_PROC, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 6, 0, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-2: a Read list that goes on without end",
-		.want = RPCRDMA2_BAD_CHUNKS, .octets = 68,
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 68,
 		.word = { XID, 2, CREDITS, 0, 0, 1, 4, HANDLE, LENGTH, HIGH,
 			  LOW, 1, 4, HANDLE, LENGTH, HIGH, LOW },
 	}, {
 		.name = "RPC-2: a Write list that goes on without end",
-		.want = RPCRDMA2_BAD_CHUNKS, .octets = 72,
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 72,
 		.word = { XID, 2, CREDITS, 0, 0, 0, 1, 1, HANDLE, LENGTH, HIGH,
 			  LOW, 1, 1, HANDLE, LENGTH, HIGH, LOW },
 	}, {
 		.name = "RPC-2: more segments than the message holds",
-		.want = RPCRDMA2_BAD_CHUNKS, .octets = 56,
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 56,
 		.word = { XID, 2, CREDITS, 0, 0, 0, 1, 0x40000001, HANDLE,
 			  LENGTH, HIGH, LOW, 0, 0 },
 	}, {
@@ -176,11 +177,11 @@ static const struct vector bad_vectors[] = {
 			  HIGH, LOW },
 	}, {
 		.name = "RPC-2: a boolean of 2",
-		.want = RPCRDMA2_BAD_CHUNKS, .octets = 40,
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 0, 2, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-2: a Read segment at position 2",
-		.want = RPCRDMA2_BAD_CHUNKS, .octets = 64,
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 64,
 		.word = { XID, 2, CREDITS, 0, 0, 1, 2, HANDLE, LENGTH, HIGH,
 			  LOW, 0, 0, 0, XID, 0 },
 	}, {
@@ -210,39 +211,39 @@ static const struct vector bad_vectors[] = {
 		.word = { XID, 2, CREDITS, 4, 2, XID, 1 },
 	}, {
 		.name = "RPC-4: data that is longer than the message",
-		.want = RPCRDMA2_BAD_OPTION, .octets = 32,
+		.want = RPCRDMA2_BAD_OPTION, .answer = 2, .octets = 32,
 		.word = { XID, 2, CREDITS, 5, 0, 7, 5, 0 },
 	}, {
 		.name = "RPC-4: a length of data that wraps",
-		.want = RPCRDMA2_BAD_OPTION, .octets = 32,
+		.want = RPCRDMA2_BAD_OPTION, .answer = 2, .octets = 32,
 		.word = { XID, 2, CREDITS, 5, 0, 7, 0xffffffff, 0 },
 	}, {
 		.name = "RPC-6: direction 2",
-		.want = RPCRDMA2_BAD_DIRECTION, .octets = 40,
+		.want = RPCRDMA2_BAD_DIRECTION, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 2, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-6: direction 2 of an option",
-		.want = RPCRDMA2_BAD_DIRECTION, .octets = 28,
+		.want = RPCRDMA2_BAD_DIRECTION, .answer = 2, .octets = 28,
 		.word = { XID, 2, CREDITS, 5, 2, 7, 0 },
 	}, {
 		.name = "RPC-6: a call that says it is a reply",
-		.want = RPCRDMA2_BAD_DIRECTION, .octets = 40,
+		.want = RPCRDMA2_BAD_DIRECTION, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 1, 0, 0, 0, XID, 0 },
 	}, {
 		.name = "RPC-6: a reply that says it is a call",
-		.want = RPCRDMA2_BAD_DIRECTION, .octets = 40,
+		.want = RPCRDMA2_BAD_DIRECTION, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 0, 0, 0, 0, XID, 1 },
 	}, {
 		.name = "RPC-7: a MSG that no message follows",
-		.want = RPCRDMA2_BAD_PAYLOAD, .octets = 32,
+		.want = RPCRDMA2_BAD_PAYLOAD, .answer = 2, .octets = 32,
 		.word = { XID, 2, CREDITS, 0, 0, 0, 0, 0 },
 	}, {
 		.name = "RPC-7: a message with another xid",
-		.want = RPCRDMA2_BAD_PAYLOAD, .octets = 40,
+		.want = RPCRDMA2_BAD_PAYLOAD, .answer = 2, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 0, 0, 0, 0, XID + 1, 0 },
 	}, {
 		.name = "RPC-7: a long call without its chunk",
-		.want = RPCRDMA2_BAD_PAYLOAD, .octets = 56,
+		.want = RPCRDMA2_BAD_PAYLOAD, .answer = 2, .octets = 56,
 		.word = { XID, 2, CREDITS, 1, 0, 1, 4, HANDLE, LENGTH, HIGH,
 			  LOW, 0, 0, 0 },
 	}, {
@@ -362,6 +363,31 @@ static void bad_header_has_its_xid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, vector->word[3], got.proc);
 }
 
+/* Section 4.2.3, RFC 8166, section 4.5: no error answers what is too short, an
+ * error, or a reply
+ */
+static void bad_header_is_answered(struct kunit *test)
+{
+	const struct vector *vector = test->param_value;
+	const __be32 *buf = lay_out(test, vector, vector->octets);
+	struct rpcrdma2_hdr got;
+	enum rpcrdma2_parse result;
+
+	result = rpcrdma2_decode(buf, vector->octets, &got);
+	KUNIT_EXPECT_EQ(test, vector->answer, rpcrdma2_judge(&got, result));
+}
+
+static void good_header_is_not_answered(struct kunit *test)
+{
+	const struct vector *vector = test->param_value;
+	const __be32 *buf = lay_out(test, vector, vector->octets);
+	struct rpcrdma2_hdr got;
+	enum rpcrdma2_parse result;
+
+	result = rpcrdma2_decode(buf, vector->octets, &got);
+	KUNIT_EXPECT_EQ(test, 0U, rpcrdma2_judge(&got, result));
+}
+
 static void fixed_part_is_five_words(struct kunit *test)
 {
 	__be32 p[6] = {};
@@ -444,6 +470,8 @@ static struct kunit_case xdr_cases[] = {
 	KUNIT_CASE_PARAM(no_prefix_of_a_good_header_is_good, good_gen_params),
 	KUNIT_CASE_PARAM(bad_header_is_refused, bad_gen_params),
 	KUNIT_CASE_PARAM(bad_header_has_its_xid, bad_gen_params),
+	KUNIT_CASE_PARAM(bad_header_is_answered, bad_gen_params),
+	KUNIT_CASE_PARAM(good_header_is_not_answered, good_gen_params),
 	KUNIT_CASE(fixed_part_is_five_words),
 	KUNIT_CASE_PARAM(error_and_option_are_encoded, good_gen_params),
 	KUNIT_CASE(impossible_error_is_not_encoded),

@@ -250,7 +250,8 @@ static enum rpcrdma2_parse decode_body(struct cursor *at,
  * @buf: the message, from the first octet of its header, aligned to four
  * @len: octets received; the last ones are ignored if they are no whole word
  * @hdr: result. Unless the result is %RPCRDMA2_SHORT, @xid, @credit and @proc
- *	are valid; the rest is valid if the result is %RPCRDMA2_GOOD
+ *	are valid; the rest is valid if the result is %RPCRDMA2_GOOD. @direction
+ *	is 0 if the message has none
  *
  * Carries out sections 4.2, 4.2.1 and 4.2.2 of the draft. Reads nothing
  * beyond @len. May be called in any context.
@@ -279,6 +280,35 @@ enum rpcrdma2_parse rpcrdma2_decode(const void *buf, size_t len,
 	return result;
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_decode);
+
+/**
+ * rpcrdma2_judge - which ERROR answers a received message?
+ * @hdr: result of rpcrdma2_decode()
+ * @result: likewise
+ *
+ * Section 4.2.3: the error handling of version one. A message that is too
+ * short to be answered is discarded, and so is an error, and a bad reply, for
+ * only a responder sends errors. A message is a call if its header or the RPC
+ * message says so, and if it does not say which it is. Other versions are the
+ * caller's business.
+ *
+ * Return: enum rpcrdma2_errcode, or 0 if no ERROR answers the message
+ */
+u32 rpcrdma2_judge(const struct rpcrdma2_hdr *hdr, enum rpcrdma2_parse result)
+{
+	switch (result) {
+	case RPCRDMA2_GOOD:
+	case RPCRDMA2_SHORT:
+	case RPCRDMA2_BAD_VERS:
+		return 0;
+	case RPCRDMA2_BAD_DIRECTION:
+		return RDMA2_ERR_BAD_HEADER;
+	default:
+		return hdr->direction == RPCRDMA2_REPLY ?
+		       0 : RDMA2_ERR_BAD_HEADER;
+	}
+}
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_judge);
 
 static __be32 *encode_prefix(__be32 *p, u32 xid, u32 credit, u32 proc)
 {

@@ -146,6 +146,8 @@ enum rpcrdma2_parse {
 
 enum rpcrdma2_parse rpcrdma2_decode(const void *buf, size_t len,
 				    struct rpcrdma2_hdr *hdr);
+u32 rpcrdma2_judge(const struct rpcrdma2_hdr *hdr,
+		   enum rpcrdma2_parse result);
 __be32 *rpcrdma2_encode_fixed(__be32 *p, u32 xid, u32 credit,
 			      enum rpcrdma2_proc proc,
 			      enum rpcrdma2_direction direction);

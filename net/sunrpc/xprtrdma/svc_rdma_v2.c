@@ -23,21 +23,6 @@ bool svc_rdma_is_v2(const struct svc_rdma_recv_ctxt *rctxt)
 	return p[1] == rpcrdma2_version;
 }
 
-/* The error handling of version one: what is too short to be answered is
- * discarded, and so is an error, and what is wrong with a reply. A call that
- * says it is a reply is answered.
- */
-static int judge_bad_header(const struct rpcrdma2_hdr *hdr,
-			    enum rpcrdma2_parse result)
-{
-	if (result == RPCRDMA2_SHORT || hdr->proc == RDMA2_ERROR)
-		return 0;
-	if (hdr->direction == RPCRDMA2_REPLY &&
-	    result != RPCRDMA2_BAD_DIRECTION)
-		return 0;
-	return -EINVAL;
-}
-
 /**
  * svc_rdma_v2_receive - judge a message of version two
  * @rdma: the connection it came from
@@ -58,7 +43,7 @@ int svc_rdma_v2_receive(struct svcxprt_rdma *rdma,
 
 	result = rpcrdma2_decode(rctxt->rc_recv_buf, rctxt->rc_byte_len, &hdr);
 	if (result != RPCRDMA2_GOOD)
-		return judge_bad_header(&hdr, result);
+		return rpcrdma2_judge(&hdr, result) ? -EINVAL : 0;
 	switch (hdr.proc) {
 	case RDMA2_ERROR:
 		return 0;
