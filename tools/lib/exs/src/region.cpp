@@ -53,6 +53,12 @@ bool Region::retire(std::function<void()> then)
 	return true;
 }
 
+bool Region::is_retired()
+{
+	const std::lock_guard lock(mutex_);
+	return retired_;
+}
+
 std::set<std::shared_ptr<Socket>> Region::sockets()
 {
 	const std::lock_guard lock(mutex_);

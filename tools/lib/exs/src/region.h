@@ -34,6 +34,8 @@ public:
 	// Likewise, also while it is in use: then() is called when it is not. False: somebody else retires it.
 	bool retire(std::function<void()> then);
 
+	[[nodiscard]] bool is_retired();
+
 	// That have used it
 	std::set<std::shared_ptr<Socket>> sockets();
 

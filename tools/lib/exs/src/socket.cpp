@@ -291,7 +291,9 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	Operation &operation = operations_[number];
 	operation.region = transfer.region;
 	operation.exposure = own;
-	error = submit(transfer, type, number, memory);
+	// a close or the cancel_users() of a revocation meanwhile has not seen this operation
+	const bool is_late = closing_ || (transfer.region && transfer.region->is_retired());
+	error = is_late ? EBADF : submit(transfer, type, number, memory);
 	if (error != 0) {
 		drop(number);
 		return error;
@@ -404,6 +406,8 @@ int Socket::connect(const sockaddr *address, socklen_t length, const Report &rep
 		return address != nullptr && length >= sizeof(sa_family_t) && address->sa_family != domain_ ? EAFNOSUPPORT :
 													      EINVAL;
 	const Lock lock(mutex_);
+	if (closing_)
+		return EBADF;
 	if (state_ != State::idle)
 		return state_ == State::connecting ? EALREADY : state_ == State::connected ? EISCONN : EINVAL;
 	if (port_of(*to) == 0 || is_wildcard(*to))

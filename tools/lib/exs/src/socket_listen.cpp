@@ -49,6 +49,8 @@ int Socket::listen_tcp(Listening &listening, sockaddr_storage address)
 int Socket::listen(int backlog)
 {
 	const Lock lock(mutex_);
+	if (closing_)
+		return EBADF;
 	if (state_ != State::idle)
 		return EINVAL;
 	if (!local_)

@@ -5,6 +5,7 @@
 #include "exs.h"
 
 #include <array>
+#include <atomic>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -297,6 +298,34 @@ TEST_F(Library, EXS3_MemoryIsRegisteredFirst)
 	munmap(static_cast<char *>(gone) + 4096, 4096);
 	EXPECT_TRUE(fails(exs_mregister(gone, 4097, EXS_MEM_SEND), EFAULT));
 	munmap(gone, 4096);
+}
+
+// A receive that has just begun to use the memory must not be forgotten by the revocation
+TEST_F(Library, EXS3_RevocationWhileReceivesBegin)
+{
+	connect();
+	for (int i = 0; i < 200 && !HasFailure(); i++) {
+		Memory memory(64);
+		std::atomic<size_t> begun = 0;
+		std::vector<exs_op_t> receives;
+		int error = 0;
+		std::thread receiver([&] {
+			exs_op_t op = 0;
+			while ((op = recv(b, memory)) > 0) {
+				receives.push_back(op);
+				begun++;
+			}
+			error = errno;
+		});
+		while (begun < 3)
+			std::this_thread::yield();
+		const auto revoking = exs_mrevoke(memory.handle, queue, nullptr);
+		receiver.join();
+		EXPECT_EQ(error, EBADF);
+		EXPECT_EQ(wait(revoking).error, 0) << "in round " << i;
+		for (const exs_op_t op : receives)
+			EXPECT_EQ(wait(op).error, ECANCELED);
+	}
 }
 
 TEST_F(Library, EXS3_MemoryInUseIsBusyUntilItIsRevoked)
@@ -679,6 +708,45 @@ TEST_F(Library, CloseCompletesEverythingOnceAndItselfLast)
 	EXPECT_EQ(wait(recv(b, memory)).error & ~ECONNRESET, 0);
 	EXPECT_EQ(send(b, memory), -1);
 	EXPECT_EQ(errno, EPIPE);
+}
+
+// A call that has found the socket while another thread closes it
+TEST_F(Library, NothingComesBehindTheCloseWhileReceivesBegin)
+{
+	Memory memory(64);
+	for (int i = 0; i < 100 && !HasFailure(); i++) {
+		connect();
+		std::atomic<size_t> begun = 0;
+		std::map<exs_op_t, int> seen;
+		int error = 0;
+		std::thread receiver([&] {
+			exs_op_t op = 0;
+			while ((op = recv(b, memory)) > 0) {
+				seen[op] = 0;
+				begun++;
+			}
+			error = errno;
+		});
+		while (begun < 3)
+			std::this_thread::yield();
+		exs_close(a, queue, nullptr); // so that the other one does not take long
+		const auto closing = exs_close(b, queue, nullptr);
+		receiver.join();
+		EXPECT_EQ(error, EBADF);
+		for (bool closed = false; !closed;) {
+			exs_event event{};
+			ASSERT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+			if (seen.contains(event.op))
+				seen[event.op]++;
+			closed = event.op == closing;
+		}
+		for (const auto &[op, times] : seen)
+			EXPECT_EQ(times, 1) << "receive " << op << " in round " << i;
+		events.clear();
+		exs_event event{};
+		while (exs_qdequeue(queue, &event, 1, 0) == 1)
+			EXPECT_FALSE(seen.contains(event.op));
+	}
 }
 
 TEST_F(Library, CloseOfAListenerEndsWhatWaitsForIt)
