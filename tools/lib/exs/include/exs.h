@@ -99,7 +99,8 @@ exs_qh_t exs_qcreate(void);
 /**
  * exs_qdelete - delete a queue
  *
- * Errors: EBUSY: operations are under way that report to it. Events that nobody has taken are lost.
+ * Events that nobody has taken are lost; exs_qdequeue() of other threads ends with EBADF. Errors: EBUSY: operations
+ * are under way that report to it.
  */
 int exs_qdelete(exs_qh_t queue);
 

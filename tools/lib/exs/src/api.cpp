@@ -170,7 +170,10 @@ int exs_qdelete(exs_qh_t queue)
 			return EBADF;
 		if (found->in_use())
 			return EBUSY;
-		return library().queues.remove(queue) ? 0 : EBADF;
+		if (!library().queues.remove(queue))
+			return EBADF;
+		found->close();
+		return 0;
 	});
 }
 

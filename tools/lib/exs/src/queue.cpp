@@ -43,9 +43,21 @@ void Queue::push_note(const exs_event &event)
 	notes_.emplace(event.op, &events_.back());
 }
 
+// Nobody reads the descriptor any more, so that all who wait are woken
+void Queue::close()
+{
+	const std::lock_guard lock(mutex_);
+	closed_ = true;
+	::eventfd_write(event_.get(), 1);
+}
+
 int Queue::take_now(exs_event *events, int max)
 {
 	const std::lock_guard lock(mutex_);
+	if (closed_) {
+		errno = EBADF;
+		return -1;
+	}
 	int taken = 0;
 	while (taken < max && !events_.empty()) {
 		const exs_event &event = events_.front();

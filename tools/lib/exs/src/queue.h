@@ -25,6 +25,9 @@ public:
 	// Waits for the first one. How many, or -1 with errno.
 	int take(exs_event *events, int max, int timeout);
 
+	// It has been deleted: take() is EBADF for all who wait
+	void close();
+
 	[[nodiscard]] int fd() const { return event_.get(); }
 
 	// Operations that report to it
@@ -38,6 +41,7 @@ private:
 
 	Descriptor event_;
 	std::mutex mutex_;
+	bool closed_ = false;
 	std::deque<exs_event> events_;
 	std::unordered_map<exs_op_t, exs_event *> notes_; // among them
 	std::atomic<int> users_ = 0;

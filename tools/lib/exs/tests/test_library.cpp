@@ -262,6 +262,22 @@ TEST_F(Library, EXS2_TheQueuesDescriptorIsReadableWhileItHasEvents)
 	EXPECT_EQ(exs_qdequeue(queue, taken.data(), 4, 0), 0);
 }
 
+TEST_F(Library, EXS2_WhoWaitsForADeletedQueueIsTold)
+{
+	const exs_qh_t other = exs_qcreate();
+	int count = 0, error = 0;
+	std::thread waiter([&] {
+		exs_event event{};
+		count = exs_qdequeue(other, &event, 1, patience);
+		error = errno;
+	});
+	usleep(50000); // so that it waits, as a rule; if it comes later it is told as well
+	EXPECT_EQ(exs_qdelete(other), 0);
+	waiter.join();
+	EXPECT_EQ(count, -1);
+	EXPECT_EQ(error, EBADF);
+}
+
 TEST_F(Library, EXS2_AQueueInUseIsBusy)
 {
 	connect();
