@@ -82,6 +82,7 @@ TcpLink::~TcpLink()
 void TcpLink::start(const Buffers &buffers)
 {
 	buffer_size_ = wire::message_size + buffers.data;
+	most_messages_ = buffers.count;
 	slab_.resize(buffer_size_ * buffers.count);
 	for (uint32_t i = 0; i < buffers.count; i++)
 		free_buffers_.push_back(i);
@@ -178,6 +179,9 @@ void TcpLink::queue(Out out)
 {
 	if (failed_ || state_ == State::ended)
 		return;
+	// no more can be under way but to a peer that has broken the protocol, and reads nothing
+	if (out.kind == Kind::message && ++messages_ > most_messages_)
+		return fail(EPROTO);
 	out_.push_back(out);
 	if (out_.size() == 1)
 		flush();
@@ -225,6 +229,8 @@ void TcpLink::flush()
 		const Out &out = out_.front();
 		if (out.kind == Kind::read_response)
 			requests_--;
+		if (out.kind == Kind::message)
+			messages_--;
 		if (out.work != 0)
 			emit_done(out.work);
 		out_.pop_front();

@@ -136,6 +136,8 @@ private:
 	size_t head_have_ = 0;
 	std::optional<In> in_;
 	std::deque<Out> out_;
+	uint32_t messages_ = 0; // of these
+	uint32_t most_messages_ = 0;
 	std::deque<PendingRead> reads_; // ours
 	uint32_t requests_ = 0;		// the peer's Reads that are not answered yet
 	uint16_t ird_ = 0;

@@ -404,6 +404,9 @@ void VerbsLink::queue(const Work &work)
 {
 	if (state_ != State::open || failed_)
 		return;
+	// no more can be under way but to a peer that has broken the protocol, and reads nothing
+	if (work.kind == Kind::message && ++queued_messages_ > sizes_.buffers)
+		return fail(EPROTO);
 	queued_.push_back(work);
 	post_queued();
 }
@@ -414,6 +417,8 @@ void VerbsLink::post_queued()
 		if (const int error = post_now(queued_.front()); error != 0)
 			return fail(error);
 		in_flight_++;
+		if (queued_.front().kind == Kind::message)
+			queued_messages_--;
 		queued_.pop_front();
 	}
 }

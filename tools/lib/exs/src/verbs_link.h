@@ -122,6 +122,7 @@ private:
 	std::vector<uint64_t> slot_works_; // of messages being sent: done when they are
 	std::vector<uint32_t> free_slots_;
 	std::deque<Work> queued_;
+	uint32_t queued_messages_ = 0;
 	uint32_t in_flight_ = 0; // works posted
 
 	std::mutex regions_mutex_;

@@ -805,6 +805,66 @@ TEST_F(Library, BacklogIsALimit)
 	EXPECT_TRUE(waits(exs_accept(listener, queue, nullptr)));
 }
 
+// A client that is not of libexs, over TCP: 24 octets of a frame's header, then a message
+class RawClient {
+public:
+	explicit RawClient(const sockaddr_in &to) : fd_(::socket(AF_INET, SOCK_STREAM, 0))
+	{
+		const int buffer = 65536; // not as large as TCP may make it
+		::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+		EXPECT_EQ(::connect(fd_, raw(to), sizeof(to)), 0);
+		// version 1, SOCK_SEQPACKET, 16 credits, IRD and ORD, 1024 octets of immediate data
+		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, 1, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
+		EXPECT_EQ(::send(fd_, hello.data(), hello.size(), MSG_NOSIGNAL), 32);
+		EXPECT_TRUE(say(1));
+	}
+	~RawClient() { ::close(fd_); }
+	RawClient(const RawClient &) = delete;
+	RawClient &operator=(const RawClient &) = delete;
+
+	// False: the connection has ended
+	bool say(uint8_t type, uint8_t id = 0, uint8_t count = 0) const
+	{
+		std::array<uint8_t, 56> frame{1, 0, 0, 0, 0, 0, 0, 32};
+		frame[24] = type;
+		frame[31] = id;
+		frame[55] = count;
+		return ::send(fd_, frame.data(), frame.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
+	}
+
+private:
+	int fd_;
+};
+
+// A peer that wants answers and does not read them must not have our memory for them
+TEST_F(Library, APeerThatLetsAnswersPileUpLosesTheConnection)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "tests/exs.sh has it";
+	listen(SOCK_SEQPACKET);
+	const auto accepting = exs_accept(listener, queue, nullptr);
+	const RawClient client(address);
+	b = wait(accepting).accepted;
+	Memory memory(100);
+	const auto sending = send(b, memory, EXS_PERSISTENT | EXS_NOTIFY);
+	constexpr uint8_t note = 6;
+	constexpr uint32_t enough = 100000, at_a_time = 20; // more than TCP holds; fewer than the listener has buffers for
+	uint32_t noted = 0;
+	int error = 0;
+	for (uint32_t said = 0; error == 0 && said < enough; said += at_a_time) {
+		for (uint32_t i = 0; i < at_a_time; i++)
+			client.say(note, 1, 1);
+		while (error == 0 && noted < said + at_a_time) {
+			exs_event event{};
+			ASSERT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+			ASSERT_EQ(event.op, sending);
+			noted += event.count;
+			error = event.error;
+		}
+	}
+	EXPECT_EQ(error, EPROTO) << "with " << noted << " answers";
+}
+
 TEST_F(Library, NoDescriptorAndNoThreadIsLeft)
 {
 	const auto descriptors = [] {
