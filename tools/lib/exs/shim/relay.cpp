@@ -86,6 +86,12 @@ Address name_of(exs_fd_t fd, int (*function)(exs_fd_t, sockaddr *, socklen_t *))
 
 } // namespace
 
+// Not its address: another entry may have that when the event comes
+void *Relay::context_of(const Entry &entry)
+{
+	return reinterpret_cast<void *>(static_cast<uintptr_t>(entry.number));
+}
+
 Relay::Memory::Memory() : bytes(2 * slots * slot_size)
 {
 	handle = exs_mregister(bytes.data(), bytes.size(), EXS_MEM_SEND | EXS_MEM_RECV);
@@ -257,7 +263,7 @@ void Relay::on_requests()
 		event.data.u64 = entry->number;
 		::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event);
 		if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
-			listener->accepting = exs_accept(entry->fd, queue_, entry.get());
+			listener->accepting = exs_accept(entry->fd, queue_, context_of(*entry));
 			watch(*entry, EPOLLRDHUP);
 		} else if (auto *const connection = dynamic_cast<Connection *>(entry.get())) {
 			if (connection->open) {
@@ -265,7 +271,7 @@ void Relay::on_requests()
 				continue;
 			}
 			const Address to = entry->facts->peer;
-			connection->connecting = exs_connect(entry->fd, to.raw(), to.length, queue_, entry.get());
+			connection->connecting = exs_connect(entry->fd, to.raw(), to.length, queue_, context_of(*entry));
 			if (connection->connecting < 0) {
 				exs_event failed{};
 				failed.error = errno;
@@ -364,7 +370,7 @@ void Relay::pass_on(Listener &listener)
 	}
 	watch(listener, EPOLLRDHUP);
 	if (listener.accepting == 0)
-		listener.accepting = exs_accept(listener.fd, queue_, &listener);
+		listener.accepting = exs_accept(listener.fd, queue_, context_of(listener));
 }
 
 uint8_t *Relay::place(Connection &connection, const Slot &slot)
@@ -391,7 +397,7 @@ void Relay::take_from_program(Connection &connection)
 			return;
 		}
 		slot.op = exs_send(connection.fd, connection.memory.handle, place(connection, slot), static_cast<size_t>(got), 0,
-				   queue_, &connection);
+				   queue_, context_of(connection));
 		if (slot.op < 0) {
 			slot.op = 0;
 			connection.end_of_input = connection.shut = true; // nobody wants it
@@ -414,7 +420,8 @@ void Relay::receive(Connection &connection, size_t index)
 	Slot &slot = connection.recvs[index];
 	if (connection.end_of_peer)
 		return;
-	slot.op = exs_recv(connection.fd, connection.memory.handle, place(connection, slot), slot_size, 0, queue_, &connection);
+	slot.op = exs_recv(connection.fd, connection.memory.handle, place(connection, slot), slot_size, 0, queue_,
+			   context_of(connection));
 	if (slot.op < 0) {
 		slot.op = 0;
 		connection.end_of_peer = true;
@@ -510,7 +517,7 @@ void Relay::on_ready(uint64_t number, uint32_t events)
 
 void Relay::on_event(const exs_event &event)
 {
-	const auto found = std::ranges::find_if(entries_, [&](const auto &one) { return one.second.get() == event.context; });
+	const auto found = entries_.find(reinterpret_cast<uintptr_t>(event.context));
 	if (found == entries_.end())
 		return;
 	const auto entry = found->second; // it may drop itself

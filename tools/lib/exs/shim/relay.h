@@ -140,6 +140,7 @@ private:
 	void advance(Connection &connection);
 	void drop(uint64_t number);
 	void watch(Entry &entry, uint32_t events);
+	static void *context_of(const Entry &entry);
 	static bool is_sending(const Connection &connection);
 	static uint8_t *place(Connection &connection, const Slot &slot);
 	void enroll(Entry &entry, int program_end);
