@@ -1,0 +1,170 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#
+# Usage: install.sh SOURCE BUILD
+#
+# What a user of libexs does: installs it, finds it by pkg-config and by CMake, builds the examples, and follows
+# doc/ten-minutes.md word by word. Over TCP, on the loopback interface. Also: the symbols are those of libexs.map, in
+# its version, and of the header. Prints a line for each step; exit status 1 at the first that fails.
+set -euo pipefail
+
+source=$(cd "$1" && pwd -P)
+build=$(cd "$2" && pwd -P)
+work=$(mktemp -d)
+servers=()
+step='the beginning'
+end() {
+	local status=$?
+	((status == 0)) || echo "not ok $step" >&2
+	((${#servers[@]} == 0)) || kill "${servers[@]}" 2>/dev/null || true
+	rm -rf "$work"
+}
+trap end EXIT
+
+begin() {
+	step=$1
+	echo "# $step"
+}
+
+fail() {
+	echo "$*" >&2
+	exit 1
+}
+
+port=$((20000 + RANDOM % 20000))
+# serve COMMAND…: ADDRESS and PORT are the last words of it; it listens when this returns
+serve() {
+	local i
+	port=$((port + 1))
+	"$@" 127.0.0.1 $port >"$work/server.log" 2>&1 &
+	servers+=($!)
+	for ((i = 0; i < 300; i++)); do
+		! grep -q '^listening' "$work/server.log" || return 0
+		kill -0 "${servers[-1]}" 2>/dev/null || break
+		sleep 0.1
+	done
+	fail "no server: $(<"$work/server.log")"
+}
+
+begin 'it can be installed'
+DESTDIR=$work/root cmake --install "$build" >"$work/install.log"
+pc=$(find "$work/root" -name exs.pc)
+[[ $pc ]] || fail 'there is no exs.pc'
+config=$(find "$work/root" -name exsConfig.cmake)
+library=$(find "$work/root" -name libexs.so)
+export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$work/root LD_LIBRARY_PATH=${library%/*}
+cp -r "$source/examples" "$work/examples"
+
+begin 'the symbols are those of libexs.map and of the header'
+sed -nE 's/^\t(exs_[a-z_]+);$/\1/p' "$source/libexs.map" | sort >"$work/map"
+nm -D --defined-only --with-symbol-versions "$library" | sed -nE 's/.* T (exs_[a-z_]+)@@EXS_0\.1$/\1/p' | sort | diff "$work/map" -
+[[ $(nm -D --defined-only "$library" | grep -cvE ' (T exs_|A EXS_)') == 0 ]] || fail 'it defines other symbols'
+grep -oE '^[a-z_]+[a-z_0-9 ]* \*?exs_[a-z_]+\(' "$work/root"/usr/*/include/exs.h | grep -oE 'exs_[a-z]+(_[a-z]+)?\($' | tr -d '(' | sort | diff "$work/map" -
+packaged=$source/../../../debian/libexs0.symbols
+[[ ! -e $packaged ]] || sed -nE 's/^ (exs_[a-z_]+)@EXS_0\.1 .*/\1/p' "$packaged" | sort | diff "$work/map" -
+
+begin 'pkg-config finds it, and the command of the page builds the file server'
+command=$(grep -oE 'cc -o files file_server\.c \$\(pkg-config[^)]*\)' "$source/doc/ten-minutes.md")
+(cd "$work/examples" && eval "$command")
+nm -D --with-symbol-versions "$work/examples/files" | grep -q 'U exs_sendfile@EXS_0.1$' || fail 'the program has no version of its symbols'
+seq 1 100000 >"$work/file"
+serve env -C "$work" "$work/examples/files"
+timeout 60 "$work/examples/files" 127.0.0.1 $port file | cmp - "$work/file"
+
+begin 'CMake finds it, and builds the examples in C++'
+mkdir "$work/project"
+cat >"$work/project/CMakeLists.txt" <<-END
+	cmake_minimum_required(VERSION 3.18)
+	project(user CXX)
+	set(CMAKE_CXX_STANDARD 20)
+	find_package(exs \${WANTED} CONFIG REQUIRED)
+	foreach(example echo publisher)
+	    add_executable(\${example} $work/examples/\${example}.cpp)
+	    target_link_libraries(\${example} exs::exs)
+	endforeach()
+END
+user() { # VERSION
+	cmake -S "$work/project" -B "$work/user" -DCMAKE_PREFIX_PATH="${config%/lib*}" -DWANTED="$1" >"$work/cmake.log" 2>&1
+}
+! user 0.2 || fail 'it takes itself for a later version'
+user 0.1 || fail "$(<"$work/cmake.log")"
+cmake --build "$work/user" >"$work/cmake.log" 2>&1 || fail "$(<"$work/cmake.log")"
+serve "$work/user/echo"
+[[ $(timeout 60 "$work/user/echo" 127.0.0.1 $port hello) == hello ]] || fail 'no echo'
+echo_port=$port
+
+# block LANGUAGE N: the Nth block of the page in this language
+block() {
+	awk -v begin="\`\`\`$1" -v wanted="$2" '$0 == begin { n++; inside = 1; next } /^```/ { inside = 0 } inside && n == wanted' \
+		"$source/doc/ten-minutes.md"
+}
+compile() { # PROGRAM: from standard input
+	cat >"$work/$1.c"
+	# shellcheck disable=SC2046 # words
+	cc -Wall -Werror -Wno-unused-variable -o "$work/$1" "$work/$1.c" $(pkg-config --cflags --libs exs)
+}
+readonly HEAD='#include <arpa/inet.h>
+#include <err.h>
+#include <exs.h>
+#include <netinet/in.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+int main(int argc, char **argv)
+{
+	struct sockaddr_in to = {.sin_family = AF_INET, .sin_port = htons(atoi(argv[2])), .sin_addr.s_addr = inet_addr(argv[1])};
+	const struct sockaddr *address = (struct sockaddr *)&to;
+	socklen_t length = sizeof(to);'
+
+begin 'ten minutes: memory, a queue, a message there and back'
+{ echo "$HEAD" && block c 1 && block c 2 && echo '}'; } | compile talk
+timeout 60 "$work/talk" 127.0.0.1 $echo_port | sort >"$work/talk.log"
+diff "$work/talk.log" - <<-'END'
+	the receive: Success, 100 octets
+	the send: Success, 100 octets
+END
+
+begin 'ten minutes: a send that lasts'
+{
+	echo "$HEAD" && block c 1
+	echo 'for (int i = 0; i < (int)sizeof(buffer); i++) buffer[i] = "abcdefgh"[i / 64 % 8];
+	struct exs_event event; exs_qh_t queue = exs_qcreate(); exs_fd_t listener = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+	if (exs_bind(listener, address, length) || exs_listen(listener, 1)) err(1, "listen");
+	puts("listening"); fflush(stdout); exs_accept(listener, queue, NULL); exs_qdequeue(queue, &event, 1, -1);
+	exs_fd_t fd = event.accepted;'
+	block c 3 | sed -n '/publisher/p'
+	echo 'pause(); }'
+} | compile publish
+serve "$work/publish"
+{
+	echo "$HEAD" && block c 1 && block c 2 | sed '/^exs_send/,$d'
+	echo 'for (int row = 0; row < 1000; row += 333) {'
+	block c 3 | sed -n '/reader/p'
+	echo 'if (exs_qdequeue(queue, &event, 1, 20000) != 1 || event.error) errx(1, "%s", strerror(event.error));
+	printf("%lu %c%c", event.length, buffer[0], buffer[63]); puts(""); } }'
+} | compile read
+timeout 60 "$work/read" 127.0.0.1 $port >"$work/read.log"
+diff "$work/read.log" - <<-'END'
+	64 aa
+	64 ff
+	64 cc
+	64 hh
+END
+
+begin 'ten minutes: the same with co_await'
+{
+	echo '#include <exs.hpp>
+#include <iostream>
+static exs::task<> talk(exs::loop &loop) {'
+	block cpp 1 | sed "s/\"192.0.2.1\", 7471/\"127.0.0.1\", $echo_port/"
+	echo 'std::cout << sent << std::endl; }
+int main() { const exs::library library; exs::loop loop; loop.spawn(talk(loop)); loop.run(); }'
+} >"$work/talk.cpp"
+# shellcheck disable=SC2046 # words
+c++ -std=c++20 -o "$work/talk++" "$work/talk.cpp" $(pkg-config --cflags --libs exs)
+[[ $(timeout 60 "$work/talk++") == 100 ]] || fail 'nothing was sent'
+
+begin 'no example has 100 lines'
+wc -l "$work"/examples/* | awk '$2 != "total" && $1 >= 100 { print; bad = 1 } END { exit bad }'
+echo 'ok all'
