@@ -54,9 +54,13 @@ struct Target {
 	exs_event wait(exs_op_t op, int line = __builtin_LINE())
 	{
 		exs_event event{};
-		do
-			require(exs_qdequeue(queue, &event, 1, patience) == 1, line);
-		while (event.op != op || event.type == EXS_EVENT_NOTE);
+		do {
+			int count = -1;
+			do
+				count = exs_qdequeue(queue, &event, 1, patience);
+			while (count < 0 && errno == EINTR); // by libFuzzer's alarm
+			require(count == 1, line);
+		} while (event.op != op || event.type == EXS_EVENT_NOTE);
 		return event;
 	}
 
