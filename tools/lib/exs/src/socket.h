@@ -198,6 +198,7 @@ private:
 	// listeners
 	int listen_verbs(Listening &listening, sockaddr_storage &address);
 	int listen_tcp(Listening &listening, sockaddr_storage address);
+	void start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request);
 	void take_connections();
 	std::shared_ptr<Socket> make_child(std::shared_ptr<Socket> &dropped);
 	void child_opened(const std::shared_ptr<Socket> &child);

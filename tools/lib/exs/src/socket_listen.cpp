@@ -116,6 +116,17 @@ std::shared_ptr<Socket> Socket::make_child(std::shared_ptr<Socket> &dropped)
 	return child;
 }
 
+// In the progress thread: what there is not enough of for one connection must not end the program
+void Socket::start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request)
+{
+	try {
+		child->start_as_child(std::move(connection), request);
+	} catch (const std::exception &) {
+		child->kill();
+		child_lost(child);
+	}
+}
+
 void Socket::take_connections()
 {
 	for (;;) {
@@ -133,7 +144,7 @@ void Socket::take_connections()
 		if (dropped)
 			dropped->kill();
 		if (child)
-			child->start_as_child(std::move(connection), nullptr);
+			start_child(child, std::move(connection), nullptr);
 	}
 }
 
@@ -158,7 +169,7 @@ void Socket::on_cm(uint64_t token, const CmEvent &event)
 	if (dropped)
 		dropped->kill();
 	if (child) {
-		child->start_as_child(Descriptor(), &event);
+		start_child(child, Descriptor(), &event);
 		return;
 	}
 	refuse_request(event.id, wire::Reason::busy);

@@ -83,7 +83,7 @@ void TcpLink::start(const Buffers &buffers)
 {
 	buffer_size_ = wire::message_size + buffers.data;
 	most_messages_ = buffers.count;
-	slab_.resize(buffer_size_ * buffers.count);
+	slab_ = std::make_unique_for_overwrite<uint8_t[]>(buffer_size_ * buffers.count);
 	for (uint32_t i = 0; i < buffers.count; i++)
 		free_buffers_.push_back(i);
 	if (fd_.get() >= 0) {
@@ -299,7 +299,7 @@ void TcpLink::repost(uint32_t buffer)
 
 std::span<const uint8_t> TcpLink::buffer(uint32_t buffer) const
 {
-	return std::span(slab_).subspan(buffer * buffer_size_, buffer_size_);
+	return {&slab_[buffer * buffer_size_], buffer_size_};
 }
 
 void TcpLink::on_connected()

@@ -128,7 +128,7 @@ private:
 	bool disconnecting_ = false;
 	wire::Hello own_hello_;
 
-	std::vector<uint8_t> slab_; // of the buffers
+	std::unique_ptr<uint8_t[]> slab_; // of the buffers; not touched before something is received
 	size_t buffer_size_ = 0;
 	std::deque<uint32_t> free_buffers_;
 

@@ -9,7 +9,9 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
+#include <memory>
 #include <numeric>
 #include <thread>
 #include <vector>
@@ -20,6 +22,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 namespace {
@@ -815,10 +818,16 @@ public:
 		EXPECT_EQ(::connect(fd_, raw(to), sizeof(to)), 0);
 		// version 1, SOCK_SEQPACKET, 16 credits, IRD and ORD, 1024 octets of immediate data
 		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, 1, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
-		EXPECT_EQ(::send(fd_, hello.data(), hello.size(), MSG_NOSIGNAL), 32);
-		EXPECT_TRUE(say(1));
+		::send(fd_, hello.data(), hello.size(), MSG_NOSIGNAL);
+		say(1); // READY
 	}
 	~RawClient() { ::close(fd_); }
+	[[nodiscard]] bool is_dropped() const
+	{
+		pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
+		char octet = 0;
+		return ::poll(&ready, 1, patience) == 1 && ::recv(fd_, &octet, 1, 0) <= 0;
+	}
 	RawClient(const RawClient &) = delete;
 	RawClient &operator=(const RawClient &) = delete;
 
@@ -835,6 +844,56 @@ public:
 private:
 	int fd_;
 };
+
+size_t resident()
+{
+	std::ifstream statm("/proc/self/statm");
+	size_t all = 0, here = 0;
+	statm >> all >> here;
+	return here * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+}
+
+// Who only connects does not get the memory of a connection
+TEST_F(Library, PeersThatSayNothingTakeNoMemory)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "a device pins it";
+	options = {{EXS_RECV_CREDITS, 700}, {EXS_SMALL_MAX, 60000}}; // 43 MB
+	listen(SOCK_SEQPACKET);
+	const size_t before = resident();
+	std::vector<std::unique_ptr<RawClient>> clients;
+	for (int i = 0; i < 10; i++) {
+		const auto accepting = exs_accept(listener, queue, nullptr);
+		clients.push_back(std::make_unique<RawClient>(address));
+		EXPECT_EQ(wait(accepting).error, 0);
+	}
+	EXPECT_LT(resident(), before + 40000000);
+}
+
+#if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(Library, AConnectionForWhichThereIsNoMemoryIsDropped)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "what a device wants of memory cannot be told";
+	options = {{EXS_RECV_CREDITS, 2000}, {EXS_SMALL_MAX, 60000}}; // 121 MB
+	listen(SOCK_SEQPACKET);
+	rlimit before{};
+	ASSERT_EQ(::getrlimit(RLIMIT_AS, &before), 0);
+	rlimit scarce = before;
+	size_t pages = 0;
+	std::ifstream("/proc/self/statm") >> pages;
+	scarce.rlim_cur = pages * static_cast<size_t>(::sysconf(_SC_PAGESIZE)) + 60000000;
+	ASSERT_EQ(::setrlimit(RLIMIT_AS, &scarce), 0);
+	{
+		const RawClient client(address);
+		EXPECT_TRUE(client.is_dropped());
+	}
+	ASSERT_EQ(::setrlimit(RLIMIT_AS, &before), 0);
+	const auto accepting = exs_accept(listener, queue, nullptr);
+	const RawClient client(address);
+	EXPECT_EQ(wait(accepting).error, 0);
+}
+#endif
 
 // A peer that wants answers and does not read them must not have our memory for them
 TEST_F(Library, APeerThatLetsAnswersPileUpLosesTheConnection)
