@@ -26,19 +26,28 @@ measure() {
 	tcp) options+=(--plain) ;;
 	rsockets) options+=(--plain) with=(env "LD_PRELOAD=$RSOCKETS") ;;
 	esac
+	# a clock that flies meets deadlines, too, when a program is read from the host
+	for _ in 1 2 3 4; do
+		measure_once && return
+	done
+	echo "# $transport $tool ${options[*]}: $(tail -n 1 "$work/client")"
+}
+
+# With the variables of measure()
+measure_once() {
 	port=$((port + 1))
 	ip netns exec b timeout $patience "${with[@]}" "$EXS/exs-$tool" --listen --once 10.77.0.2 -p "$port" "${options[@]}" \
 		>"$work/server" 2>&1 &
 	server=$!
 	until grep -q '^listening' "$work/server"; do
-		kill -0 "$server" 2>/dev/null || { echo "# $transport $tool: $(<"$work/server")" && return; }
+		kill -0 "$server" 2>/dev/null || { cp "$work/server" "$work/client" && return 1; }
 		sleep 0.05
 	done
-	ip netns exec a timeout $patience "${with[@]}" "$EXS/exs-$tool" 10.77.0.2 -p "$port" --json "${options[@]}" >"$work/client" 2>&1 ||
-		echo "# $transport $tool ${options[*]}: $(tail -n 1 "$work/client")"
+	ip netns exec a timeout $patience "${with[@]}" "$EXS/exs-$tool" 10.77.0.2 -p "$port" --json "${options[@]}" >"$work/client" 2>&1 || true
 	kill "$server" 2>/dev/null || true
 	wait "$server" || true
-	{ grep '^{' "$work/client" || true; } | jq -c --arg transport "$transport" '{transport: $transport} + .'
+	grep '^{' "$work/client" >"$work/result" || return 1
+	jq -c --arg transport "$transport" '{transport: $transport} + .' "$work/result"
 }
 
 # so many messages of a size that it takes about as long for each
@@ -68,5 +77,6 @@ for size in "${sizes[@]}"; do
 		done
 	done
 	for transport in tcp rsockets; do measure $transport blast -s "$size" -n "$(messages "$size")"; done
+	((size < 8 || size > 1048576)) || measure exs exchange -s "$size" -n "$(messages "$size")"
 done
 rm -r "$work"
