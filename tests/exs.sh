@@ -145,11 +145,14 @@ costs_by_tshark() { # MODE WANTED
 
 # The server reads: no more at a time than its ORD and the client's IRD let it, and as many. siw has powers of two.
 depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
+	# all is advertised before the first Read can be answered, however slow the machine
+	tc -n a qdisc replace dev eth0 root netem delay 500ms limit 10000
 	capture wire b
 	serve blast b --once --ord "$2" --ird 3
 	client_well blast a --ird "$1" --ord 2 -s 40000 -k 12 -n 12
 	ended_well server 30
 	capture_end wire
+	tc -n a qdisc del dev eth0 root netem
 	is 'the IRD in force' "$(says .in_force.ird)" "$3"
 	is 'the ORD in force' "$(says .in_force.ord)" 2
 	"$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" >"$WORK/wire.json"
@@ -279,9 +282,11 @@ floods() {
 		echo "send fpdu send $(message 1)"
 		printf 'send fpdu send %s%s%0*x\n' "$(message 3 0 0 1 1024)" "$(printf %s "$plan" | od -An -tx1 -v | tr -d ' \n')" \
 			$((2 * (1024 - ${#plan}))) 0
+		# its acknowledgement of the plan, which gives the credit back, and its "go"
+		printf 'expect send\nexpect send\n'
 		for ((i = 2; i <= 65; i++)); do echo "send fpdu send $(message 3 0 0 $i 0)"; done
-		# its acknowledgement of the plan, its "go", and not the end
-		printf 'expect send\nexpect send\nexpect nothing for 2s\n'
+		# not the end
+		echo 'expect nothing for 2s'
 		echo "send fpdu send $(message 3 0 0 66 0)"
 		echo 'expect close drain'
 	} >"$WORK/flood.txt"
