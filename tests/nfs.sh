@@ -4,7 +4,7 @@
 # Usage: scripts/vm run --pair [--stock=a|--stock=b] --packages LIST -- tests/nfs.sh [REGEX]
 #
 # RPC-over-RDMA version two under NFSv4.2: b is the server, a the client. Either may have unmodified modules. Runs on
-# both machines. LIST: nfs-common,nfs-kernel-server
+# both machines, over siw and then over rxe. LIST: nfs-common,nfs-kernel-server,fio
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -26,13 +26,24 @@ start_server() {
 	mount -t tmpfs -o size=256m tmpfs "$EXPORT"
 	cat "$SERVER_MAX_VERSION" >"$EXPORT/server" 2>/dev/null || echo 1 >"$EXPORT/server"
 	echo old >"$EXPORT/delegated"
+	echo >"$TRACING/trace"
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
 	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
 	touch /var/lib/nfs/{etab,rmtab}
 	exportfs -r
 	rpc.mountd -N 3
 	echo 1 >"$EVENTS/svcrdma_decode_rqst/enable"
+	start_threads
+}
+
+start_threads() {
 	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
+}
+
+restart_threads() {
+	rpc.nfsd 0
+	start_threads
+	touch "$EXPORT/restarted"
 }
 
 client_is_gone() {
@@ -60,6 +71,8 @@ serve() {
 	start_server
 	wait_for 200 'the client to open a file' test -e "$EXPORT/opened"
 	change_delegated_file
+	wait_for 200 'the client to ask for a restart' test -e "$EXPORT/restart"
+	restart_threads
 	wait_for 200 'the client to be done' test -s "$EXPORT/done"
 	client=$(<"$EXPORT/done")
 	v1=$(count_events 'vers=1 ') v2=$(count_events 'vers=2 ')
@@ -105,6 +118,8 @@ check_answers() {
 	check 'RPC-6: a call that says it is a reply' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
 	check 'RPC-7: no RPC message' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
 	check 'RPC-7: an RPC message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
+	check 'RPC-10: a first call of 1025 octets' wrong '56 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0' --octets 1025 \
+		"7e 2 1 0 0 0 0 0 $NULL"
 	check 'RPC-9: a first call of 4096 octets' wrong '56 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0' --octets 4096 \
 		"7e 2 1 0 0 0 0 0 $NULL"
 	check 'RPC-16: 12 octets' wrong 'no answer' '7e 2 1'
@@ -114,13 +129,30 @@ check_answers() {
 
 # ---- the client
 
+# A connection that ends before its first message is answered would teach the client that there is no version two
+server_answers() {
+	# shellcheck disable=SC2086 # words
+	[[ $(timeout 20 "$RPCPEER" call "$(address b)" 7e 1 1 0 0 0 0 $NULL 2>/dev/null) == '52 octets: 7e 1 '* ]]
+}
+
 mount_it() {
 	mkdir -p "$MOUNT"
-	wait_for 120 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049,soft "$(address b):/" "$MOUNT"
+	# a file that the server makes is seen at once
+	wait_for 120 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049,soft,lookupcache=positive "$(address b):/" "$MOUNT"
+}
+
+# A field of the transport's line in mountstats
+field() { # NUMBER
+	awk -v field="$1" '$1 == "xprt:" && $2 == "rdma" { print $field }' /proc/self/mountstats
 }
 
 connections() {
-	sed -nE 's/^\txprt:\trdma [0-9]+ [0-9]+ ([0-9]+) .*/\1/p' /proc/self/mountstats
+	field 5
+}
+
+has_version() { # VERSION
+	# unmodified modules do not say it
+	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats says version $(field 30), not $1"
 }
 
 version_here() {
@@ -131,14 +163,16 @@ negotiates() {
 	local refused=0 seen
 	modprobe rpcrdma
 	[[ ! -e $MAX_VERSION ]] || echo 2 >"$MAX_VERSION"
-	echo 1 >"$EVENTS/xprtrdma_err_vers/enable"
-	[[ ! -e $MAX_VERSION ]] || echo 1 | tee "$EVENTS"/xprtrdma_settle_v[12]/enable >/dev/null
+	echo >"$TRACING/trace"
+	echo 1 | tee "$EVENTS"/{xprtrdma_err_vers,xprtrdma_op_connect,xprtrdma_disconnect,xprtrdma_settle_v[12]}/enable >/dev/null || true
+	wait_for 200 'the server' server_answers
 	mount_it
 	ls "$MOUNT" >"$WORK/list"
 	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 2 ]] || refused=1
 	seen=$(count_events xprtrdma_err_vers)
-	[[ $seen == "$refused" ]] || fail "$seen ERR_VERS, not $refused"
+	[[ $seen == "$refused" ]] || fail "$seen ERR_VERS, not $refused: $(grep -v '^#' "$TRACING/trace" | paste -sd'|')"
 	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+	has_version $(($(version_here) - refused))
 	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] || fail 'no event says the version'
 }
 
@@ -154,6 +188,55 @@ data_is_kept() {
 	[[ $(cat "$MOUNT"/file* | wc -l) == 30 ]] || fail 'not the files that were written'
 	rm "$MOUNT"/file*
 	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+}
+
+clones_a_repository() {
+	local i
+	rm -rf "$WORK/tree"
+	git init -q "$WORK/tree"
+	for ((i = 0; i < 20; i++)); do seq "$i" 3000 >"$WORK/tree/$i"; done
+	git -C "$WORK/tree" add .
+	git -C "$WORK/tree" -c user.name=a -c user.email=a@a commit -qm 'twenty files'
+	run_well push a 100 git clone -q --bare "$WORK/tree" "$MOUNT/repository.git"
+	run_well clone a 100 git clone -q "$MOUNT/repository.git" "$MOUNT/clone"
+	diff -r -x .git "$WORK/tree" "$MOUNT/clone" || fail 'not the files that were committed'
+	run_well fsck a 100 git -C "$MOUNT/clone" fsck --full --strict
+}
+
+verifies() {
+	run_well fio a 150 fio --name=verify --directory="$MOUNT" --size=8m --bs=64k --rw=randwrite --direct=1 --ioengine=sync \
+		--verify=crc32c --verify_fatal=1 --minimal
+}
+
+# Somebody writes all the time
+survives_a_restart() {
+	local before lines
+	before=$(connections)
+	# shellcheck disable=SC2016 # for that shell
+	start writer a 200 bash -ec 'i=0
+		until ((i > 20)) && [[ -e $1/restarted ]]; do
+			echo $((++i)) >>"$1/lines"
+			((i != 10)) || touch "$1/restart"
+		done' sh "$MOUNT"
+	ended_well writer 210
+	lines=$(wc -l <"$MOUNT/lines")
+	cmp "$MOUNT/lines" <(seq "$lines") || fail 'not the lines that were written'
+	[[ $(connections) -gt $before ]] || fail 'the connection has not been lost'
+}
+
+# With our dissector, over RoCE: over TCP, Wireshark does not find the messages behind a Reply of MPA revision 2
+is_decoded() {
+	umount "$MOUNT"
+	start tcpdump-nfs a 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/nfs.pcap" udp port 4791
+	wait_line tcpdump-nfs 'listening on' 30
+	mount_it
+	ls "$MOUNT" >"$WORK/list"
+	capture_end nfs
+	run_well tshark a 100 tshark -X "lua_script:${TESTS%/*}/tools/wireshark/rpcrdma2.lua" -r "$WORK/nfs.pcap" \
+		-Y rpcrdma2 -T fields -e rpcrdma2.vers -e rpcrdma2.direction -e rpcrdma2.problem
+	has_line tshark '^2	0	$' || fail 'no call of version two'
+	has_line tshark '^2	1	$' || fail 'no reply of version two'
+	! has_line tshark '^2	[01]?	.' || fail 'a message is malformed'
 }
 
 is_called_back() {
@@ -176,17 +259,50 @@ default_is_one() {
 	mount_it
 	ls "$MOUNT" >"$WORK/list"
 	[[ $(count_events xprtrdma_err_vers) == "$before" ]] || fail 'ERR_VERS'
+	has_version 1
 	version_here >"$MOUNT/done"
 	umount "$MOUNT"
 }
 
-if [[ $ROLE == b ]]; then
-	check 'RPC-15: each reply has the version of its call' serve
-else
-	check 'RPC-11, RPC-12: the highest version that both have, on the first connection' negotiates
-	check 'RPC-9: data is kept' data_is_kept
-	check 'RPC-8: a delegation is recalled' is_called_back
-	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 1 ]] || check_answers
-	check 'version one is the default' default_is_one
+# ---- both
+
+replace_link() {
+	modprobe rdma_rxe
+	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
+	rdma link add rxe0 type rxe netdev eth0
+	echo 'driver rxe' >/etc/libibverbs.d/rxe.driver # lib.sh leaves siw's alone
+}
+
+remove_link() {
+	rdma link del rxe0
+	rmmod rdma_rxe
+}
+
+work_over() { # LINK
+	if [[ $ROLE == b ]]; then
+		check "RPC-15: $1: each reply has the version of its call" serve
+		return
+	fi
+	check "RPC-11, RPC-12: $1: the highest version that both have, on the first connection" negotiates
+	check "RPC-9, RPC-14: $1: data is kept, on the same connection" data_is_kept
+	check "$1: git clone" clones_a_repository
+	check "$1: fio verifies" verifies
+	check "RPC-8: $1: a delegation is recalled" is_called_back
+	check "RPC-10: $1: the server restarts" survives_a_restart
+	if [[ $(version_here) == 2 && $(<"$MOUNT/server") == 2 ]]; then
+		case $1 in
+		siw) check_answers ;;
+		rxe) check 'tshark decodes what is sent' is_decoded ;;
+		esac
+	fi
+	check "$1: version one is the default" default_is_one
+}
+
+work_over siw
+# not every kernel has rxe
+if modprobe -nq rdma_rxe; then
+	check 'the link is replaced' replace_link
+	work_over rxe
+	check 'the link is removed' remove_link
 fi
 finish
