@@ -58,6 +58,7 @@ conformance:
 bench:
 	@scripts/bench $(if $(QUICK),--quick)
 	@scripts/bench-exs $(if $(QUICK),--quick)
+	@scripts/bench-rpc $(if $(QUICK),--quick)
 
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
