@@ -262,7 +262,12 @@ void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
 	const struct inet_sock *inet = inet_sk(sk);
 
 #if IS_ENABLED(CONFIG_IPV6)
-	if (sk->sk_family == AF_INET6) {
+	/*
+	 * A listener on :: also takes connections of IPv4. rdma_cm finds no
+	 * device for their mapped addresses.
+	 */
+	if (sk->sk_family == AF_INET6 &&
+	    !ipv6_addr_v4mapped(&sk->sk_v6_daddr)) {
 		siw_tcp_addr6(local, sk, &sk->sk_v6_rcv_saddr,
 			      inet->inet_sport);
 		siw_tcp_addr6(remote, sk, &sk->sk_v6_daddr, inet->inet_dport);
