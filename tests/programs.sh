@@ -335,6 +335,14 @@ sctp_on_demand() {
 	[[ -e /sys/module/sctp ]] || fail 'the module is not there afterwards'
 }
 
+# A listener on :: also takes clients of IPv4. It does not on unmodified siw.
+of_both_families() {
+	start server b 60 rping -s -P -a :: -p 7350
+	wait_listener :: 7350
+	run_well client a 30 rping -c -a "$(address b 6)" -p 7350 -C 3
+	run_well client a 30 rping -c -a "$(address b)" -p 7350 -C 3
+}
+
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
@@ -349,6 +357,7 @@ check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on
 check 'the rdma tool shows both ends of a connection' shown
 check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
 check 'F36: a connection that is refused keeps its addresses' refused_address
+check 'F71: a listener on :: takes clients of IPv4, too' of_both_families
 check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
 check 'F57: a program cannot connect a queue pair of another user' connect_others
