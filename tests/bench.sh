@@ -1,12 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory|llp]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory|llp|llp-data]
 #
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
-# TCP, the data path, or the memory of connections. llp measures by turns siw over TCP and over SCTP, ours
-# both. All but data need a machine with --icount, where
+# TCP, the data path, or the memory of connections. llp and llp-data measure by turns siw over TCP and
+# over SCTP, ours both. All but data and llp-data need a machine with --icount, where
 # time is the number of instructions.
 set -euo pipefail
 
@@ -27,13 +27,14 @@ data) rounds=5 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
+llp-data) rounds=3 counts=() delays=() nodes=(2) ;;
 *) exit 2 ;;
 esac
 last=${nodes[-1]}
 # Seconds. While a machine with --icount waits for a file of the host, it runs nothing and its time
 # passes quickly
 patience=100000
-[[ $mode != data ]] || patience=150
+[[ $mode != *data ]] || patience=150
 ulimit -n 65536
 
 now_us() {
@@ -311,9 +312,8 @@ measure_memory() {
 	measure_half_open
 }
 
-# A round trip takes 1 ms: without a delay, each protocol finds a loss at once
 measure_llp() {
-	local count delay loss _
+	local count delay _
 	for delay in "${delays[@]}"; do
 		set_delay "$delay"
 		for count in "${counts[@]}"; do
@@ -323,7 +323,13 @@ measure_llp() {
 		done
 	done
 	set_delay 0
-	run_perftest ib_send_lat typical_us 5 -n 300 -s 64
+}
+
+# Programs that poll: on one processor they would measure its clock. A round trip takes 1 ms: without a delay,
+# each protocol finds a loss at once
+measure_llp_data() {
+	local loss
+	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
 	for loss in "${losses[@]}"; do
 		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
 		extra="{\"loss\": $loss}"
@@ -350,7 +356,7 @@ make_nodes
 [[ $mode != data ]] || give_indices
 forget_quickly
 start=$(now_us)
-if [[ $mode == llp ]]; then
+if [[ $mode == llp* ]]; then
 	load ours
 	for ((round = 1; round <= rounds; round++)); do
 		order=(siw siw_sctp)
@@ -359,8 +365,8 @@ if [[ $mode == llp ]]; then
 			use_llp "$variant"
 			set_delay 0
 			run_cmtime 8 0 >/dev/null
-			measure_llp
-			printf '# llp, round %d of %d, %s: %d s\n' "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
+			"measure_${mode//-/_}"
+			printf '# '"$mode"', round %d of %d, %s: %d s\n' "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
 		done
 	done
 	exit
@@ -374,7 +380,7 @@ for ((round = 1; round <= rounds; round++)); do
 		set_delay 0
 		warm_up
 		if [[ $mode == data || $mode == memory ]]; then
-			"measure_$mode"
+			"measure_${mode//-/_}"
 		else
 			measure_setup
 			measure_half_open
