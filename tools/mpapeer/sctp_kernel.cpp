@@ -36,10 +36,12 @@ void set_options(int fd, const SctpOptions &options)
         .sinit_max_attempts = 0,
         .sinit_max_init_timeo = 0,
     };
-    const sctp_event adaptation{
-        .se_assoc_id = 0, .se_type = SCTP_ADAPTATION_INDICATION, .se_on = 1};
     set_sctp_option(fd, SCTP_INITMSG, streams);
-    set_sctp_option(fd, SCTP_EVENT, adaptation);
+    for (const int type : {SCTP_ADAPTATION_INDICATION, SCTP_ASSOC_CHANGE})
+        set_sctp_option(fd, SCTP_EVENT,
+                        sctp_event{.se_assoc_id = 0,
+                                   .se_type = static_cast<std::uint16_t>(type),
+                                   .se_on = 1});
     set_sctp_option(fd, SCTP_NODELAY, 1);
     set_sctp_option(fd, SCTP_RECVRCVINFO, 1);
     if (options.adaptation)
@@ -71,24 +73,33 @@ public:
 
 private:
     Received take(SctpMessage &message, const msghdr &header, ByteView bytes);
+    Received take_notification(ByteView bytes);
 
     FileDescriptor socket_;
     bool is_reset_;
     Bytes partial_;
 };
 
+/// The end of a shutdown that we began is told by an event alone.
+SctpAssociation::Received KernelAssociation::take_notification(ByteView bytes)
+{
+    sctp_notification event{};
+    std::memcpy(&event, bytes.data(), std::min(bytes.size(), sizeof(event)));
+    if (event.sn_header.sn_type == SCTP_ASSOC_CHANGE)
+        return event.sn_assoc_change.sac_state == SCTP_SHUTDOWN_COMP ? Received::shutdown
+                                                                     : Received::nothing;
+    if (event.sn_header.sn_type != SCTP_ADAPTATION_INDICATION)
+        return Received::nothing;
+    adaptation_ = event.sn_adaptation_event.sai_adaptation_ind;
+    return Received::adaptation;
+}
+
 /// What recvmsg() has returned: a message or its front part, or a notification.
 SctpAssociation::Received KernelAssociation::take(SctpMessage &message, const msghdr &header,
                                                   ByteView bytes)
 {
-    if ((header.msg_flags & MSG_NOTIFICATION) != 0) {
-        sctp_adaptation_event event{};
-        std::memcpy(&event, bytes.data(), std::min(bytes.size(), sizeof(event)));
-        if (event.sai_type != SCTP_ADAPTATION_INDICATION)
-            return Received::nothing;
-        adaptation_ = event.sai_adaptation_ind;
-        return Received::adaptation;
-    }
+    if ((header.msg_flags & MSG_NOTIFICATION) != 0)
+        return take_notification(bytes);
     append(partial_, bytes);
     if ((header.msg_flags & MSG_EOR) == 0)
         return Received::nothing;
