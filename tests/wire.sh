@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run [--stock --allow-splat] -- tests/wire.sh [REGEX [ROLE/NAME…]]
+# Usage: scripts/vm run [--stock --allow-splat | --llp sctp] -- tests/wire.sh [REGEX [ROLE/NAME…]]
 #
 # Checks the frames on the wire, and the events of the program: mpapeer plays each scenario of
 # tests/wire against our responder or our initiator. Each scenario has its own program (rdmafirst).
-# tests/wire/README.md describes the first lines of a scenario. Several scenarios run at a time.
+# tests/wire/README.md describes the first lines of a scenario. Several scenarios run at a time. With
+# --llp sctp they are those of tests/wire/sctp-*, which use SCTP of the kernel or of libusrsctp.
 #
 # With --stock one runs after the other, and the first that the kernel does not survive is the last: a
 # line `crash ROLE/NAME: …` or `hang ROLE/NAME: …` names it. Unmodified modules have no settings and
@@ -22,6 +23,8 @@ source "${0%/*}/lib.sh"
 readonly SCENARIOS=$TESTS/scenarios
 readonly RDMA=${TESTS%/*}/build/rdma
 readonly FIRST_PORT=20000
+# libusrsctp's host is beside a; no kernel has its address
+readonly USRSCTP_HOST=10.77.0.9
 WITHIN=15s
 # With unmodified modules, many scenarios wait in vain
 [[ $VM_STOCK != 1 ]] || WITHIN=8s PATIENCE=8
@@ -30,7 +33,8 @@ shift || true
 # Sets claim, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
 read_scenario() { # FILE
 	local line keyword
-	says=([program]='' [rdma]='' [exit]='' [policy]='' [next]=next)
+	says=([program]='' [rdma]='' [exit]='' [policy]='' [sysctl]='' [stack]=kernel [next]=next)
+	[[ $VM_LLP == tcp ]] || says[next]=next-sctp
 	[[ $VM_STOCK != 1 ]] || says[next]=next-rev1
 	told=()
 	unwanted=()
@@ -157,6 +161,15 @@ shows() {
 	return 1
 }
 
+# Sets PEER_OPTIONS to mpapeer's options, and HOST to its own address, for the stack
+choose_stack() { # STACK connect|listen
+	PEER_OPTIONS=() HOST=$(address a)
+	[[ $VM_LLP == sctp ]] || return 0
+	PEER_OPTIONS=(--llp sctp --stack "$1")
+	[[ $1 == kernel ]] || HOST=$USRSCTP_HOST
+	[[ $2 == listen ]] || PEER_OPTIONS+=(--bind "$HOST")
+}
+
 has_attributes() { # LINE NAME VALUE [NAME VALUE]…
 	local line=$1
 	shift
@@ -168,10 +181,11 @@ has_attributes() { # LINE NAME VALUE [NAME VALUE]…
 
 # After the scenario an honest initiator (next.txt) must be served. It leaves without an RTR. Unmodified
 # modules do not survive this; they get an initiator of revision 1.
-against_responder() { # FILE PORT
+against_responder() { # FILE PORT STACK
 	program_options
+	choose_stack "$3" connect
 	spawn program "$RDMAFIRST" server "$(address b)" "$2" --count 0 --timeout 100 "${OPTIONS[@]}"
-	spawn peer "$MPAPEER" run "$1" "$SCENARIOS/${says[next]}.txt" --netns a --connect "$(address b):$2" --retry 40s --within "$WITHIN" \
+	spawn peer "$MPAPEER" run "$1" "$SCENARIOS/${says[next]}.txt" "${PEER_OPTIONS[@]}" --netns a --connect "$(address b):$2" --retry 40s --within "$WITHIN" \
 		--set "LOOKED=$WORK/looked"
 	look
 	peer_is_content
@@ -183,12 +197,13 @@ against_responder() { # FILE PORT
 	stop program
 }
 
-against_initiator() { # FILE PORT
+against_initiator() { # FILE PORT STACK
 	program_options
-	spawn peer "$MPAPEER" run "$1" --netns a --listen "$(address a):$2" --within "$WITHIN" --set "LOOKED=$WORK/looked" \
+	choose_stack "$3" listen
+	spawn peer "$MPAPEER" run "$1" "${PEER_OPTIONS[@]}" --netns a --listen "$HOST:$2" --within "$WITHIN" --set "LOOKED=$WORK/looked" \
 		--set "ENDED=$WORK/ended"
 	wait_line peer '^listening on' 40
-	spawn program "$RDMAFIRST" client "$(address a)" "$2" --timeout 45 "${OPTIONS[@]}"
+	spawn program "$RDMAFIRST" client "$HOST" "$2" --timeout 45 "${OPTIONS[@]}"
 	look
 	if [[ $(<"$1") == *'{ENDED}'* ]]; then
 		wait_for 60 'the end of the program' is_gone program
@@ -202,7 +217,7 @@ against_initiator() { # FILE PORT
 }
 
 declare -A says
-declare -a told unwanted notified OPTIONS
+declare -a told unwanted notified OPTIONS PEER_OPTIONS
 
 # ---- unmodified modules
 
@@ -245,35 +260,58 @@ play_alone() { # ROLE/NAME PORT COMMAND…
 
 # Scenarios that wait for one of our deadlines come first: the others run meanwhile
 scenarios() {
+	local dirs='[!s]*'
+	[[ $VM_LLP == tcp ]] || dirs='sctp-*'
 	(
 		cd "$TESTS/wire"
-		grep -l 'within [12][0-9]s' ./*/*.txt
-		grep -L 'within [12][0-9]s' ./*/*.txt | sort -r
+		# shellcheck disable=SC2086 # a pattern
+		{
+			grep -l 'within [12][0-9]s' ./$dirs/*.txt
+			grep -L 'within [12][0-9]s' ./$dirs/*.txt | sort -r
+		}
 	) | sed 's|^\./||; s|\.txt$||'
 }
 
 play() { # NAME…
-	local name file
+	local name file role stack
 	for name in "$@"; do
-		port=$((port + 2))
 		file=$TESTS/wire/$name.txt
 		read_scenario "$file"
-		if [[ $VM_STOCK == 1 ]]; then
-			play_alone "$name" $port "against_${name%%/*}" "$file" $port
-		else
-			check_beside "$name: $claim" "against_${name%%/*}" "$file" $port
-		fi
+		role=${name%%/*} role=${role#sctp-}
+		for stack in ${says[stack]}; do
+			play_on "$stack"
+		done
 	done
 }
 
-# Sets the policy of b's port, which holds for all scenarios that play meanwhile
-play_with() { # POLICY NAME…
-	local policy=$1
+# Plays one scenario of play() on one of its stacks
+play_on() { # STACK
+	local over=''
+	[[ $1 == kernel ]] || over=" ($1)"
+	port=$((port + 2))
+	if [[ $VM_STOCK == 1 ]]; then
+		play_alone "$name" $port "against_$role" "$file" $port kernel
+	else
+		check_beside "$name: $claim$over" "against_$role" "$file" $port "$1"
+	fi
+}
+
+# Sets the policy of b's port and sysctls of b, which hold for all scenarios that play meanwhile
+play_with() { # POLICY|SYSCTLS NAME…
+	local policy=${1%|*} setting
+	local -a settings before=()
+	read -ra settings <<<"${1#*|}" || true
 	shift
 	# shellcheck disable=SC2086 # words
 	[[ -z $policy || $VM_STOCK == 1 ]] || "$RDMA" mpa set link siw1/1 $policy
+	for setting in "${settings[@]}"; do
+		# restored in reverse order, as rto_min must not be above rto_max
+		before=("${setting%=*}=$(sysctl -n "${setting%=*}")" "${before[@]}")
+		sysctl -qw "$setting"
+	done
 	play "$@"
 	together
+	[[ ${#before[@]} -eq 0 ]] || sysctl -qw "${before[@]}"
 	[[ -z $policy || $VM_STOCK == 1 ]] || "$RDMA" mpa reset link siw1/1
 }
 
@@ -291,25 +329,46 @@ watch() {
 	"$RDMA" mpa reset link siw1/1
 }
 
+# b knows where it is, as it does not answer ARP
+add_usrsctp_host() {
+	local mac
+	mac=$(ip netns exec a cat /sys/class/net/eth0/address)
+	ip neigh replace "$USRSCTP_HOST" lladdr "$mac" dev eth0
+	modprobe sctp
+}
+
+has_no_association() {
+	wait_for 40 'the end of all associations' is_without_association
+}
+
+is_without_association() {
+	cp /proc/net/sctp/assocs "$WORK/assocs.log"
+	[[ $(wc -l <"$WORK/assocs.log") -eq 1 ]]
+}
+
 monitor_is_on() {
 	[[ -s $MONITOR ]] || { "$RDMA" mpa set link siw1/1 reply-timeout 9000 && pause 0.3 && false; }
 }
 
 mapfile -t names < <(if [[ $# -gt 0 ]]; then printf '%s\n' "$@"; else scenarios; fi)
+# Of the settings, policy and sysctls, that scenarios have in common
 declare -A of_policy=()
-policies=('')
+policies=('|')
 for name in "${names[@]}"; do
 	read_scenario "$TESTS/wire/$name.txt"
-	[[ "$name: $claim" =~ $only ]] || continue
-	policy=${says[policy]}
-	[[ -n $policy && -z ${of_policy[-$policy]:-} ]] && policies+=("$policy")
+	# the stack is in the name of a case as well
+	[[ "$name: $claim" =~ $only || ${says[stack]} != kernel ]] || continue
+	policy="${says[policy]}|${says[sysctl]}"
+	[[ $policy != '|' && -z ${of_policy[-$policy]:-} ]] && policies+=("$policy")
 	of_policy[-$policy]+="$name "
 done
 port=$FIRST_PORT
+[[ $VM_LLP == tcp ]] || add_usrsctp_host
 watch
 for policy in "${policies[@]}"; do
 	# shellcheck disable=SC2086 # words
 	play_with "$policy" ${of_policy[-$policy]:-}
 done
 [[ $VM_STOCK == 1 ]] || kill "$(<"$WORK/watcher")"
+[[ $VM_LLP == tcp ]] || check 'SC-07: no association is left' has_no_association
 finish
