@@ -132,6 +132,21 @@ interface_returns() {
 	forget
 }
 
+# The network comes up later than the device
+down_at_boot() {
+	rm -f /etc/iw-mpa/*.conf
+	first ip link set nic0 down
+	boot siw@nic0.service
+	wait_for 150 'the link' is_active siw@nic0.service
+	state_is DOWN || fail 'the port is not down'
+	first ip link set nic0 up
+	wait_for 30 'the port to be up' state_is ACTIVE
+	shut_down
+	forget
+}
+
+state_is() { rdma link show siw_nic0/1 | grep -q "state $1 "; }
+
 no_link() { ! rdma link | grep -q siw_nic0; }
 
 # A line that is wrong is named, and the others hold
@@ -174,6 +189,7 @@ check 'systemd-analyze verify has no complaint' units_are_right
 check 'rdma-mpa: help, -V, -b' own_name
 check 'settings: a wrong line does not keep the others back' wrong_line
 check 'boot: link and settings are there before network file systems are mounted, each time' link_and_settings
+check 'boot: an interface that is down at first' down_at_boot
 check 'hot-plug: a device that comes gets its settings' hot_plug
 check 'hot-plug: an interface that comes back gets link and settings' interface_returns
 finish
