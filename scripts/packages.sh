@@ -12,7 +12,8 @@ missing_packages() {
 install_packages() {
 	local -a install=(apt-get -qq -y -o DPkg::Lock::Timeout=300 --no-install-recommends install "$@")
 	export DEBIAN_FRONTEND=noninteractive
-	"${install[@]}" >&2 || { apt-get update -qq >&2 && "${install[@]}" >&2; }
+	# the first failure says no more than that
+	"${install[@]}" >/dev/null 2>&1 || { apt-get update -qq >&2 && "${install[@]}" >&2; }
 }
 
 # require_packages PACKAGE…: installs the missing packages if we are root, else

@@ -3,12 +3,17 @@
 #
 # Usage: tests/deb.sh installed VERSION [VERSION-OF-B]
 #        tests/deb.sh removed
+#        tests/deb.sh readme COMMANDS
+#        tests/deb.sh conformance COMMANDS
 #
 # Runs in machines of scripts/vm --root whose system scripts/deb-test has made.
 #
 # installed  iw-mpa-dkms and rpcrdma2-dkms are installed: their modules load and have version VERSION, rping connects
 #            peer-to-peer from a to b, and every other module of the kernel that uses RDMA loads
 # removed    they have been removed: the kernel's own modules load
+# readme     systemd and udev run. The commands in the file COMMANDS, those of the README behind the boot, lead to
+#            a peer-to-peer connection of rping, a line "rping -s" in b, "rping -c" in a; and siw@eth0 starts
+# conformance  likewise, with conformance-target in b
 set -euo pipefail
 
 fail() {
@@ -100,7 +105,115 @@ removed() {
 	load_dependents
 }
 
+# ---- as a user, with systemd and udev
+
+boot() {
+	# eth0 stays eth0, which the README names
+	ln -s /dev/null /etc/udev/rules.d/80-net-setup-link.rules
+	printf '[Unit]\nDefaultDependencies=no\nWants=systemd-udevd.service systemd-udev-trigger.service\n' \
+		>/etc/systemd/system/boot.target
+	unshare --mount --pid --fork --kill-child --mount-proc bash -c 'mount -t tmpfs tmpfs /run && mount -t tmpfs tmpfs /tmp
+		exec /lib/systemd/systemd --system --unit=boot.target --log-target=console --show-status=no' >/tmp/systemd 2>&1 </dev/null &
+	until_ok 60 find_init
+	until_ok 120 inside udevadm control --ping 2>/dev/null
+	until_ok 120 inside udevadm settle
+}
+
+find_init() {
+	INIT=$(pgrep -f '^/lib/systemd/systemd --system --unit=boot.target' | head -n 1)
+	[[ -n $INIT ]]
+}
+
+inside() { nsenter --target "$INIT" --mount --pid "$@"; }
+
+until_ok() { # SECONDS COMMAND…
+	local end=$((SECONDS + $1))
+	shift
+	until "$@"; do
+		((SECONDS < end)) || fail "waited in vain for: $*"
+		sleep 0.2
+	done
+}
+
+# do_line COMMAND: a line of the README
+do_line() {
+	echo "# $1"
+	inside bash -ec "$1"
+	inside udevadm settle
+}
+
+has_program_option() { [[ -c /dev/infiniband/rdma_cm && -d /sys/module/rdma_ucm ]]; }
+
+server_is_there() { inside rdma resource show cm_id | grep -q 'state LISTEN'; }
+
+# The peer's set-up may take longer than ours
+rping_connects() { inside timeout 60 bash -ec "$1" >/tmp/client 2>&1; }
+
+is_established() { inside rdma-mpa stat | grep -qE "mpa_established_$1 [1-9]"; }
+
+readme() {
+	local line
+	boot
+	while IFS= read -r line; do
+		case $line in
+		'rping -s'*)
+			[[ $ROLE == b ]] || continue
+			echo "# $line"
+			# rdma-core loads it when the device comes
+			until_ok 60 has_program_option
+			inside timeout 300 bash -ec "$line" >/tmp/server 2>&1 &
+			server=$!
+			until_ok 60 server_is_there
+			;;
+		'rping -c'*)
+			[[ $ROLE == a ]] || continue
+			echo "# $line"
+			until_ok 60 has_program_option
+			until_ok 300 rping_connects "$line"
+			cat /tmp/client
+			;;
+		*) do_line "$line" ;;
+		esac
+	done <"$1"
+	if [[ $ROLE == b ]]; then
+		wait "$server" || fail "rping -s: $(</tmp/server)"
+		is_established responder || fail 'no connection is counted'
+		inside rdma-mpa stat | grep -o 'mpa_rtr_rcvd_[a-z]* 1' || fail 'no RTR came: it was not peer-to-peer'
+	else
+		grep -q 'ping data: rdma-ping-2' /tmp/client || fail 'rping has not pinged three times'
+		is_established initiator || fail 'no connection is counted'
+	fi
+	# as "Configure" says
+	inside rdma link delete siw0 || fail 'siw0 stays'
+	inside systemctl enable -q --now siw@eth0 || fail "siw@eth0: $(inside systemctl status siw@eth0 2>&1) $(tail /tmp/systemd)"
+	inside rdma link show siw_eth0/1 || fail 'no siw_eth0'
+}
+
+conformance() {
+	local line shared=/run/vm/ctl
+	boot
+	inside rdma link add siw0 type siw netdev eth0
+	until_ok 60 has_program_option
+	if [[ $ROLE == b ]]; then
+		line=$(grep -o '/usr/lib/iw-mpa/conformance-target [A-Z]* [0-9]*' /root/iw_mpa/README.md)
+		echo "# $line"
+		inside timeout 1000 bash -ec "${line/ADDRESS/10.77.0.2}" >/tmp/target 2>&1 &
+		until_ok 120 all_listen
+		: >$shared/target
+		# vm-init makes it
+		until_ok 1000 test -e $shared/a.ended
+	else
+		line=$(<"$1")
+		echo "# $line"
+		until_ok 300 test -e $shared/target
+		inside bash -ec "${line/ADDRESS/10.77.0.2}" >/tmp/conformance || fail "$(grep -v '^PASS\|^SKIP' /tmp/conformance)"
+		tail -n 1 /tmp/conformance
+	fi
+}
+
+all_listen() { [[ $(inside rdma resource show cm_id | grep -c 'state LISTEN') == $(grep -cv '^#' /usr/share/iw-mpa/wire/programs) ]]; }
+
 case ${1:-} in
-installed | removed) "$@" ;;
+installed | removed | readme | conformance) "$@" ;;
 *) fail "unknown command: '${1:-}'" ;;
 esac
