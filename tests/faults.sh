@@ -83,7 +83,7 @@ data_fails() {
 	resend_soon
 	start server b 150 ib_write_bw -R -F -d siw1 -p "$port" -s 65536 -D 30
 	wait_listener 0.0.0.0 "$port"
-	start client a 150 ib_write_bw -R -F -d siw0 -p "$port" -s 65536 -D 30 "$(address b)"
+	start client a 150 stdbuf -oL ib_write_bw -R -F -d siw0 -p "$port" -s 65536 -D 30 "$(address b)"
 	wait_line client '#bytes' 60
 	pause 2
 	make_fail 1
