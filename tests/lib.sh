@@ -238,6 +238,10 @@ capture_end() { # NAME
 	stop "tcpdump-$1" INT
 }
 
+has_no_qps() {
+	! grep -q ' type RC ' <(rdma resource show qp)
+}
+
 # Prints the connections to PORT in a capture as JSON
 decode_json() { # FILE PORT
 	if [[ $LLP == tcp ]]; then

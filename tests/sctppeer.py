@@ -32,6 +32,8 @@ import struct
 import sys
 import time
 
+from sctpcapture import chunks, packets
+
 SOL_SCTP = 132
 INITMSG, NODELAY, ADAPTATION, MAXSEG, RECVRCVINFO = 2, 3, 7, 13, 32
 SNDINFO, RCVINFO = 2, 3
@@ -186,33 +188,11 @@ def play(role, address, port, steps):
 
 # ---- captures
 
-def packets(data):
-    """The SCTP packets of a capture of Ethernet: (source, ports, chunks)."""
-    at = 24
-    while at + 16 <= len(data):
-        length = struct.unpack_from('=I', data, at + 8)[0]
-        frame, at = data[at + 16:at + 16 + length], at + 16 + length
-        if frame[12:14] == b'\x08\x00' and frame[23] == 132:
-            yield frame[26:34], frame[14 + 4 * (frame[14] & 15):14 + struct.unpack('!H', frame[16:18])[0]]
-        elif frame[12:14] == b'\x86\xdd' and frame[20] == 132:
-            yield frame[22:54], frame[54:54 + struct.unpack('!H', frame[18:20])[0]]
-
-
-def chunks(packet):
-    at = 12
-    while at + 4 <= len(packet):
-        kind, flags, length = struct.unpack_from('!BBH', packet, at)
-        if length < 4:
-            raise SystemExit('sctppeer: a chunk without length')
-        yield kind, flags, packet[at + 4:at + length]
-        at += (length + 3) & ~3
-
-
 def judge(path):
     seen, wrong = {}, []
     with open(path, 'rb') as file:
         data = file.read()
-    for addresses, packet in packets(data):
+    for source, target, packet in packets(data):
         tag = packet[4:8]
         for kind, flags, body in chunks(packet):
             if kind:
@@ -223,7 +203,7 @@ def judge(path):
                 wrong.append(f'TSN {tsn}: flags {flags}')
             if ppid not in (SEGMENT, CONTROL):
                 wrong.append(f'TSN {tsn}: ppid {ppid}')
-            seen.setdefault((addresses, packet[:4], tag, stream), {})[tsn] = (ssn, ppid)
+            seen.setdefault((source, target, packet[:4], tag, stream), {})[tsn] = (ssn, ppid)
     number = 0
     for key, stream in seen.items():
         # Sent in the order of their TSNs, which wrap as well
@@ -231,9 +211,9 @@ def judge(path):
         order = sorted(stream, key=lambda tsn, first=first: (tsn - first) % (1 << 32))
         got = sorted(stream[tsn][0] + 65536 * (i // 65536) for i, tsn in enumerate(order))
         if got != list(range(len(got))):
-            wrong.append(f'DDP-SSNs of {key[1].hex()}: {got[:5]}...{got[-5:]}, {len(got)} chunks')
+            wrong.append(f'DDP-SSNs of {key[2].hex()}: {got[:5]}...{got[-5:]}, {len(got)} chunks')
         if stream[order[0]] != (0, CONTROL):
-            wrong.append(f'{key[1].hex()} begins with {stream[order[0]]}')
+            wrong.append(f'{key[2].hex()} begins with {stream[order[0]]}')
         number += len(stream)
     print(f'{number} DATA chunks in {len(seen)} streams')
     for line in wrong[:10]:

@@ -18,35 +18,14 @@ import ipaddress
 import json
 import struct
 
+from sctpcapture import chunks, packets
+
 DATA, INIT, INIT_ACK, ABORT, SHUTDOWN = 0, 1, 2, 6, 7
 SEGMENT, CONTROL = 16, 17
 REQUEST, REPLY, TERMINATE = (1, 5), (2, 3, 6, 7), 4
 # RFC 5040 section 4.3
 OPCODES = ('write', 'read-request', 'read-response', 'send', 'send-invalidate', 'send-se',
            'send-se-invalidate', 'terminate')
-
-
-def packets(data):
-    """(address of the sender, of the receiver, SCTP packet) of each frame"""
-    at = 24
-    while at + 16 <= len(data):
-        length = struct.unpack_from('=I', data, at + 8)[0]
-        frame, at = data[at + 16:at + 16 + length], at + 16 + length
-        if frame[12:14] == b'\x08\x00' and frame[23] == 132:
-            begin, end = 14 + 4 * (frame[14] & 15), 14 + struct.unpack_from('!H', frame, 16)[0]
-            yield frame[26:30], frame[30:34], frame[begin:end]
-        elif frame[12:14] == b'\x86\xdd' and frame[20] == 132:
-            yield frame[22:38], frame[38:54], frame[54:54 + struct.unpack_from('!H', frame, 18)[0]]
-
-
-def chunks(packet):
-    at = 12
-    while at + 4 <= len(packet):
-        kind, flags, length = struct.unpack_from('!BBH', packet, at)
-        if length < 4:
-            raise SystemExit('sctpwire: a chunk without length')
-        yield kind, flags, packet[at + 4:at + length]
-        at += (length + 3) & ~3
 
 
 def read_control(message):

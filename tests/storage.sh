@@ -63,14 +63,10 @@ has_connections() { # NUMBER
 	[[ $(connections) -ge $1 ]]
 }
 
-has_none() {
-	! grep -q ' type RC ' <(rdma resource show qp)
-}
-
 # Neither machine has a queue pair
 nothing_left() {
-	wait_for 60 'the queue pairs to go' has_none
-	ask 70 wait_for 60 'the queue pairs to go' has_none
+	wait_for 60 'the queue pairs to go' has_no_qps
+	ask 70 wait_for 60 'the queue pairs to go' has_no_qps
 }
 
 # The device of this machine goes, as if it were pulled out

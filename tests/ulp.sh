@@ -23,12 +23,8 @@ has_qps() { # NUMBER
 	[[ $(established) -ge $1 ]]
 }
 
-has_none() {
-	! grep -q ' type RC ' <(rdma resource show qp)
-}
-
 nothing_left() {
-	wait_for 30 'the queue pairs to go' has_none
+	wait_for 30 'the queue pairs to go' has_no_qps
 }
 
 # ---- rsockets
