@@ -94,7 +94,7 @@ SctpAssociation::Received KernelAssociation::take_notification(ByteView bytes)
     return Received::adaptation;
 }
 
-/// What recvmsg() has returned: a message or its front part, or a notification.
+/// A result of recvmsg(): a message or its front part, or a notification.
 SctpAssociation::Received KernelAssociation::take(SctpMessage &message, const msghdr &header,
                                                   ByteView bytes)
 {

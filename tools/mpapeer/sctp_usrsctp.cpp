@@ -376,7 +376,7 @@ SctpAssociation::Sent UsrsctpAssociation::send(const SctpMessage &message, Deadl
         if (!Machine::get().step(deadline))
             return Sent::timed_out;
     }
-    // What the peer has sent meanwhile, its acknowledgements above all
+    // Take the packets that the peer has sent meanwhile, its acknowledgements above all
     Machine::get().step(Clock::now());
     return Sent::all;
 }

@@ -3,7 +3,7 @@
 #
 # Usage: install.sh SOURCE BUILD
 #
-# What a user of libexs does: installs it, finds it by pkg-config and by CMake, builds the examples, and follows
+# Does as a user of libexs: installs it, finds it by pkg-config and by CMake, builds the examples, and follows
 # doc/ten-minutes.md word by word. Over TCP, on the loopback interface. Also: the symbols are those of libexs.map, in
 # its version, and of the header. Prints a line for each step; exit status 1 at the first that fails.
 set -euo pipefail

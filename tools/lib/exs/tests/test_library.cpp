@@ -853,7 +853,7 @@ size_t resident()
 	return here * static_cast<size_t>(::sysconf(_SC_PAGESIZE));
 }
 
-// Who only connects does not get the memory of a connection
+// A peer that only connects does not get the memory of a connection
 TEST_F(Library, PeersThatSayNothingTakeNoMemory)
 {
 	if (rdma_address != nullptr)
