@@ -7,6 +7,7 @@
 #               unmodified siw
 # make bench    ours against unmodified, into Documentation/infiniband/bench.*; QUICK=1 for a look
 # make exs-random  libexs: fuzzers, random scheduler, threads under sanitizers, for SECONDS=20 each
+# make soak     connections made, killed and closed for MINUTES=10 on KERNEL=debian; kept in tests/RESULTS.md
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
@@ -63,10 +64,14 @@ bench:
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
 
+MINUTES ?= 10
+soak:
+	@scripts/soak --kernel $(or $(KERNEL),debian) --minutes $(MINUTES) --keep
+
 exs-random:
 	@scripts/exs-random --seconds $(SECONDS)
 
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz exs-random clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz soak exs-random clean

@@ -1,0 +1,208 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --mem 3072 -- tests/soak.sh MINUTES CONNECTIONS [SEED]
+#
+# CLIENTS clients of mixed programs between two namespaces at once, whose ends are killed at random, until either number
+# is reached (0: no limit), but for four rounds at least. The kernel's counters say how many connections there were.
+# After each round nothing runs, nothing of RDMA may be left, and memory is measured; after a third of the run it may not
+# grow by more than LIMIT. The last line before the result is "total CONNECTIONS SECONDS".
+minutes=${1:-1} goal=${2:-0} seed=${3:-$RANDOM}
+set --
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
+
+readonly CLIENTS=32 ROUND=60 ROUNDS=4
+# KiB. Without a leak memory at rest was seen to grow by 300 between the first two rounds
+readonly LIMIT=2048
+# seconds that a client may take
+readonly PATIENT=90
+
+# ---- a client and its server
+
+# words PROGRAM ADDRESS PORT OTHER-ADDRESS: sets hear and say
+words() {
+	case $1 in
+	rping)
+		hear=(rping -s -a "$2" -p "$3" -C 5)
+		say=(rping -c -a "$2" -p "$3" -C 5)
+		;;
+	ucmatose)
+		hear=(ucmatose -b "$2" -p "$3" -c 20 -C 2)
+		say=(ucmatose -s "$2" -p "$3" -c 20 -C 2)
+		;;
+	cmtime)
+		hear=(cmtime -b "$2" -p "$3" -c 100)
+		say=(cmtime -b "$4" -s "$2" -p "$3" -c 100)
+		;;
+	rstream)
+		hear=(rstream -b "$2" -p "$3" -S 2048 -C 10 -T v)
+		say=(rstream -s "$2" -p "$3" -S 2048 -C 10 -T v)
+		;;
+	rdma_client)
+		hear=(rdma_server -s "$2" -p "$3")
+		say=(rdma_client -s "$2" -p "$3")
+		;;
+	rdmafirst)
+		hear=("$RDMAFIRST" server "$2" "$3" --timeout "$PATIENT")
+		say=("$RDMAFIRST" client "$2" "$3" --expect first --timeout "$PATIENT")
+		;;
+	esac
+}
+
+declare -rA ADDRESS=([a]=$(address a) [b]=$(address b))
+readonly PROGRAMS=(rping ucmatose cmtime cmtime cmtime rstream rdma_client rdmafirst)
+
+# in_netns NETNS COMMAND…: in place of this shell. `ip netns exec` would mount, too, which takes longer than the program.
+in_netns() {
+	exec nsenter --net="/run/netns/$1" "${@:2}"
+}
+
+# Without a process: 32 clients would do little else. Listeners come first in the table of the process's namespace.
+hears() { # PID PORT
+	local line port
+	printf -v port ':%04X ' "$2"
+	while read -r line; do
+		[[ $line == *' 0A '* || $line == sl* ]] || return 1
+		[[ $line != *"$port"*' 0A '* ]] || return 0
+	done <"/proc/$1/net/tcp"
+	return 1
+}
+
+# One client with a server of its own. Prints "killed", "ok", "late" or "failed" and the program.
+talk() { # SERVER-NETNS PORT
+	local program=${PROGRAMS[RANDOM % ${#PROGRAMS[@]}]} peer=a victim='' end status=0 server client
+	local -a hear say
+	[[ $1 != a ]] || peer=b
+	words "$program" "${ADDRESS[$1]}" "$2" "${ADDRESS[$peer]}"
+	(in_netns "$1" "${hear[@]}") >"$WORK/$2.server" 2>&1 </dev/null &
+	server=$!
+	end=$((SECONDS + PATIENT))
+	# over SCTP the client may come too early
+	until hears "$server" "$2" || ! kill -0 "$server" || ((SECONDS > end)); do
+		pause 0.3
+		[[ $LLP == tcp ]] || { pause 3 && break; }
+	done 2>/dev/null
+	(in_netns "$peer" "${say[@]}") >"$WORK/$2.client" 2>&1 </dev/null &
+	client=$!
+	if ((RANDOM % 4 == 0)); then
+		pause "$((RANDOM % 3)).$((RANDOM % 10))"
+		victim=$((RANDOM % 2 ? server : client))
+		! kill -KILL "$victim" 2>/dev/null || victim=killed
+	fi
+	while kill -0 "$client" && ((SECONDS < end)); do pause 0.2; done 2>/dev/null
+	! kill -KILL "$client" 2>/dev/null || status=late
+	wait "$client" || status=${status/#0/$?}
+	kill -KILL "$server" 2>/dev/null || true
+	wait "$server" || true
+	case $victim/$status in
+	killed/*) echo "killed $program" ;;
+	*/0) echo "ok $program" ;;
+	*/late) echo "late $program" ;;
+	*)
+		echo "failed $program status $status: $(tail -qn 2 "$WORK/$2.client" "$WORK/$2.server" | cut -c1-100 | paste -sd'|')"
+		;;
+	esac
+}
+
+# client NUMBER: one after the other, until the round is over
+client() {
+	local turn=0 netns
+	set +e
+	RANDOM=$((seed + round * CLIENTS + $1))
+	until [[ -e $WORK/over ]]; do
+		netns=a
+		((RANDOM % 2)) || netns=b
+		talk $netns $((10000 + $1 * 100 + turn++ % 100))
+	done >>"$WORK/said.$1" 2>/dev/null
+}
+
+# ---- measuring
+
+# Prints the number of connections of both devices, of one end each
+made() {
+	echo $(($(counter siw0/1 established_initiator) + $(counter siw1/1 established_initiator)))
+}
+
+# Prints what exists in both devices, "" if nothing does
+objects() {
+	local kind
+	for kind in qp cm_id mr; do
+		rdma resource show "$kind" | grep -v ' type GSI ' | sed "s/^/$kind /"
+	done
+}
+
+no_objects() {
+	[[ -z $(objects) ]]
+}
+
+# Prints KiB: slabs that cannot be reclaimed, vmalloc, per-CPU memory
+memory() {
+	awk '/^(SUnreclaim|VmallocUsed|Percpu):/ { printf "%s ", $2 }' /proc/meminfo
+}
+
+# Sets used to the KiB that are in use when nothing goes on
+rest() {
+	local before=0
+	wait_for 90 "the end of $(objects | head -n 3 | paste -sd'|')" no_objects
+	used=0
+	# what RCU and work queues still hold goes within seconds
+	for ((i = 0; i < 10; i++)); do
+		echo 3 >/proc/sys/vm/drop_caches
+		sleep 2
+		read -r slab vmalloc percpu <<<"$(memory)"
+		before=$used used=$((slab + vmalloc + percpu))
+		((used >= before - 64 && i > 1)) && break
+	done
+	note "round $round, $(((now - begin) / 1000)) s: $(made) connections; KiB: slab $slab vmalloc $vmalloc percpu $percpu; $(tally)"
+}
+
+tally() {
+	cat "$WORK"/said.* | cut -d' ' -f1 | sort | uniq -c | awk '{ printf "%s%s %d", (NR > 1 ? ", " : ""), $2, $1 }'
+}
+
+is_over() {
+	now=$(now_ms)
+	((minutes > 0 && now - begin >= minutes * 60000)) || { ((goal > 0)) && (($(made) >= goal)); }
+}
+
+run_round() {
+	local i end
+	rm -f "$WORK/over"
+	for ((i = 0; i < CLIENTS; i++)); do
+		client "$i" &
+	done
+	end=$(($(now_ms) + ROUND * 1000))
+	until is_over || ((now > end)); do pause 2; done
+	: >"$WORK/over"
+	wait
+}
+
+soak() {
+	local -a at_rest=()
+	local round=0 begin now used first last
+	begin=$(now_ms)
+	for netns in a b; do
+		# sockets that TCP keeps for a minute would count as memory
+		sysctl_of "$netns" tcp_max_tw_buckets 0
+		sysctl_of "$netns" tcp_fin_timeout 2
+	done
+	note "seed $seed"
+	# as many rounds as it takes to judge memory
+	until is_over && ((round >= ROUNDS)); do
+		round=$((round + 1))
+		run_round
+		rest
+		at_rest+=("$used")
+	done
+	echo "total $(made) $(((now - begin) / 1000))"
+	grep -h '^failed' "$WORK"/said.* | sort | uniq -c | sort -rn | head -n 10 | sed 's/^/# /' || true
+	first=${at_rest[${#at_rest[@]} / 3]} last=${at_rest[-1]}
+	note "memory at rest: ${at_rest[*]} KiB; from a third on: $((last - first))"
+	((last - first <= LIMIT)) || fail "memory grows: $((last - first)) KiB after the first third"
+}
+
+check "$CLIENTS clients of mixed programs, killed at random: memory stays, nothing is left" soak
+finish
