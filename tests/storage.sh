@@ -8,66 +8,10 @@
 # LIST: nvme-cli,fio,open-iscsi,nfs-common,nfs-kernel-server
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
-
-readonly HERE=$ROLE CTL=/run/vm/ctl CONFIG=/sys/kernel/config
-SERVER=$(address b)
-# The target's disk: a ram disk
-readonly DISK=/dev/ram0 MIB=4
-
-# ---- a asks, b does it
-
-# ask SECONDS FUNCTION ARG…: calls the function on b. Prints its output. Fails if it fails there.
-ask() {
-	local seconds=$1 number
-	shift
-	number=$(($(cat "$CTL/asked" 2>/dev/null || echo 0) + 1))
-	echo "$number" >"$CTL/asked"
-	printf '%q ' "$@" >"$CTL/ask.new"
-	mv "$CTL/ask.new" "$CTL/ask.$number"
-	wait_for "$seconds" "b: $*" test -e "$CTL/status.$number"
-	[[ $(<"$CTL/status.$number") == 0 ]] || fail "b: $*: $(tail -n 3 "$CTL/said.$number" | paste -sd' ')"
-	cat "$CTL/said.$number"
-}
-
-serve_asks() {
-	local number=1 status
-	while wait_for 900 'a to ask' test -e "$CTL/ask.$number"; do
-		[[ $(<"$CTL/ask.$number") != 'end ' ]] || return 0
-		remove_if_there "$WORK/why"
-		set +e
-		(
-			set -eE
-			trap '[[ ! -s $WORK/why ]] || cat "$WORK/why"' EXIT
-			trap 'echo "line $LINENO: $BASH_COMMAND: status $?"' ERR
-			eval "$(<"$CTL/ask.$number")"
-		) >"$CTL/said.$number" 2>&1 </dev/null
-		status=$?
-		set -e
-		echo "$status" >"$CTL/status.new"
-		mv "$CTL/status.new" "$CTL/status.$number"
-		number=$((number + 1))
-	done
-}
+# shellcheck source=tests/ask.sh
+source "${0%/*}/ask.sh"
 
 # ---- shared by the cases
-
-put() { # VALUE FILE
-	echo "$1" >"$2"
-}
-
-connections() {
-	rdma resource show qp | grep -cE ' type RC state RTS' || true
-}
-
-has_connections() { # NUMBER
-	[[ $(connections) -ge $1 ]]
-}
-
-# Neither machine has a queue pair
-nothing_left() {
-	wait_for 60 'the queue pairs to go' has_no_qps
-	ask 70 wait_for 60 'the queue pairs to go' has_no_qps
-}
 
 # The device of this machine goes, as if it were pulled out
 pull_device() {
@@ -87,40 +31,7 @@ link_down() {
 link_up() {
 	ip link set eth0 up
 	# IPv6 has lost its address
-	ip addr add "$(address "$HERE" 6)/64" dev eth0 nodad
-}
-
-disk_sum() { # DEVICE
-	dd if="$1" bs=1M count="$MIB" iflag=direct 2>/dev/null | sha256sum
-}
-
-make_disk() {
-	modprobe brd rd_nr=1 rd_size=$((MIB * 1024))
-}
-
-# Data written to the disk here is on the disk there, and comes back
-data_is_kept() { # DEVICE
-	local sum
-	head -c "${MIB}M" /dev/urandom >"$WORK/data"
-	sum=$(sha256sum <"$WORK/data")
-	dd if="$WORK/data" of="$1" bs=1M oflag=direct 2>/dev/null
-	[[ $(ask 60 disk_sum "$DISK") == "$sum" ]] || fail 'the target has other data'
-	[[ $(disk_sum "$1") == "$sum" ]] || fail 'other data comes back'
-}
-
-# start_load FILE [SECONDS]: writes blocks of all sizes and soon reads each again, with checksums, until end_load
-start_load() {
-	start load a "${2:-300}" fio --name=load --filename="$1" --direct=1 --ioengine=libaio --iodepth=8 --rw=randwrite \
-		--bsrange=4k-32k --size="${MIB}m" --loops=1000000 --verify=crc32c --verify_backlog=16 --verify_fatal=1 \
-		--verify_state_save=0 --output-format=terse
-	goes_on
-}
-
-# Ends the load, which must not have seen an error
-end_load() {
-	stop load INT
-	has_line load '^3;fio-[0-9.]+;load;0;0;' || fail 'the load has seen an error'
-	! has_line load 'verify: ' || fail 'the load has read other data'
+	ip addr add "$(address "$ROLE" 6)/64" dev eth0 nodad
 }
 
 # The load ends by itself, because it sees an error
@@ -130,88 +41,7 @@ load_breaks() { # SECONDS
 	has_line load 'Input/output error' || fail 'the load has seen no error'
 }
 
-# The MiB that this machine has sent. A disk with several paths counts nothing on 6.1.
-sent_mib() {
-	echo $(($(</sys/class/net/eth0/statistics/tx_bytes) / 1048576))
-}
-
-has_sent() { # MIB
-	[[ $(sent_mib) -ge $1 ]]
-}
-
-# The load goes on: some more MiB are on their way
-goes_on() {
-	wait_for 90 'the load to go on' has_sent $(($(sent_mib) + 2))
-}
-
 # ---- NVMe over Fabrics
-
-readonly SUBSYSTEM=$CONFIG/nvmet/subsystems/disk PORT=$CONFIG/nvmet/ports/1
-
-nvme_target() {
-	make_disk
-	modprobe -a nvmet-rdma
-	mkdir -p "$SUBSYSTEM/namespaces/1" "$PORT"
-	put 1 "$SUBSYSTEM/attr_allow_any_host"
-	put "$DISK" "$SUBSYSTEM/namespaces/1/device_path"
-	put 1 "$SUBSYSTEM/namespaces/1/enable"
-	put rdma "$PORT/addr_trtype"
-	put ipv4 "$PORT/addr_adrfam"
-	put "$(address b)" "$PORT/addr_traddr"
-	put 4420 "$PORT/addr_trsvcid"
-	nvme_target_open
-	wait_listener "$(address b)" 4420
-}
-
-nvme_target_open() {
-	ln -s "$SUBSYSTEM" "$PORT/subsystems/disk"
-}
-
-nvme_target_close() {
-	rm "$PORT/subsystems/disk"
-}
-
-nvme_target_end() {
-	[[ ! -e $PORT/subsystems/disk ]] || nvme_target_close
-	[[ ! -e $PORT ]] || rmdir "$PORT"
-	[[ ! -e $SUBSYSTEM ]] || rmdir "$SUBSYSTEM/namespaces/1" "$SUBSYSTEM"
-	modprobe -r nvmet-rdma nvmet
-}
-
-nvme_disk() {
-	local file
-	for file in /sys/class/nvme-subsystem/*/nvme*n1; do
-		[[ ! ${file##*/} =~ ^nvme[0-9]+n1$ ]] || echo "/dev/${file##*/}"
-	done
-}
-
-nvme_controller() {
-	local file
-	for file in /sys/class/nvme/nvme*; do
-		[[ ! -e $file ]] || echo "$file"
-	done
-}
-
-has_nvme_disk() {
-	[[ -b $(nvme_disk) ]]
-}
-
-nvme_connect() { # OPTION…
-	modprobe nvme-rdma
-	run_well connect a 60 nvme connect -t rdma -a "$SERVER" -s 4420 -n disk -q nqn.2026-01.host \
-		--reconnect-delay=1 --keep-alive-tmo=5 "$@"
-	wait_for 30 'a disk' has_nvme_disk
-}
-
-has_no_controller() {
-	[[ -z $(nvme_controller) ]]
-}
-
-nvme_disconnect() {
-	run_well disconnect a 90 nvme disconnect -n disk
-	wait_for 30 'the controller to go' has_no_controller
-	modprobe -r nvme-rdma
-}
 
 nvme_state_is() {
 	[[ $(cat "$(nvme_controller)/state") == "$1" ]]
@@ -531,72 +361,11 @@ srp_keeps_data() {
 
 # ---- NFS
 
-readonly EXPORT=/srv/export MOUNT=/mnt/nfs CALLBACK=$TRACING/events/rpcrdma/xprtrdma_cb_call
-
-start_nfsd() {
-	rpc.nfsd -G 10 -L 10 4
-	put 'rdma 20049' /proc/fs/nfsd/portlist
-	wait_listener "$(address b)" 20049
-}
-
-nfs_server() {
-	modprobe rpcrdma
-	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd /run/rpcbind
-	mount -t tmpfs -o size=256m tmpfs "$EXPORT"
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	put "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" /etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
-	# the installation of the package makes this user
-	grep -q '^_rpc:' /etc/passwd || echo '_rpc:x:105:65534::/run/rpcbind:/usr/sbin/nologin' >>/etc/passwd
-	rpcbind
-	rpc.mountd -p 20048
-	start_nfsd
-}
+readonly CALLBACK=$TRACING/events/rpcrdma/xprtrdma_cb_call
 
 nfs_server_restarts() {
 	rpc.nfsd 0
 	start_nfsd
-}
-
-has_no_rpcbind() {
-	! pgrep -x rpcbind
-}
-
-no_client() {
-	[[ -z $(ls /proc/fs/nfsd/clients) ]]
-}
-
-nfs_server_end() {
-	# the last requests of the client must find a server
-	wait_for 60 'the client to go' no_client
-	rpc.nfsd 0
-	exportfs -ua
-	pkill -x rpc.mountd
-	pkill -x rpcbind
-	wait_for 20 'the end of rpcbind' has_no_rpcbind
-	umount "$EXPORT" /proc/fs/nfsd
-	modprobe -r rpcrdma
-}
-
-nfs_mount() { # VERSION
-	local path=/ options=vers=4.2
-	if [[ $1 == 3 ]]; then
-		path=$EXPORT options=vers=3,nolock,mountproto=tcp,mountport=20048
-	fi
-	modprobe rpcrdma
-	mkdir -p "$MOUNT"
-	run_well mount a 60 mount -t nfs -o "rdma,port=20049,$options" "$SERVER:$path" "$MOUNT"
-	has_connections 1 || fail 'NFS does not use RDMA'
-}
-
-nfs_umount() {
-	run_well umount a 60 umount "$MOUNT"
-	modprobe -r rpcrdma
-}
-
-file_sum() { # FILE
-	sha256sum <"$1"
 }
 
 nfs_keeps_data() { # VERSION
@@ -716,13 +485,7 @@ nfs_device_goes() { # a|b
 
 # ---- the cases
 
-if [[ $ROLE == b ]]; then
-	mountpoint -q "$CONFIG" || mount -t configfs configfs "$CONFIG"
-	serve_asks
-	finish
-	exit
-fi
-trap 'echo "end " >"$CTL/ask.$(($(cat "$CTL/asked" 2>/dev/null || echo 0) + 1))"' EXIT
+a_asks_b
 check 'NVMe-oF: five queues, data is kept' nvme_keeps_data
 check 'NVMe-oF: the controller is reset under load' nvme_is_reset
 check 'NVMe-oF: the link of the host is down for a while' nvme_link_fails a
