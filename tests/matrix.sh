@@ -1,0 +1,284 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair --mem 3072 --packages LIST [--stock[=a|b]] [--llp sctp] -- tests/matrix.sh [REGEX]
+#
+# Programs from a to b, each with several settings of ours. A case is a field of the table that scripts/matrix writes:
+# "SETTINGS: PROGRAM". Programs stand in the order in which they can run on unmodified modules: after libfabric and NFS
+# others cannot listen there.
+# LIST: fio,qperf,libfabric-bin,openmpi-bin,python3-mpi4py,nvme-cli,nfs-common,nfs-kernel-server
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
+# shellcheck source=tests/ask.sh
+source "${0%/*}/ask.sh"
+
+readonly SEEN=/run/monitor STOCK_OF_B=/run/vm/ctl/b.stock
+echo "$VM_STOCK" >"$CTL/$ROLE.stock"
+
+# ---- settings
+
+# set_side SETTINGS: of this machine, if it is ours
+set_side() {
+	[[ $VM_STOCK == 0 ]] || return 0
+	mpa reset default
+	case $1/$ROLE in
+	client-server/*) mpa set default model client-server ;;
+	peer-to-peer/* | SCTP/*) ;;
+	# the peer knows no other revision; we fall back to it. Against unmodified modules we are that peer.
+	'Rev 1/a') mpa set default revision "$([[ $(<"$STOCK_OF_B") == 0 ]] && echo fallback || echo 1)" ;;
+	'Rev 1/b') mpa set default revision 1 ;;
+	CRC/*) mpa set default crc required ;;
+	esac
+	: >"$SEEN"
+}
+
+# What the monitor says of a connection with these settings
+setup_of() { # SETTINGS
+	case $1 in
+	client-server) echo ' model client-server ' ;;
+	peer-to-peer) echo ' model peer-to-peer rtr ' ;;
+	'Rev 1') echo ' peer-revision 1 ' ;;
+	CRC) echo ' crc on' ;;
+	SCTP) echo ' llp sctp ' ;;
+	esac
+}
+
+# This machine, being ours, has seen connections, all with the settings
+is_as_set() { # SETTINGS
+	[[ $VM_STOCK == 0 ]] || return 0
+	local other
+	grep -q '^established' "$SEEN" || fail 'no connection of siw'
+	other=$(grep '^established' "$SEEN" | grep -m 1 -v -- "$(setup_of "$1")" || true)
+	[[ -z $other ]] || fail "a connection with other settings: $other"
+}
+
+watch() {
+	[[ $VM_STOCK == 0 ]] || return 0
+	: >"$SEEN"
+	"$RDMA" mpa monitor >>"$SEEN" 2>&1 </dev/null &
+	wait_for 20 'the monitor' is_watched
+}
+
+# The answer to a change of a setting
+is_watched() {
+	mpa set default reply-timeout 9000
+	mpa reset default
+	grep -q . "$SEEN"
+}
+
+# ---- programs
+
+# words PROGRAM PORT: sets hear and say, the commands of the two ends
+words() {
+	local to=$SERVER
+	case $1 in
+	rping)
+		hear=(rping -s -a "$to" -p "$2" -C 5 -V)
+		say=(rping -c -a "$to" -p "$2" -C 5 -V)
+		;;
+	ucmatose)
+		hear=(ucmatose -b "$to" -p "$2" -c 4 -C 4)
+		say=(ucmatose -s "$to" -p "$2" -c 4 -C 4)
+		;;
+	cmtime)
+		hear=(cmtime -b "$to" -p "$2" -c 10)
+		say=(cmtime -b "$(address a)" -s "$to" -p "$2" -c 10)
+		;;
+	rstream | riostream)
+		hear=("$1" -b "$to" -p "$2" -S 4096 -C 50 -T v)
+		say=("$1" -s "$to" -p "$2" -S 4096 -C 50 -T v)
+		;;
+	rcopy)
+		hear=(rcopy -p "$2")
+		say=(rcopy "$WORK/sent" "$to:/run/received" -p "$2")
+		;;
+	ib_*)
+		hear=("$1" -R -F -p "$2" -n 50 -s 4096)
+		say=("${hear[@]}" "$to")
+		;;
+	rdma_xserver)
+		hear=(rdma_xserver -p "$2" -c r)
+		say=(rdma_xclient -s "$to" -p "$2" -c r)
+		;;
+	'qperf '*)
+		hear=(qperf -lp "$2")
+		say=(qperf -lp "$2" "$to" -cm 1 -t 2 "${1#* }")
+		;;
+	'fio '*)
+		hear=(fio --name=s --thread --ioengine=rdma --port="$2" --bs=64k --size=2m --rw=read)
+		say=(fio --name=c --thread --ioengine=rdma --hostname="$to" --port="$2" --verb="${1#* }" --bs=64k --size=2m
+			--rw=write --iodepth=4 --output-format=terse)
+		;;
+	'fi_pingpong msg')
+		hear=(fi_pingpong -c -p verbs -e msg -I 50 -S 4096)
+		say=("${hear[@]}" -P "$2" "$to")
+		hear+=(-B "$2")
+		;;
+	'fi_pingpong rxm')
+		hear=(fi_pingpong -c -p 'verbs;ofi_rxm' -e rdm -I 50 -S 4096)
+		say=("${hear[@]}" -P "$2" "$to")
+		hear+=(-B "$2")
+		;;
+	esac
+}
+
+has_port() { # PORT, of a program
+	rdma resource show cm_id | grep 'state LISTEN' | grep -q "src-addr [^ ]*:$1 " ||
+		grep -qE "$(printf ':%04X 0+:0000 0A ' "$1")" /proc/net/tcp /proc/net/tcp6
+}
+
+# serve SETTINGS PROGRAM PORT: on b, and returns when a can connect
+serve() {
+	local -a hear say
+	set_side "$1"
+	case $2 in
+	NFSv4.2) nfs_server ;;
+	NVMe-oF) nvme_target ;;
+	'Open MPI') ;;
+	*)
+		words "$2" "$3"
+		timeout -k 3 60 "${hear[@]}" >/run/server.log 2>&1 </dev/null &
+		echo $! >/run/server.pid
+		wait_for 20 "$2 to listen" has_port "$3"
+		[[ $LLP == tcp ]] || wait_for 20 "$2 to listen" has_endpoint "$3"
+		;;
+	esac
+}
+
+# end_serving PROGRAM [SETTINGS]: on b, which must have been seen
+end_serving() {
+	case $1 in
+	NFSv4.2) nfs_server_end ;;
+	NVMe-oF) nvme_target_end ;;
+	*)
+		[[ ! -e /run/server.pid ]] || kill "$(</run/server.pid)" 2>/dev/null || true
+		remove_if_there /run/server.pid
+		;;
+	esac
+	[[ $# == 1 ]] || { wait_for 60 'the queue pairs to go' has_no_qps && is_as_set "$2"; }
+}
+
+# Anything that a field which says no may have left on this machine
+clear_up() {
+	end_serving ''
+	pkill -KILL -x orted || true
+	pkill -KILL -x python3 || true
+	pkill -KILL -x fi_pingpong || true
+	if [[ $ROLE == b ]]; then
+		[[ ! -e $CONFIG/nvmet/ports/1 ]] || nvme_target_end || true
+		! pgrep -x rpc.mountd >/dev/null || (rpc.nfsd 0; exportfs -ua; pkill -x rpc.mountd; pkill -x rpcbind; umount -l "$EXPORT") || true
+	else
+		[[ -z $(nvme_controller) ]] || timeout 60 nvme disconnect -n disk || true
+		! mountpoint -q "$MOUNT" || timeout 60 umount -fl "$MOUNT" || true
+	fi
+}
+
+# in_background COMMAND: on b, for mpirun
+in_background() {
+	timeout -k 5 100 bash -c "$1" >/run/server.log 2>&1 </dev/null &
+	echo $! >/run/server.pid
+}
+
+# Two ranks, one on each machine: all that tests/mpi.py has
+say_mpi() {
+	# instead of ssh
+	cat >"$WORK/agent" <<-END
+		#!/bin/bash
+		shift
+		number=\$((\$(cat "$CTL/asked") + 1))
+		echo "\$number" >"$CTL/asked"
+		printf '%q ' in_background "\$*" >"$CTL/ask.new"
+		mv "$CTL/ask.new" "$CTL/ask.\$number"
+		until [[ -e $CTL/status.\$number ]]; do sleep 0.1; done
+	END
+	chmod +x "$WORK/agent"
+	run_well client a 100 mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --host "$(address a):1,$SERVER:1" \
+		--map-by node --mca plm_rsh_agent "$WORK/agent" --mca orte_keep_fqdn_hostnames 1 \
+		--mca oob_tcp_if_include 10.77.0.0/24 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
+		--mca osc ^ucx,rdma -x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 -x LD_LIBRARY_PATH \
+		python3 "$TESTS/mpi.py" all
+	has_line client '^done: 2 ranks$' || fail 'not done'
+}
+
+say_nfs() {
+	local sum
+	nfs_mount 4
+	head -c "${MIB}M" /dev/urandom >"$WORK/data"
+	sum=$(file_sum "$WORK/data")
+	cp "$WORK/data" "$MOUNT/data"
+	[[ $(ask 60 file_sum "$EXPORT/data") == "$sum" ]] || fail 'the server has other data'
+	nfs_umount
+}
+
+say_nvme() {
+	nvme_connect -i 2
+	data_is_kept "$(nvme_disk)"
+	nvme_disconnect
+}
+
+say_it() { # PROGRAM PORT
+	local -a hear say
+	words "$1" "$2"
+	[[ $1 != rcopy ]] || head -c 4000000 /dev/urandom >"$WORK/sent"
+	run_well client a 40 "${say[@]}"
+	case $1 in
+	qperf*) has_line client '(latency|bw) +=' || fail 'no result' ;;
+	cmtime)
+		! has_line client 'failure|error' || fail 'cmtime tells of a failure'
+		has_line client '^connect ' || fail 'cmtime has connected nothing'
+		;;
+	rcopy) [[ $(ask 20 file_sum /run/received) == "$(file_sum "$WORK/sent")" ]] || fail 'the server has other data' ;;
+	esac
+}
+
+field() { # SETTINGS PROGRAM PORT
+	if [[ -e /run/unclear ]]; then
+		clear_up
+		# nothing more can be said if b does not answer
+		: >/run/dead
+		ask 90 clear_up >/dev/null
+		rm /run/dead
+	fi
+	: >/run/unclear
+	set_side "$1"
+	ask 60 serve "$@"
+	case $2 in
+	'Open MPI') say_mpi ;;
+	NFSv4.2) say_nfs ;;
+	NVMe-oF) say_nvme ;;
+	*) say_it "$2" "$3" ;;
+	esac
+	wait_for 60 'the queue pairs to go' has_no_qps
+	ask 90 end_serving "$2" "$1"
+	is_as_set "$1"
+	rm /run/unclear
+}
+
+# libfabric's psm provider is loaded with the others, and its library is a link that the package's postinst makes
+psm=(/usr/lib/libpsm1/libpsm_infinipath.so.1.*)
+mkdir -p /run/lib
+ln -sf "${psm[0]}" /run/lib/libpsm_infinipath.so.1
+export LD_LIBRARY_PATH=/run/lib
+
+watch
+a_asks_b
+wait_for 60 'the other machine' test -e "$STOCK_OF_B"
+columns=(client-server peer-to-peer 'Rev 1' CRC)
+if [[ $LLP == sctp ]]; then
+	columns=(SCTP)
+elif [[ $VM_STOCK == 1 ]]; then
+	# an unmodified initiator asks for client-server of Rev 2, and for nothing else
+	columns=(client-server CRC)
+	[[ $(<"$STOCK_OF_B") == 0 ]] || columns=(client-server)
+fi
+port=7600
+for program in rping ucmatose cmtime rstream riostream rcopy ib_send_bw ib_write_bw ib_read_lat rdma_xserver 'qperf rc_lat' \
+	'qperf rc_bw' 'fio write' 'fio read' NVMe-oF 'fi_pingpong msg' 'fi_pingpong rxm' 'Open MPI' NFSv4.2; do
+	for column in "${columns[@]}"; do
+		[[ ! -e /run/dead ]] || break 2
+		check "$column: $program" field "$column" "$program" $((++port))
+	done
+done
+finish
