@@ -343,6 +343,24 @@ of_both_families() {
 	run_well client a 30 rping -c -a "$(address b)" -p 7350 -C 3
 }
 
+# The number of the packet with the RTR: SYN, SYN with ACK, Request, Reply, RTR. On a busy machine a
+# message may come later than TCP's acknowledgement, so one connection of twenty will do.
+few_packets() {
+	local rtr=none to i
+	to=$(address b)
+	start server b 200 rping -s -P -a "$to" -p 7360
+	wait_listener "$to" 7360
+	for ((i = 1; i <= 20; i++)); do
+		capture wire b
+		run_well client a 30 rping -c -a "$to" -p 7360 -C 1
+		capture_end wire
+		rtr=$(tcpdump -n -q -r "$WORK/wire.pcap" 2>/dev/null | awk '/ tcp / && $NF > 0 && ++n == 3 { print NR }')
+		[[ $rtr != 5 ]] || break
+	done
+	stop server
+	[[ $rtr == 5 ]] || fail "the RTR is packet $rtr"
+}
+
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
@@ -353,6 +371,7 @@ done
 check 'rping, 16 clients, 3 at a time' many_rping 16 3
 check '16 clients at once' many_at_once 16
 check 'a hundred connections of one program at once' of_one_program 100
+check_tcp 'a connection is set up in five packets of TCP' few_packets
 check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on_demand
 check 'the rdma tool shows both ends of a connection' shown
 check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
