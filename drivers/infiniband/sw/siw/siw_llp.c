@@ -22,9 +22,9 @@ static int siw_tcp_create(struct net *net, int family, struct socket **s)
 }
 
 /*
- * Each message of connection setup is answered at once, so TCP's
- * acknowledgement can go with the answer: five packets in place of nine.
- * TCP sends it by itself if the answer takes long.
+ * Each message of connection setup is answered at once, so TCP's ACK can go
+ * with the answer: five packets in place of nine. TCP sends it by itself if
+ * the answer takes long.
  */
 static void siw_tcp_delay_ack(struct socket *s)
 {
