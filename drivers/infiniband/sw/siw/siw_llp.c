@@ -35,7 +35,6 @@ static void siw_tcp_setup(struct socket *s)
 {
 	if (!siw_tcp_nagle)
 		tcp_sock_set_nodelay(s->sk);
-	siw_tcp_delay_ack(s);
 }
 
 /**
@@ -91,6 +90,7 @@ static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);
+	siw_tcp_delay_ack(s);
 	/* If the sysctl forbids Fast Open, no SYN has been sent: connect now */
 	rv = len ? siw_tcp_fast_open(s, raddr, size, msg, len) : -EOPNOTSUPP;
 	if (rv == -EOPNOTSUPP)
