@@ -11,14 +11,20 @@ readonly DISK=/dev/ram0 MIB=4
 
 # ---- a asks, b does it
 
+# post FUNCTION ARG…: hands b the next call. Prints its number.
+post() {
+	local number=$(($(cat "$CTL/asked" 2>/dev/null || echo 0) + 1))
+	echo "$number" >"$CTL/asked"
+	printf '%q ' "$@" >"$CTL/ask.new"
+	mv "$CTL/ask.new" "$CTL/ask.$number"
+	echo "$number"
+}
+
 # ask SECONDS FUNCTION ARG…: calls the function on b. Prints its output. Fails if it fails there.
 ask() {
 	local seconds=$1 number
 	shift
-	number=$(($(cat "$CTL/asked" 2>/dev/null || echo 0) + 1))
-	echo "$number" >"$CTL/asked"
-	printf '%q ' "$@" >"$CTL/ask.new"
-	mv "$CTL/ask.new" "$CTL/ask.$number"
+	number=$(post "$@")
 	wait_for "$seconds" "b: $*" test -e "$CTL/status.$number"
 	[[ $(<"$CTL/status.$number") == 0 ]] || fail "b: $*: $(tail -n 3 "$CTL/said.$number" | paste -sd' ')"
 	cat "$CTL/said.$number"
@@ -52,19 +58,11 @@ a_asks_b() {
 		finish
 		exit
 	fi
-	trap 'echo "end " >"$CTL/ask.$(($(cat "$CTL/asked" 2>/dev/null || echo 0) + 1))"' EXIT
+	trap 'post end >/dev/null' EXIT
 }
 
 put() { # VALUE FILE
 	echo "$1" >"$2"
-}
-
-connections() {
-	rdma resource show qp | grep -cE ' type RC state RTS' || true
-}
-
-has_connections() { # NUMBER
-	[[ $(connections) -ge $1 ]]
 }
 
 # Neither machine has a queue pair
@@ -244,7 +242,7 @@ nfs_mount() { # VERSION
 	modprobe rpcrdma
 	mkdir -p "$MOUNT"
 	run_well mount a 60 mount -t nfs -o "rdma,port=20049,$options" "$SERVER:$path" "$MOUNT"
-	has_connections 1 || fail 'NFS does not use RDMA'
+	has_qps 1 || fail 'NFS does not use RDMA'
 }
 
 nfs_umount() {

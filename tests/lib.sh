@@ -238,6 +238,15 @@ capture_end() { # NAME
 	stop "tcpdump-$1" INT
 }
 
+# How many QPs are established between a and b
+established() {
+	rdma resource show qp | grep -cE '^link siw[01]/1 .* type RC state RTS' || true
+}
+
+has_qps() { # NUMBER
+	[[ $(established) -ge $1 ]]
+}
+
 has_no_qps() {
 	! grep -q ' type RC ' <(rdma resource show qp)
 }

@@ -51,7 +51,7 @@ nvme_keeps_data() {
 	ask 60 nvme_target
 	nvme_connect -i 2 -W 2 -P 1
 	# the queues for reads, writes and polling, and the one of the administrator
-	[[ $(connections) == 6 ]] || fail "$(connections) queues"
+	[[ $(established) == 6 ]] || fail "$(established) queues"
 	data_is_kept "$(nvme_disk)"
 	start_load "$(nvme_disk)"
 	end_load

@@ -14,15 +14,6 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-# How many QPs are established between a and b
-established() {
-	rdma resource show qp | grep -cE '^link siw[01]/1 .* type RC state RTS' || true
-}
-
-has_qps() { # NUMBER
-	[[ $(established) -ge $1 ]]
-}
-
 nothing_left() {
 	wait_for 30 'the queue pairs to go' has_no_qps
 }
