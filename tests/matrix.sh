@@ -34,7 +34,7 @@ set_side() {
 	: >"$SEEN"
 }
 
-# What the monitor says of a connection with these settings
+# The words of the monitor for a connection with these settings
 setup_of() { # SETTINGS
 	case $1 in
 	client-server) echo ' model client-server ' ;;
@@ -186,12 +186,15 @@ say_mpi() {
 	# instead of ssh
 	cat >"$WORK/agent" <<-END
 		#!/bin/bash
+		CTL=$CTL
+		$(declare -f post)
 		shift
-		number=\$((\$(cat "$CTL/asked") + 1))
-		echo "\$number" >"$CTL/asked"
-		printf '%q ' in_background "\$*" >"$CTL/ask.new"
-		mv "$CTL/ask.new" "$CTL/ask.\$number"
-		until [[ -e $CTL/status.\$number ]]; do sleep 0.1; done
+		number=\$(post in_background "\$*")
+		for ((i = 0; i < 600; i++)); do
+			[[ ! -e \$CTL/status.\$number ]] || exit 0
+			sleep 0.1
+		done
+		exit 1
 	END
 	chmod +x "$WORK/agent"
 	run_well client a 100 mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --host "$(address a):1,$SERVER:1" \
