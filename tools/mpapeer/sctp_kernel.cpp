@@ -80,14 +80,19 @@ private:
     Bytes partial_;
 };
 
-/// The end of a shutdown that we began is told by an event alone.
+/// The end of a shutdown that we began is told by an event alone. So is an ABORT whose error sendmsg() has
+/// returned, because the socket tells it once.
 SctpAssociation::Received KernelAssociation::take_notification(ByteView bytes)
 {
     sctp_notification event{};
     std::memcpy(&event, bytes.data(), std::min(bytes.size(), sizeof(event)));
-    if (event.sn_header.sn_type == SCTP_ASSOC_CHANGE)
-        return event.sn_assoc_change.sac_state == SCTP_SHUTDOWN_COMP ? Received::shutdown
-                                                                     : Received::nothing;
+    if (event.sn_header.sn_type == SCTP_ASSOC_CHANGE) {
+        switch (event.sn_assoc_change.sac_state) {
+        case SCTP_SHUTDOWN_COMP: return Received::shutdown;
+        case SCTP_COMM_LOST: return Received::abort;
+        default: return Received::nothing;
+        }
+    }
     if (event.sn_header.sn_type != SCTP_ADAPTATION_INDICATION)
         return Received::nothing;
     adaptation_ = event.sn_adaptation_event.sai_adaptation_ind;
