@@ -98,7 +98,8 @@ use_llp() {
 
 # ---- networks
 
-# n0, n1… at one bridge, with permanent neighbour entries, because ARP replies can get lost
+# n0, n1… at one bridge, with permanent neighbour entries, because ARP replies can get lost. The bridge knows each
+# node's address: between two runs its memory of 300 s may pass, and then it would flood first packets to all.
 make_nodes() {
 	local i j
 	sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=65536
@@ -114,6 +115,7 @@ make_nodes() {
 		done
 	} | ip -batch -
 	for ((i = 0; i < last; i++)); do
+		bridge fdb add "$(mac "$i")" dev "bench-$i" master static
 		{
 			echo 'link set lo up'
 			echo "addr add 10.78.0.$((i + 1))/24 dev eth0"
