@@ -243,6 +243,13 @@ times() {
 	if (($1 == 1)); then seq 5; else echo 1; fi
 }
 
+measure_patterns() { # NODES [--transport tcp]
+	# shellcheck disable=SC2046 # words
+	run_rdmabench many-to-one '{}' connect "${@:2}" --pattern many-to-one --per-pair 4 $(places "$1")
+	# shellcheck disable=SC2046
+	run_rdmabench all-to-all '{}' connect "${@:2}" --pattern all-to-all $(places "$1")
+}
+
 measure_setup() {
 	local count delay n _
 	run_rdmabench listen '{}' listen --rounds 30 a=10.77.0.1
@@ -262,10 +269,7 @@ measure_setup() {
 	done
 	set_delay 0
 	for n in "${nodes[@]}"; do
-		# shellcheck disable=SC2046 # words
-		run_rdmabench many-to-one '{}' connect --pattern many-to-one --per-pair 4 $(places "$n")
-		# shellcheck disable=SC2046
-		run_rdmabench all-to-all '{}' connect --pattern all-to-all $(places "$n")
+		measure_patterns "$n"
 	done
 }
 
@@ -279,6 +283,7 @@ measure_client_server() {
 			run_cmtime "$count" 0
 		done
 	done
+	measure_patterns "$last"
 	"$BUILD/../rdma" mpa reset default
 	variant=ours
 }
@@ -301,10 +306,7 @@ measure_floor() {
 	done
 	set_delay 0
 	for n in "${nodes[@]}"; do
-		# shellcheck disable=SC2046
-		run_rdmabench many-to-one '{}' connect --transport tcp --pattern many-to-one --per-pair 4 $(places "$n")
-		# shellcheck disable=SC2046
-		run_rdmabench all-to-all '{}' connect --transport tcp --pattern all-to-all $(places "$n")
+		measure_patterns "$n" --transport tcp
 	done
 	measure_half_open --transport tcp
 }
@@ -345,6 +347,12 @@ measure_data() {
 	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
 	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
 	run_perftest ib_read_bw mib_s 4 -n 500 -s 65536
+	[[ $variant == ours ]] || return 0
+	variant=crc
+	"$BUILD/../rdma" mpa set default crc required
+	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
+	"$BUILD/../rdma" mpa reset default
+	variant=ours
 }
 
 warm_up() {
