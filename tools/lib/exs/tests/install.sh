@@ -31,17 +31,21 @@ fail() {
 	exit 1
 }
 
-port=$((20000 + RANDOM % 20000))
+# below the ports that the kernel gives to clients
+port=$((20000 + RANDOM % 12000))
 # serve COMMAND…: ADDRESS and PORT are the last words of it; it listens when this returns
 serve() {
-	local i
-	port=$((port + 1))
-	"$@" 127.0.0.1 $port >"$work/server.log" 2>&1 &
-	servers+=($!)
-	for ((i = 0; i < 300; i++)); do
-		! grep -q '^listening' "$work/server.log" || return 0
-		kill -0 "${servers[-1]}" 2>/dev/null || break
-		sleep 0.1
+	local i tries
+	for ((tries = 0; tries < 5; tries++)); do
+		port=$((port + 1))
+		"$@" 127.0.0.1 $port >"$work/server.log" 2>&1 &
+		servers+=($!)
+		for ((i = 0; i < 300; i++)); do
+			! grep -q '^listening' "$work/server.log" || return 0
+			kill -0 "${servers[-1]}" 2>/dev/null || break
+			sleep 0.1
+		done
+		grep -q 'Address already in use' "$work/server.log" || break
 	done
 	fail "no server: $(<"$work/server.log")"
 }
