@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 
 case $mode in
 setup) rounds=3 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
-data) rounds=5 counts=() delays=() nodes=(2) ;;
+data) rounds=3 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
