@@ -23,7 +23,7 @@ trap 'rm -rf "$work"' EXIT
 
 case $mode in
 setup) rounds=3 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
-data) rounds=3 counts=() delays=() nodes=(2) ;;
+data) rounds=5 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
@@ -273,19 +273,24 @@ measure_setup() {
 	done
 }
 
+# with_default VARIANT SETTING VALUE FUNCTION [ARG…]: measures ours with a setting, as a variant
+with_default() {
+	variant=$1
+	"$BUILD/../rdma" mpa set default "$2" "$3"
+	"${@:4}"
+	"$BUILD/../rdma" mpa reset default
+	variant=ours
+}
+
 # The client-server model of unmodified siw, without a Ready-to-Receive message
 measure_client_server() {
 	local count _
-	variant=client-server
-	"$BUILD/../rdma" mpa set default model client-server
 	for count in "${counts[@]}"; do
 		for _ in $(times "$count"); do
 			run_cmtime "$count" 0
 		done
 	done
 	measure_patterns "$last"
-	"$BUILD/../rdma" mpa reset default
-	variant=ours
 }
 
 measure_half_open() { # [--transport tcp]
@@ -347,12 +352,7 @@ measure_data() {
 	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
 	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
 	run_perftest ib_read_bw mib_s 4 -n 500 -s 65536
-	[[ $variant == ours ]] || return 0
-	variant=crc
-	"$BUILD/../rdma" mpa set default crc required
-	run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
-	"$BUILD/../rdma" mpa reset default
-	variant=ours
+	[[ $variant == stock ]] || with_default crc crc required run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
 }
 
 warm_up() {
@@ -394,7 +394,7 @@ for ((round = 1; round <= rounds; round++)); do
 		else
 			measure_setup
 			measure_half_open
-			[[ $variant == stock ]] || measure_client_server
+			[[ $variant == stock ]] || with_default client-server model client-server measure_client_server
 		fi
 		printf '# %s, round %d of %d, %s: %d s\n' "$mode" "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
 	done
