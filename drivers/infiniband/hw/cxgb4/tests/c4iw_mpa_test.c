@@ -428,6 +428,8 @@ static void listener(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, c4iw_create_listen(&fix->listener.id, 4));
 	fix->listening = true;
+	/* The reply's handler wakes the driver before it puts the endpoint */
+	flush_workqueue(workq);
 }
 
 static void child(struct kunit *test, int tid)
