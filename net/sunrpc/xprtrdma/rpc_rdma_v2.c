@@ -17,6 +17,7 @@
  * most 1024 octets. All receives have room for 4096 octets from the start, so
  * the thresholds can rise without a new connection.
  */
+#include <kunit/visibility.h>
 #include <linux/slab.h>
 #include <linux/sunrpc/svc_rdma.h>
 
@@ -25,6 +26,7 @@
 #include <trace/events/rpcrdma.h>
 
 unsigned int xprt_rdma_max_version = RPCRDMA_VERSION;
+EXPORT_SYMBOL_IF_KUNIT(xprt_rdma_max_version);
 
 /* No procedure: the RPC that a bad reply belongs to fails */
 #define bad_proc	cpu_to_be32(~0)
@@ -52,6 +54,7 @@ void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep)
 	ep->re_inline_recv = max_t(unsigned int, ep->re_inline_recv,
 				   RPCRDMA2_DEF_INLINE);
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_start);
 
 /**
  * rpcrdma2_limit_probe - set the thresholds of a connection that is probing
@@ -66,6 +69,7 @@ void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 	ep->re_inline_send = RPCRDMA2_PROBE_MAX;
 	ep->re_inline_recv = RPCRDMA2_DEF_INLINE;
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_limit_probe);
 
 /**
  * struct error_send - an ERROR on its way to the server
@@ -227,6 +231,7 @@ bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 		return true;
 	return rep->rr_vers == rpcrdma2_version && receive_v2(r_xprt, rep);
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_receive);
 
 /**
  * rpcrdma2_has_limit - does a message say how many credits the server grants?
@@ -309,6 +314,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 	trace_xprtrdma_settle_v1(r_xprt);
 	return -EAGAIN;
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_refuse);
 
 /**
  * rpcrdma2_stop - learn from the end of a connection
@@ -328,3 +334,4 @@ void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt)
 		r_xprt->rx_no_v2 = true;
 	r_xprt->rx_v2_seen = false;
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_stop);
