@@ -59,7 +59,8 @@ product() {
 		exec {lock}>"$CACHE/$kind/.lock"
 		flock "$lock"
 		if [[ ! -d $OUT ]]; then
-			rm -rf "$CACHE/tmp/$kind".*
+			# mmdebstrap leaves /sys and /dev mounted there when it is killed
+			rm -rf --one-file-system "$CACHE/tmp/$kind".*
 			mkdir "$CACHE/tmp/$kind.$$"
 			"$@" "$CACHE/tmp/$kind.$$"
 			mv "$CACHE/tmp/$kind.$$" "$OUT"
