@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which version of RPC-over-RDMA a client's connection uses: the decisions
- * that no server can bring about at will. Sections 5.1 and 5.2 of
+ * Which version of RPC-over-RDMA a client's connection uses, also where no
+ * server can bring the decision about at will. Sections 5.1 and 5.2 of
  * draft-cel-nfsv4-rpcrdma-version-two-01.
  */
 #include <kunit/test.h>
