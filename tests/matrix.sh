@@ -259,11 +259,7 @@ field() { # SETTINGS PROGRAM PORT
 	rm /run/unclear
 }
 
-# libfabric's psm provider is loaded with the others, and its library is a link that the package's postinst makes
-psm=(/usr/lib/libpsm1/libpsm_infinipath.so.1.*)
-mkdir -p /run/lib
-ln -sf "${psm[0]}" /run/lib/libpsm_infinipath.so.1
-export LD_LIBRARY_PATH=/run/lib
+link_psm
 
 watch
 a_asks_b

@@ -1,10 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Usage: mpirun … python3 tests/mpi.py all|forever
+Usage: mpirun … python3 tests/mpi.py all|forever|mesh|mesh-forever
 
 Ranks that compare each octet that they get with the one that it must be. `all`: point to point, all to all, reduce and
-one-sided, once. `forever`: point to point until somebody ends it.
+one-sided, once. `mesh`: each with each other one, once. `forever`, `mesh-forever`: point to point, or each with each
+other one, until somebody ends it.
 """
 import sys
 import time
@@ -30,12 +31,18 @@ def expect(what, got, want):
         WORLD.Abort(1)
 
 
-def pass_around(octets):
-    """Each to its neighbour"""
-    to, source = (RANK + 1) % SIZE, (RANK - 1) % SIZE
+def pass_around(octets, distance=1):
+    """Each to its neighbour at this distance"""
+    to, source = (RANK + distance) % SIZE, (RANK - distance) % SIZE
     got = bytearray(octets)
     WORLD.Sendrecv([pattern(RANK, to, octets), MPI.BYTE], to, recvbuf=[got, MPI.BYTE], source=source)
     expect(f'{octets} octets from {source}', got, pattern(source, RANK, octets))
+
+
+def meet_each(octets):
+    """Point to point: an algorithm for all to all of few octets does not connect each with each"""
+    for distance in range(1, SIZE):
+        pass_around(octets, distance)
 
 
 def all_to_all(octets):
@@ -63,15 +70,24 @@ def one_sided(octets):
 WORLD.Barrier()
 if RANK == 0:
     print(f'MPI_Init and the first barrier: {time.monotonic() - start:.1f} s', flush=True)
-if sys.argv[1] == 'forever':
+mode = sys.argv[1]
+if mode.startswith('mesh'):
+    start = time.monotonic()
+    meet_each(4096)
+    WORLD.Barrier()
+    if RANK == 0:
+        print(f'Each with each, for the first time: {time.monotonic() - start:.1f} s', flush=True)
+if mode.endswith('forever'):
     if RANK == 0:
         print('running', flush=True)
+    talk = meet_each if mode.startswith('mesh') else pass_around
     while True:
-        pass_around(4096)
-for size in (1, 100, 4096, 100000):
-    pass_around(size)
-    all_to_all(size)
-one_sided(10000)
+        talk(4096)
+if mode == 'all':
+    for size in (1, 100, 4096, 100000):
+        pass_around(size)
+        all_to_all(size)
+    one_sided(10000)
 total = WORLD.allreduce(RANK + 1)
 assert total == SIZE * (SIZE + 1) // 2, total
 WORLD.Barrier()

@@ -198,11 +198,7 @@ mpi_is_cut() {
 	nothing_left
 }
 
-# libfabric's psm provider is loaded with the others, and its library is a link that the package's postinst makes
-psm=(/usr/lib/libpsm1/libpsm_infinipath.so.1.*)
-mkdir -p "$WORK/lib"
-ln -sf "${psm[0]}" "$WORK/lib/libpsm_infinipath.so.1"
-export LD_LIBRARY_PATH=$WORK/lib
+link_psm
 
 check 'rcopy: a file of 20 MB arrives as it was sent' copy_file
 check 'rstream verifies what arrives, 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
