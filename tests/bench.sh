@@ -9,6 +9,8 @@
 # over SCTP, ours both. All but data and llp-data need a machine with --icount, where
 # time is the number of instructions.
 set -euo pipefail
+# shellcheck source=tests/nodes.sh
+source "${0%/*}/nodes.sh"
 
 BUILD=$(cd "${0%/*}/../build/tools" && pwd -P)
 RDMABENCH=$BUILD/bench/rdmabench
@@ -98,35 +100,6 @@ use_llp() {
 
 # ---- networks
 
-# n0, n1… at one bridge, with permanent neighbour entries, because ARP replies can get lost. The bridge knows each
-# node's address: between two runs its memory of 300 s may pass, and then it would flood first packets to all.
-make_nodes() {
-	local i j
-	sysctl -qw net.ipv4.neigh.default.gc_thresh{1,2,3}=65536
-	# no packet may be lost in a burst of a thousand
-	sysctl -qw net.core.netdev_max_backlog=100000
-	{
-		echo 'link add bench0 type bridge'
-		echo 'link set bench0 up'
-		for ((i = 0; i < last; i++)); do
-			echo "netns add n$i"
-			echo "link add eth0 netns n$i index $((100 + i)) address $(mac "$i") type veth peer name bench-$i"
-			echo "link set bench-$i master bench0 up"
-		done
-	} | ip -batch -
-	for ((i = 0; i < last; i++)); do
-		bridge fdb add "$(mac "$i")" dev "bench-$i" master static
-		{
-			echo 'link set lo up'
-			echo "addr add 10.78.0.$((i + 1))/24 dev eth0"
-			echo 'link set eth0 up'
-			for ((j = 0; j < last; j++)); do
-				((i == j)) || echo "neigh add 10.78.0.$((j + 1)) lladdr $(mac "$j") nud permanent dev eth0"
-			done
-		} | ip -n "n$i" -batch -
-	done
-}
-
 # Unmodified siw can listen on all addresses, like perftest, only if no two namespaces have an interface
 # of the same index
 give_indices() {
@@ -138,10 +111,6 @@ give_indices() {
 		ip -n $netns link set eth0 up
 		host=$((host + 1))
 	done
-}
-
-mac() {
-	printf '02:00:00:00:78:%02x' "$1"
 }
 
 # places COUNT: prints the places for rdmabench
@@ -362,7 +331,7 @@ warm_up() {
 
 # libibverbs would load every provider in every program
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
-make_nodes
+make_nodes "$last"
 [[ $mode != data ]] || give_indices
 forget_quickly
 start=$(now_us)

@@ -464,14 +464,6 @@ finish() {
 	[[ $failed -eq 0 ]]
 }
 
-# libfabric's psm provider is loaded with the others, and its library is a link that the package's postinst makes
-link_psm() {
-	local -a psm=(/usr/lib/libpsm1/libpsm_infinipath.so.1.*)
-	mkdir -p /run/lib
-	ln -sf "${psm[0]}" /run/lib/libpsm_infinipath.so.1
-	export LD_LIBRARY_PATH=/run/lib
-}
-
 # The first packets between two namespaces cause an ARP exchange. If it is quick, ib_core fails (see
 # tools/rdmafirst/client.cpp), so this makes the exchange in advance.
 warm_up() {

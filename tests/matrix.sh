@@ -11,6 +11,8 @@
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
 source "${0%/*}/mpa.sh"
+# shellcheck source=tests/mpi.sh
+source "${0%/*}/mpi.sh"
 # shellcheck source=tests/ask.sh
 source "${0%/*}/ask.sh"
 
@@ -197,11 +199,8 @@ say_mpi() {
 		exit 1
 	END
 	chmod +x "$WORK/agent"
-	run_well client a 100 mpirun.openmpi --allow-run-as-root --oversubscribe -np 2 --host "$(address a):1,$SERVER:1" \
-		--map-by node --mca plm_rsh_agent "$WORK/agent" --mca orte_keep_fqdn_hostnames 1 \
-		--mca oob_tcp_if_include 10.77.0.0/24 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
-		--mca osc ^ucx,rdma -x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 -x LD_LIBRARY_PATH \
-		python3 "$TESTS/mpi.py" all
+	run_well client a 100 "${MPIRUN[@]}" -np 2 --host "$(address a):1,$SERVER:1" \
+		--mca oob_tcp_if_include 10.77.0.0/24 "${MPI_OVER_SIW[@]}" python3 "$TESTS/mpi.py" all
 	has_line client '^done: 2 ranks$' || fail 'not done'
 }
 
@@ -260,8 +259,6 @@ field() { # SETTINGS PROGRAM PORT
 	is_as_set "$1"
 	rm /run/unclear
 }
-
-link_psm
 
 watch
 a_asks_b

@@ -7,36 +7,12 @@
 # so that there is a connection between every two. The same over plain TCP beside it, for the time of MPI_Init.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpi.sh
+source "$TESTS/mpi.sh"
+# shellcheck source=tests/nodes.sh
+source "$TESTS/nodes.sh"
 
 readonly RANKS=16
-
-make_nodes() {
-	local i
-	{
-		echo 'link add mesh0 type bridge'
-		echo 'link set mesh0 up'
-		for ((i = 0; i < RANKS; i++)); do
-			echo "netns add n$i"
-			echo "link add eth0 netns n$i type veth peer name mesh-$i"
-			echo "link set mesh-$i master mesh0 up"
-		done
-	} | ip -batch -
-	for ((i = 0; i < RANKS; i++)); do
-		ip -n "n$i" -batch - <<-END
-			link set lo up
-			addr add 10.78.0.$((i + 1))/24 dev eth0
-			link set eth0 up
-		END
-		add_device "n$i" "mesh$i"
-	done
-	for ((i = 1; i < RANKS; i++)); do
-		wait_for 30 "node $i" reaches "10.78.0.$((i + 1))"
-	done
-}
-
-reaches() { # ADDRESS
-	within n0 ping -q -c 1 -W 1 "$1" >/dev/null
-}
 
 # Connections that all nodes have seen established, each of which has two ends
 connections() {
@@ -48,22 +24,12 @@ connections() {
 
 # start_ranks OVER MODE: MODE is of mpi.py
 start_ranks() {
-	local hosts i
-	local -a over=(--mca pml ob1 --mca btl 'tcp,self' --mca btl_tcp_if_include 10.78.0.0/24)
-	[[ $1 == TCP ]] || over=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm'
-		-x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 -x LD_LIBRARY_PATH)
-	# instead of ssh
-	cat >"$WORK/agent" <<-'END'
-		#!/bin/bash
-		netns=n$((${1##*.} - 1))
-		shift
-		exec ip netns exec "$netns" bash -c "$*"
-	END
-	chmod +x "$WORK/agent"
-	hosts=$(for ((i = 1; i <= RANKS; i++)); do echo "10.78.0.$i:1"; done | paste -sd,)
-	start mpi n0 400 mpirun.openmpi --allow-run-as-root --oversubscribe -np $RANKS --host "$hosts" --map-by node \
-		--mca plm_rsh_agent "$WORK/agent" --mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 \
-		--mca oob_tcp_if_include 10.78.0.0/24 --mca osc ^ucx,rdma "${over[@]}" python3 "$TESTS/mpi.py" "$2"
+	local hosts
+	local -a over=("${MPI_OVER_SIW[@]}")
+	[[ $1 == siw ]] || over=("${MPI_OVER_TCP[@]}" --mca btl_tcp_if_include 10.78.0.0/24)
+	hosts=$(printf '10.78.0.%d:1,' $(seq $RANKS))
+	start mpi n0 400 "${MPIRUN[@]}" -np $RANKS --host "${hosts%,}" --mca oob_tcp_if_include 10.78.0.0/24 "${over[@]}" \
+		python3 "$TESTS/mpi.py" "$2"
 }
 
 all_with_all() { # OVER
@@ -85,16 +51,20 @@ all_with_all() { # OVER
 
 # A rank is killed while all exchange data: the others end, too
 one_is_killed() {
-	start_ranks siw mesh-forever
+	start_ranks siw forever
 	wait_line mpi '^running' 300
-	pkill -KILL -f 'mpi.py mesh-forever' -n
+	pkill -KILL -f 'mpi.py forever' -n
 	ended mpi 120
 	[[ $STATUS != 0 ]] || fail 'the others have not been told'
 	wait_for 60 'the queue pairs to go' has_no_qps
 }
 
-link_psm
-make_nodes
+make_nodes $RANKS
+for ((i = 0; i < RANKS; i++)); do
+	add_device "n$i" "mesh$i"
+done
+# shellcheck disable=SC2016 # for the agent
+namespace_agent 'echo n$((${1##*.} - 1))'
 check "siw: $RANKS ranks, each connected with each" all_with_all siw
 check "TCP: $RANKS ranks, each connected with each" all_with_all TCP
 check 'a rank is killed' one_is_killed

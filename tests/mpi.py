@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Usage: mpirun … python3 tests/mpi.py all|forever|mesh|mesh-forever
+Usage: mpirun … python3 tests/mpi.py all|forever|mesh
 
-Ranks that compare each octet that they get with the one that it must be. `all`: point to point, all to all, reduce and
-one-sided, once. `mesh`: each with each other one, once. `forever`, `mesh-forever`: point to point, or each with each
-other one, until somebody ends it.
+Ranks that compare each octet that they get with the one that it must be. First each exchanges with each other one. Then
+`all`: point to point, all to all, reduce and one-sided, once. `forever`: each with each other one until somebody ends it.
+`mesh`: nothing more.
 """
 import sys
 import time
@@ -70,20 +70,17 @@ def one_sided(octets):
 WORLD.Barrier()
 if RANK == 0:
     print(f'MPI_Init and the first barrier: {time.monotonic() - start:.1f} s', flush=True)
-mode = sys.argv[1]
-if mode.startswith('mesh'):
-    start = time.monotonic()
-    meet_each(4096)
-    WORLD.Barrier()
-    if RANK == 0:
-        print(f'Each with each, for the first time: {time.monotonic() - start:.1f} s', flush=True)
-if mode.endswith('forever'):
+start = time.monotonic()
+meet_each(4096)
+WORLD.Barrier()
+if RANK == 0:
+    print(f'Each with each, for the first time: {time.monotonic() - start:.1f} s', flush=True)
+if sys.argv[1] == 'forever':
     if RANK == 0:
         print('running', flush=True)
-    talk = meet_each if mode.startswith('mesh') else pass_around
     while True:
-        talk(4096)
-if mode == 'all':
+        meet_each(4096)
+if sys.argv[1] == 'all':
     for size in (1, 100, 4096, 100000):
         pass_around(size)
         all_to_all(size)

@@ -13,6 +13,8 @@
 # iWARP has not.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpi.sh
+source "$TESTS/mpi.sh"
 
 nothing_left() {
 	wait_for 30 'the queue pairs to go' has_no_qps
@@ -165,19 +167,8 @@ rdma_cores_tests() {
 start_mpi() {
 	local seconds=$1
 	shift
-	cat >"$WORK/agent" <<-'END2'
-		#!/bin/bash
-		case $1 in 10.77.0.1) netns=a ;; 10.77.0.2) netns=b ;; esac
-		shift
-		exec ip netns exec "$netns" bash -c "$*"
-	END2
-	chmod +x "$WORK/agent"
-	start mpi a "$seconds" mpirun.openmpi --allow-run-as-root --oversubscribe -np 4 --host 10.77.0.1:2,10.77.0.2:2 \
-		--map-by node --mca plm_rsh_agent "$WORK/agent" --mca orte_keep_fqdn_hostnames 1 \
-		--mca oob_tcp_if_include 10.77.0.0/24 --mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm' \
-		--mca osc ^ucx,rdma \
-		-x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 \
-		python3 "$TESTS/mpi.py" "$@"
+	start mpi a "$seconds" "${MPIRUN[@]}" -np 4 --host 10.77.0.1:2,10.77.0.2:2 \
+		--mca oob_tcp_if_include 10.77.0.0/24 "${MPI_OVER_SIW[@]}" python3 "$TESTS/mpi.py" "$@"
 }
 
 mpi_works() {
@@ -198,7 +189,8 @@ mpi_is_cut() {
 	nothing_left
 }
 
-link_psm
+# shellcheck disable=SC2016 # for the agent
+namespace_agent 'case $1 in 10.77.0.1) echo a ;; 10.77.0.2) echo b ;; esac'
 
 check 'rcopy: a file of 20 MB arrives as it was sent' copy_file
 check 'rstream verifies what arrives, 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
