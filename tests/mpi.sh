@@ -9,8 +9,9 @@ mkdir -p /run/lib
 ln -sf "${psm[0]}" /run/lib/libpsm_infinipath.so.1
 export LD_LIBRARY_PATH=/run/lib
 
-# With "$WORK/agent" in place of ssh
-readonly MPIRUN=(mpirun.openmpi --allow-run-as-root --oversubscribe --map-by node --mca plm_rsh_agent "$WORK/agent"
+# In place of ssh. orted looks for it, too
+readonly AGENT=/run/agent
+readonly MPIRUN=(mpirun.openmpi --allow-run-as-root --oversubscribe --map-by node --mca plm_rsh_agent "$AGENT"
 	--mca plm_rsh_no_tree_spawn 1 --mca orte_keep_fqdn_hostnames 1 --mca osc '^ucx,rdma')
 readonly MPI_OVER_SIW=(--mca pml cm --mca mtl ofi --mca mtl_ofi_provider_include 'verbs;ofi_rxm'
 	-x FI_PROVIDER='verbs;ofi_rxm' -x FI_VERBS_IFACE=eth0 -x LD_LIBRARY_PATH)
@@ -18,11 +19,11 @@ readonly MPI_OVER_TCP=(--mca pml ob1 --mca btl 'tcp,self')
 
 # namespace_agent COMMAND: the agent; COMMAND prints the namespace of the address $1
 namespace_agent() {
-	cat >"$WORK/agent" <<-END
+	cat >"$AGENT" <<-END
 		#!/bin/bash
 		netns=\$($1)
 		shift
 		exec ip netns exec "\$netns" bash -c "\$*"
 	END
-	chmod +x "$WORK/agent"
+	chmod +x "$AGENT"
 }
