@@ -118,7 +118,7 @@ costs() { # MODE OCTETS WANTED
 		client_well blast a --mode "$1" -s "$2" -n "$count"
 		ended_well server 30
 		capture_end wire
-		on_the_wire wire "$port" peer_to_peer
+		on_the_wire wire "$port" default_setup
 		kinds+=("$(jq -c '[.[0].events[] | select(.type == "fpdu" and .last) | "\(.from) \(.kind)"] | group_by(.) |
 			map({key: .[0], value: length}) | from_entries' "$WORK/wire.$port.json")")
 	done
@@ -155,7 +155,7 @@ depths() { # CLIENT-IRD SERVER-ORD IN-FORCE
 	tc -n a qdisc del dev eth0 root netem
 	is 'the IRD in force' "$(says .in_force.ird)" "$3"
 	is 'the ORD in force' "$(says .in_force.ord)" 2
-	"$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" >"$WORK/wire.json"
+	decode_json "$WORK/wire.pcap" "$port" >"$WORK/wire.json"
 	is 'the most Reads at a time' "$(jq '[.[0].events | .[:(map(.type == "gap") | index(true)) // length][] | select(.type == "fpdu") |
 		if .kind == "read-request" and .size > 0 then 1 elif .kind == "read-response" and .last then -1 else 0 end] |
 		reduce .[] as $step ({now: 0, most: 0}; .now += $step | .most = ([.most, .now] | max)) | .most' "$WORK/wire.json")" "$3"
@@ -191,8 +191,8 @@ closes() { # MODE MILLISECONDS
 	wait_line server '^client: ' 30
 	client_well blast a -n 10
 	capture_end wire
-	is 'the number of Terminates' "$("$MPAPEER" decode --json --port "$port" "$WORK/wire.pcap" |
-		jq '[.[].events[] | select(.kind == "term")] | length')" 0
+	is 'the number of Terminates' "$(decode_json "$WORK/wire.pcap" "$port" |
+		jq '[.[].events[] | select(.type == "fpdu" and (.kind | startswith("term")))] | length')" 0
 	note "the server: $(grep -m 1 '^client: ' "$WORK/server.log")"
 }
 
@@ -233,8 +233,8 @@ tell_first() {
 	rdma link del siw1
 	rmmod siw iw_mpa rdma_ucm rdma_cm
 	modprobe -a rdma_cm rdma_ucm siw
-	within a rdma link add siw0 type siw netdev eth0
-	within b rdma link add siw1 type siw netdev eth0
+	add_device a siw0
+	add_device b siw1
 }
 
 # Both ends hear of it, and both processes go on to their end
@@ -294,7 +294,7 @@ floods() {
 }
 
 says_bad() { # WHAT MESSAGE
-	check "a peer that sends $1 loses the connection, nobody else does" hostile exs-client "MESSAGE=send fpdu send $2"
+	check_tcp "a peer that sends $1 loses the connection, nobody else does" hostile exs-client "MESSAGE=send fpdu send $2"
 }
 
 hostile_server() { # NAME=VALUE WANTED
@@ -329,28 +329,28 @@ hostile_cases() {
 	says_bad 'the end of a note that there was not' "$(message $note_ack 0 0 1)"
 	says_bad 'a revocation of what it has not advertised' "$(message $revoke 0 0 9)"
 	says_bad 'an answer to no revocation' "$(message $revoked 0 0 9)"
-	check 'EXS-6: a peer that advertises without a credit loses the connection' floods
-	check 'a peer that closes and then speaks loses the connection' hostile exs-client \
+	check_tcp 'EXS-6: a peer that advertises without a credit loses the connection' floods
+	check_tcp 'a peer that closes and then speaks loses the connection' hostile exs-client \
 		"MESSAGE=send fpdu send $(message $close)" "MORE=send fpdu send $(message $fin)"
 	local read
 	read="MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)"
-	check 'a peer that does not let us read what it advertises' hostile exs-client "$read" \
+	check_tcp 'a peer that does not let us read what it advertises' hostile exs-client "$read" \
 		'MORE=expect read-request src-stag=0x1234 src-to=0x1000 size=1024' 'ANSWER=send term 0/1/0'
-	check 'a peer that answers a Read with more than was asked for' hostile exs-client "$read" 'MORE=expect read-request' \
+	check_tcp 'a peer that answers a Read with more than was asked for' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=1300'
-	check 'a peer that answers a Read with less' hostile exs-client "$read" 'MORE=expect read-request' \
+	check_tcp 'a peer that answers a Read with less' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=100'
-	check 'a peer that advertises nonsense' hostile exs-client "$read" 'MORE=auto read-response'
-	check 'a peer that writes where it may not' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
-	check 'a peer that never says READY is dropped' hostile exs-client READY=flush
-	check 'a hello of another version is refused with the reason' hostile exs-refused \
+	check_tcp 'a peer that advertises nonsense' hostile exs-client "$read" 'MORE=auto read-response'
+	check_tcp 'a peer that writes where it may not' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
+	check_tcp 'a peer that never says READY is dropped' hostile exs-client READY=flush
+	check_tcp 'a hello of another version is refused with the reason' hostile exs-refused \
 		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
-	check 'a server that says no hello' hostile_server HELLO=00 'Protocol error'
-	check 'a server whose hello is of another version' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
-	check 'a server that grants no credit' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
-	check 'a server that acknowledges what was not sent' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
+	check_tcp 'a server that says no hello' hostile_server HELLO=00 'Protocol error'
+	check_tcp 'a server whose hello is of another version' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
+	check_tcp 'a server that grants no credit' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
+	check_tcp 'a server that acknowledges what was not sent' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
 		'Protocol error'
-	check 'EXS-13: a hello of another type of socket is refused with the reason' hostile exs-refused \
+	check_tcp 'EXS-13: a hello of another type of socket is refused with the reason' hostile exs-refused \
 		"HELLO=$(hello 1 2 16 16 16 1024)" "ANSWER=$(refused 2)"
 }
 
@@ -373,9 +373,9 @@ check 'EXS-4: Send, Read Request, Read Response, Send' costs normal 100 \
 check 'EXS-7: Send, Send' costs immediate 100 'initiator send 1, responder send 1'
 check 'EXS-8: Read Request, Read Response' costs persistent 100 'initiator read-response 1, responder read-request 1'
 check 'EXS-10: one Write' costs persistent-recv 100 'initiator write 1'
-check 'EXS-4: four messages, by tshark' costs_by_tshark normal 4
-check 'EXS-7: two messages, by tshark' costs_by_tshark immediate 2
-check 'EXS-8: two messages, by tshark' costs_by_tshark persistent 2
+check_tcp 'EXS-4: four messages, by tshark' costs_by_tshark normal 4
+check_tcp 'EXS-7: two messages, by tshark' costs_by_tshark immediate 2
+check_tcp 'EXS-8: two messages, by tshark' costs_by_tshark persistent 2
 "$RDMA" mpa reset default
 check 'IRD of the client is the limit' depths 2 8 2
 check 'ORD of the server is the limit' depths 8 4 4
@@ -390,6 +390,6 @@ for mode in normal immediate persistent persistent-recv; do
 	check "the client is killed with $mode transfers under way" killed_client $mode
 	check "the server is killed with $mode transfers under way" killed_server $mode
 	check "the device goes with $mode transfers under way" device_goes $mode
-	[[ -e /sys/class/infiniband/siw1 ]] || within b rdma link add siw1 type siw netdev eth0
+	[[ -e /sys/class/infiniband/siw1 ]] || add_device b siw1
 done
 finish

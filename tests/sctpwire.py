@@ -46,8 +46,11 @@ def read_segment(segment):
     # a tagged header has 14 bytes, an untagged one 18
     header = 14 if segment[0] & 0x80 else 18
     opcode = segment[1] & 15
-    return {'type': 'fpdu', 'kind': OPCODES[opcode] if opcode < len(OPCODES) else str(opcode),
-            'len': len(segment) - header}
+    event = {'type': 'fpdu', 'kind': OPCODES[opcode] if opcode < len(OPCODES) else str(opcode),
+             'len': len(segment) - header, 'last': bool(segment[0] & 0x40)}
+    if event['kind'] == 'read-request' and event['len'] >= 16:
+        event['size'] = struct.unpack_from('!I', segment, header + 12)[0]
+    return event
 
 
 class Association:
