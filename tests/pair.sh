@@ -29,6 +29,10 @@ seen_on_the_wire() {
 
 keep_capture
 serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
+# An INIT that is refused would be an association in the capture
+wait_listener "$(address "$ROLE")" "${port[$ROLE]}"
+: >"/run/vm/ctl/$ROLE.serves"
+wait_for 90 'the other machine' test -e "/run/vm/ctl/$peer.serves"
 # perftest's servers serve once, even if that fails. -F: perftest accepts processors whose clocks
 # differ, like those of emulated machines.
 serve_forever ib_send_lat -R -F -p $((port[$ROLE] + 10)) -n 50 -s 64
