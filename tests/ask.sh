@@ -243,8 +243,7 @@ nfs_mount() { # VERSION
 	modprobe rpcrdma
 	mkdir -p "$MOUNT"
 	run_well mount a 60 mount -t nfs -o "rdma,port=20049,$options" "$SERVER:$path" "$MOUNT"
-	# unmodified siw does not tell the state of a QP
-	! has_no_qps || fail 'NFS does not use RDMA'
+	has_qps 1 || fail 'NFS does not use RDMA'
 }
 
 nfs_umount() {

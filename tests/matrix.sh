@@ -126,13 +126,9 @@ words() {
 	esac
 }
 
-listens_by_rdma() { # PORT
-	rdma resource show cm_id | grep 'state LISTEN' | grep -q "src-addr [^ ]*:$1 "
-}
-
 # A program may talk over TCP first
 has_port() { # PORT
-	listens_by_rdma "$1" ||
+	has_listener '[^ ]*' "$1" ||
 		grep -qE "$(printf ':%04X 0+:0000 0A ' "$1")" /proc/net/tcp /proc/net/tcp6
 }
 
@@ -149,7 +145,7 @@ serve() {
 		timeout -k 3 60 "${hear[@]}" >/run/server.log 2>&1 </dev/null &
 		echo $! >/run/server.pid
 		wait_for 20 "$2 to listen" has_port "$3"
-		[[ $LLP == tcp ]] || ! listens_by_rdma "$3" || wait_for 20 "$2 to listen" has_endpoint "$3"
+		! has_listener '[^ ]*' "$3" || wait_for 20 "$2 to listen" has_endpoint "$3"
 		;;
 	esac
 }

@@ -25,7 +25,7 @@ SEGMENT, CONTROL = 16, 17
 REQUEST, REPLY, TERMINATE = (1, 5), (2, 3, 6, 7), 4
 # RFC 5040 section 4.3
 OPCODES = ('write', 'read-request', 'read-response', 'send', 'send-invalidate', 'send-se',
-           'send-se-invalidate', 'terminate')
+           'send-se-invalidate', 'term')
 
 
 def read_control(message):
