@@ -5,8 +5,8 @@
 #
 # CLIENTS clients of mixed programs between two namespaces at once, whose ends are killed at random, until either number
 # is reached (0: no limit), but for four rounds at least. The kernel's counters say how many connections there were.
-# After each round nothing runs, nothing of RDMA may be left, and memory is measured; after a third of the run it may not
-# grow by more than LIMIT. The last line before the result is "total CONNECTIONS SECONDS".
+# A client that nobody kills must end well. After each round nothing runs, nothing of RDMA may be left, and memory is
+# measured; after a third of the run it may not grow by more than LIMIT. The last line before the result is "total CONNECTIONS SECONDS".
 minutes=${1:-1} goal=${2:-0} seed=${3:-$RANDOM}
 set --
 # shellcheck source=tests/lib.sh
@@ -100,10 +100,8 @@ talk() { # SERVER-NETNS PORT
 	case $victim/$status in
 	killed/*) echo "killed $program" ;;
 	*/0) echo "ok $program" ;;
-	*/late) echo "late $program" ;;
-	*)
-		echo "failed $program status $status: $(tail -qn 2 "$WORK/$2.client" "$WORK/$2.server" | cut -c1-100 | paste -sd'|')"
-		;;
+	*) echo "$([[ $status == late ]] && echo late || echo failed) $program status $status: $(tail -qn 2 "$WORK/$2.client" |
+		cut -c1-100 | paste -sd'|'); the server: $(tail -qn 2 "$WORK/$2.server" | cut -c1-100 | paste -sd'|')" ;;
 	esac
 }
 
@@ -129,13 +127,13 @@ made() {
 # Prints what exists in both devices, "" if nothing does
 objects() {
 	local kind
-	for kind in qp cm_id mr; do
+	for kind in qp cm_id mr cq pd; do
 		rdma resource show "$kind" | grep -v ' type GSI ' | sed "s/^/$kind /"
 	done
 }
 
 no_objects() {
-	[[ -z $(objects) ]]
+	[[ -z $(objects) ]] && nothing_half_open
 }
 
 # Prints KiB: slabs that cannot be reclaimed, vmalloc, per-CPU memory
@@ -182,7 +180,7 @@ run_round() {
 
 soak() {
 	local -a at_rest=()
-	local round=0 begin now used first last
+	local round=0 begin now used first last link program
 	begin=$(now_ms)
 	for netns in a b; do
 		# sockets that TCP keeps for a minute would count as memory
@@ -198,7 +196,14 @@ soak() {
 		at_rest+=("$used")
 	done
 	echo "total $(made) $(((now - begin) / 1000))"
-	grep -h '^failed' "$WORK"/said.* | sort | uniq -c | sort -rn | head -n 10 | sed 's/^/# /' || true
+	grep -hE '^(failed|late)' "$WORK"/said.* | sort | uniq -c | sort -rn | head -n 10 | sed 's/^/# /' || true
+	for link in siw0/1 siw1/1; do
+		note "$link: $(counters $link | jq -r 'to_entries[] | select(.key | startswith("mpa_")) | select(.value != 0) | "\(.key[4:]) \(.value)"' | paste -sd' ')"
+	done
+	for program in "${PROGRAMS[@]}"; do
+		grep -q "^ok $program" "$WORK"/said.* || fail "no client of $program ended well"
+	done
+	! grep -qE '^(failed|late)' "$WORK"/said.* || fail "$(cat "$WORK"/said.* | grep -cE '^(failed|late)') clients did not end well"
 	first=${at_rest[${#at_rest[@]} / 3]} last=${at_rest[-1]}
 	note "memory at rest: ${at_rest[*]} KiB; from a third on: $((last - first))"
 	((last - first <= LIMIT)) || fail "memory grows: $((last - first)) KiB after the first third"
