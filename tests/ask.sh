@@ -95,7 +95,7 @@ data_is_kept() { # DEVICE
 start_load() {
 	start load a "${2:-300}" fio --name=load --filename="$1" --direct=1 --ioengine=libaio --iodepth=8 --rw=randwrite \
 		--bsrange=4k-32k --size="${MIB}m" --loops=1000000 --verify=crc32c --verify_backlog=16 --verify_fatal=1 \
-		--verify_state_save=0 --output-format=terse
+		--verify_state_save=0 --output-format=terse "${@:3}"
 	goes_on
 }
 

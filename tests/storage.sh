@@ -150,6 +150,9 @@ nvme_device_goes() { # a|b
 # ---- iSER. LIO makes a socket of TCP for each portal, and only then isert can listen on the portal's address. siw
 # ---- listens on the same port of TCP. So the portal is made in a network namespace of its own: its socket stays
 # ---- there, and isert always listens in the first namespace.
+# ---- A fault of isert's own can end these cases with "Module ib_isert is in use" and a complaint about a list: if the Send
+# ---- of a Logout Response ends with an error, isert_put_cmd() (ib_isert.c:1535) frees the command, which is still in the
+# ---- list of its connection. Seen once, on a busy host.
 
 readonly IQN=iqn.2026-01.target:disk
 readonly TPG=$CONFIG/target/iscsi/$IQN/tpgt_1 BACKEND=$CONFIG/target/core/iblock_0/disk
@@ -275,10 +278,12 @@ iser_target_restarts() {
 	nothing_left
 }
 
+# A command that the initiator builds between the end of the connection and that of the session is not tried again, but
+# fails: iser_initialize_task_headers() says ENODEV (iscsi_iser.c:204), and libiscsi makes an abort of it.
 iser_device_goes() {
 	ask 60 iser_target
 	iser_login
-	start_load "$(scsi_disk)"
+	start_load "$(scsi_disk)" 300 --continue_on_error=io
 	pull_device siw0
 	wait_for 60 'the session to fail' session_state_is FAILED
 	put_device_back siw0
