@@ -299,7 +299,8 @@ Exit run_client(const Options &options)
 		return hold_many(options);
 	Exit result = Exit::ok;
 	for (unsigned i = 0; i < options.times; i++)
-		result = Client(options).run();
+		if (const Exit one = Client(options).run(); one != Exit::ok)
+			result = one;
 	return result;
 }
 
