@@ -222,7 +222,7 @@ stop_all() {
 
 # capture NAME NETNS: starts to record packets on the namespace's network interface
 capture() {
-	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/$1.pcap" "$LLP"
+	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 32768 -i eth0 -w "$WORK/$1.pcap" "$LLP"
 	wait_line "tcpdump-$1" 'listening on' 30
 }
 
@@ -305,7 +305,7 @@ until_served() {
 
 # Starts the capture "wire" for all cases
 keep_capture() {
-	tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/wire.keep" "$LLP" >"$WORK/tcpdump.keep" 2>&1 &
+	tcpdump -Z root -U --immediate-mode -s 65535 -B 32768 -i eth0 -w "$WORK/wire.keep" "$LLP" >"$WORK/tcpdump.keep" 2>&1 &
 	wait_for 30 'tcpdump' grep -q 'listening on' "$WORK/tcpdump.keep"
 }
 

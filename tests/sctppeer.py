@@ -46,6 +46,10 @@ class Broken(Exception):
     """A step did not hold."""
 
 
+class Silent(Broken):
+    """Nothing came."""
+
+
 class Peer:
     def __init__(self, sock):
         self.sock, self.ssn, self.expected = sock, 0, 0
@@ -64,7 +68,7 @@ class Peer:
         try:
             data, control, _, _ = self.sock.recvmsg(65536, 256)
         except socket.timeout as late:
-            raise Broken(f'nothing came for {seconds} s') from late
+            raise Silent(f'nothing came for {seconds} s') from late
         except OSError as error:
             if error.errno in (errno.ECONNRESET, errno.ENOTCONN, errno.EPIPE):
                 return None
@@ -98,7 +102,7 @@ class Peer:
     def quiet(self, seconds):
         try:
             got = self.receive(seconds)
-        except Broken:
+        except Silent:
             return
         raise Broken(f'{got} within {seconds} s')
 
