@@ -123,7 +123,7 @@ costs() { # MODE OCTETS WANTED
 			map({key: .[0], value: length}) | from_entries' "$WORK/wire.$port.json")")
 	done
 	difference=$(jq -nrc --argjson few "${kinds[0]}" --argjson many "${kinds[1]}" \
-		'[$many | to_entries[] | .value -= ($few[.key] // 0) | select(.value != 0) | "\(.key) \(.value / 20)"] | sort | join(", ")')
+		'[$few + $many | keys[] | {key: ., value: (($many[.] // 0) - ($few[.] // 0))} | select(.value != 0) | "\(.key) \(.value / 20)"] | sort | join(", ")')
 	is 'what a message costs' "$difference" "$3"
 }
 
@@ -140,7 +140,7 @@ costs_by_tshark() { # MODE WANTED
 		found+=("$(tshark -r "$WORK/wire.pcap" -Y "tcp.port == $port && iwarp_rdma.opcode" -T fields \
 			-e iwarp_rdma.opcode 2>"$WORK/tshark.log" | tr ',' '\n' | grep -c . || true)")
 	done
-	is 'the messages of one' $(((found[1] - found[0]) / 20)) "$2"
+	is 'the messages of twenty' $((found[1] - found[0])) $((20 * $2))
 }
 
 # The server reads: no more at a time than its ORD and the client's IRD let it, and as many. siw has powers of two.

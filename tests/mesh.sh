@@ -49,13 +49,13 @@ all_with_all() { # OVER
 	fi
 }
 
-# A rank is killed while all exchange data: the others end, too
+# A rank is killed while all exchange data: mpirun ends the others, and nothing is left
 one_is_killed() {
 	start_ranks siw forever
 	wait_line mpi '^running' 300
 	pkill -KILL -f 'mpi.py forever' -n
 	ended mpi 120
-	[[ $STATUS != 0 ]] || fail 'the others have not been told'
+	[[ $STATUS != 0 && $STATUS != 124 ]] || fail "mpirun ended with status $STATUS"
 	wait_for 60 'the queue pairs to go' has_no_qps
 }
 
