@@ -16,6 +16,8 @@ INITMSG, NODELAY, ADAPTATION = 2, 3, 7
 SNDINFO = 2
 UNORDERED, SEGMENT, CONTROL = 1, 16, 17
 SIZE, STAG, ADDRESS = 60000, 0x1234, 0x10000
+# rping's server writes back a string. 23 is a prime, so that data from another place differs
+TEXT = bytes(ord('a') + i % 23 for i in range(SIZE - 1)) + b'\0'
 # DDP's control byte: tagged, last, version 1; RDMAP's: version 1 and the opcode
 TAGGED, LAST, DDP, RDMAP = 0x80, 0x40, 1, 0x40
 WRITE, READ_REQUEST, READ_RESPONSE, SEND = range(4)
@@ -58,13 +60,11 @@ class Peer:
         return segment
 
     def answer_read(self, stag, to):
-        # rping's server writes back a string
-        text = b'x' * (SIZE - 1) + b'\0'
         for at in range(0, SIZE, 1200):
             size = min(1200, SIZE - at)
             last = LAST if at + size == SIZE else 0
             self.transmit(SEGMENT, struct.pack('!BBIQ', TAGGED | last | DDP, RDMAP | READ_RESPONSE, stag, to + at) +
-                          text[at:at + size])
+                          TEXT[at:at + size])
 
     def take_writes(self):
         done = 0
@@ -73,7 +73,10 @@ class Peer:
             stag, to = struct.unpack_from('!IQ', segment, 2)
             if stag != STAG or to != ADDRESS + done:
                 raise SystemExit(f'sctpwindow: a Write to {stag:#x} {to:#x} after {done} bytes')
-            done += len(segment) - 14
+            data = segment[14:]
+            if data != TEXT[done:done + len(data)]:
+                raise SystemExit(f'sctpwindow: other data after {done} bytes')
+            done += len(data)
 
 
 def main():
