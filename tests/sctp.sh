@@ -197,7 +197,6 @@ start_large_pings() { # PORT COUNT
 	wait_for 20 'an association' has_assoc
 }
 
-# Trap 1: space in the send buffer is reported by the wait queue alone
 dead_for_5_s() {
 	start_large_pings 7521 300
 	pause 0.3
@@ -209,18 +208,22 @@ dead_for_5_s() {
 	ended_well server 30
 }
 
-# Trap 1 as well: the peer reads nothing for 5 s in the middle of an RDMA Write. A kernel with checkers begins to write
-# later than that.
+# Trap 1: space in the send buffer is reported by the wait queue alone. The peer reads nothing for 5 s in the middle of an
+# RDMA Write, which is larger than what the socket takes. A kernel with checkers begins to write later than that.
 shut_for_5_s() {
-	local much seconds=5
+	local much queued most seconds=5 default
 	[[ $VM_KERNEL != debug ]] || seconds=20
+	default=$(</proc/sys/net/core/wmem_default)
+	echo 32768 >/proc/sys/net/core/wmem_default
 	start server b 90 rping -s -P -a 10.77.0.2 -p 7526 -S 60000
 	wait_listener 10.77.0.2 7526
+	echo "$default" >/proc/sys/net/core/wmem_default
 	start peer a 80 "$TESTS/sctpwindow.py" 10.77.0.2 7526 "$seconds"
 	wait_line peer '^shut' 40
 	pause $((seconds - 1))
-	much=$(assocs b 7526 | awk '{ print $8 }')
-	((${much:-0} > 20000)) || fail "only ${much:-0} bytes wait for the peer"
+	read -r much queued most < <(assocs b 7526 | awk '{ print $8, $(NF - 2), $(NF - 1) }')
+	((much > 20000)) || fail "only $much bytes wait for the peer"
+	((queued >= most)) || fail "the send buffer has room: $queued of $most bytes"
 	ended_well peer 50
 	wait_for 10 'the end of all associations' no_assocs
 }
