@@ -159,7 +159,7 @@ serve() {
 
 # end_serving PROGRAM SETTINGS: on b, which must have been seen
 end_serving() {
-	kill "$(</run/watch.pid)"
+	kill "$(</run/watch.pid)" 2>/dev/null || true
 	case $1 in
 	NFSv4.2) nfs_server_end ;;
 	NVMe-oF) nvme_target_end ;;
