@@ -171,11 +171,14 @@ no_reads() {
 
 # Without the peer-to-peer model a responder may not speak first on the wire
 client_server() { # SETTING…
+	local rev=2
 	"$RDMA" mpa set default "$@"
 	capture wire b
 	blast b normal -s 5000 -n 40 -k 4
 	capture_end wire
-	on_the_wire wire "$port" 'must(.events[0].p2p | not; "the Request asks for peer-to-peer"), order(["initiator send"])'
+	[[ $* != *'revision 1'* ]] || rev=1
+	on_the_wire wire "$port" 'must(.events[0].p2p | not; "the Request asks for peer-to-peer"), order(["initiator send"]),
+		must([.events[:2][].rev] == [$rev, $rev]; "a frame of another revision")' 1 --argjson rev "$rev"
 	exchange a
 	examples b
 }
