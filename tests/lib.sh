@@ -338,7 +338,8 @@ show_logs() {
 	for file in "$WORK"/*.log; do
 		[[ -s $file ]] || continue
 		note "${file##*/}:"
-		tail -n 12 "$file" | cut -c1-300 | sed 's/^/#     /'
+		# a message at the head may say why there are so many at the end
+		awk -v count="$(wc -l <"$file")" 'NR <= 4 || NR > count - 12' "$file" | cut -c1-300 | sed 's/^/#     /'
 	done
 }
 
