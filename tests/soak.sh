@@ -188,9 +188,26 @@ run_round() {
 	wait
 }
 
+show_counters() {
+	local link
+	for link in siw0/1 siw1/1; do
+		note "$link: $(counters $link | jq -r 'to_entries[] | select(.key | startswith("mpa_")) | select(.value != 0) | "\(.key[4:]) \(.value)"' | paste -sd' ')"
+	done
+}
+
+# One that ends badly ends the run
+judge_clients() {
+	local bad
+	bad=$(sed -nE '/^(failed|late)/p' "$WORK"/said.*)
+	[[ -n $bad ]] || return 0
+	sort <<<"$bad" | uniq -c | sort -rn | sed -n '1,10s/^/# /p'
+	show_counters
+	fail "$(wc -l <<<"$bad") clients did not end well"
+}
+
 soak() {
 	local -a at_rest=()
-	local round=0 begin now used first last link program bad
+	local round=0 begin now used first last program
 	begin=$(now_ms)
 	for netns in a b; do
 		# sockets that TCP keeps for a minute would count as memory
@@ -206,19 +223,13 @@ soak() {
 		run_round
 		rest
 		at_rest+=("$used")
+		judge_clients
 	done
 	echo "total $(made) $(((now - begin) / 1000))"
-	for link in siw0/1 siw1/1; do
-		note "$link: $(counters $link | jq -r 'to_entries[] | select(.key | startswith("mpa_")) | select(.value != 0) | "\(.key[4:]) \(.value)"' | paste -sd' ')"
-	done
+	show_counters
 	for program in "${PROGRAMS[@]}"; do
 		grep -q "^ok $program" "$WORK"/said.* || fail "no client of $program ended well"
 	done
-	bad=$(sed -nE '/^(failed|late)/p' "$WORK"/said.*)
-	if [[ -n $bad ]]; then
-		sort <<<"$bad" | uniq -c | sort -rn | sed -n '1,10s/^/# /p'
-		fail "$(wc -l <<<"$bad") clients did not end well"
-	fi
 	first=${at_rest[${#at_rest[@]} / 3]} last=${at_rest[-1]}
 	note "memory at rest: ${at_rest[*]} KiB; from a third on: $((last - first))"
 	((last - first <= LIMIT)) || fail "memory grows: $((last - first)) KiB after the first third"
