@@ -79,11 +79,15 @@ hears() { # PID PORT
 	return 1
 }
 
+# The monitor has a line for a connection that failed in its set-up, with the cause
 last_words() { # PORT
 	local end
-	for end in client server; do
-		echo "$end: $(tail -n 2 "$WORK/$1.$end" | cut -c1-100 | paste -sd'|')"
-	done | paste -sd' '
+	{
+		for end in client server; do
+			echo "$end: $(tail -n 2 "$WORK/$1.$end" | cut -c1-100 | paste -sd'|')"
+		done
+		grep ":$1 " "$WORK/failures.log" | tail -n 2
+	} | paste -sd' '
 }
 
 # One client with a server of its own. Prints "killed", "ok", "late" or "failed" and the program.
@@ -180,18 +184,23 @@ is_over() {
 
 run_round() {
 	local i end
+	local -a clients=()
 	rm -f "$WORK/over"
 	for ((i = 0; i < CLIENTS; i++)); do
 		client "$i" &
+		clients+=($!)
 	done
 	end=$(($(now_ms) + ROUND * 1000))
 	until is_over || ((now > end)); do pause 2; done
 	: >"$WORK/over"
-	wait
+	wait "${clients[@]}"
 }
 
 show_counters() {
-	local link
+	local link netns
+	for netns in a b; do
+		note "$netns: $(within "$netns" nstat -as | awk '/Listen|ReqQ|OutRsts|AttemptFails|EstabResets|Abort|TCPTimeouts|Challenge|PAWS/ && $2 > 0 { printf "%s %s ", $1, $2 }')"
+	done
 	for link in siw0/1 siw1/1; do
 		note "$link: $(counters $link | jq -r 'to_entries[] | select(.key | startswith("mpa_")) | select(.value != 0) | "\(.key[4:]) \(.value)"' | paste -sd' ')"
 	done
@@ -219,6 +228,8 @@ soak() {
 	# a host with so many clients is slow: deadlines are not what is tested here
 	"$RDMA" mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
 	note "seed $seed"
+	# shellcheck disable=SC2016 # for the other shell
+	start failures a 86400 bash -c '"$0" -t mpa monitor | grep --line-buffered "^[^a-z]*failed"' "$RDMA"
 	# as many rounds as it takes to judge memory
 	until is_over && ((round >= ROUNDS)); do
 		round=$((round + 1))
