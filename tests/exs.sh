@@ -177,6 +177,7 @@ client_server() { # SETTING…
 	blast b normal -s 5000 -n 40 -k 4
 	capture_end wire
 	[[ $* != *'revision 1'* ]] || rev=1
+	# shellcheck disable=SC2016 # jq's variable
 	on_the_wire wire "$port" 'must(.events[0].p2p | not; "the Request asks for peer-to-peer"), order(["initiator send"]),
 		must([.events[:2][].rev] == [$rev, $rev]; "a frame of another revision")' 1 --argjson rev "$rev"
 	exchange a
