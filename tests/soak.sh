@@ -115,8 +115,8 @@ talk() { # SERVER-NETNS PORT
 	case $victim/$status in
 	killed/*) echo "killed $program" ;;
 	*/0) echo "ok $program" ;;
-	*/late) echo "late $program: $(last_words "$2")" ;;
-	*) echo "failed $program status $status: $(last_words "$2")" ;;
+	*/late) echo "late $program port $2: $(last_words "$2")" ;;
+	*) echo "failed $program port $2 status $status: $(last_words "$2")" ;;
 	esac
 }
 
