@@ -18,9 +18,8 @@ readonly CLIENTS=32 ROUND=60 ROUNDS=4
 # KiB. Without a leak memory at rest was seen to grow by 300 between the first two rounds
 readonly LIMIT=2048
 # seconds that a client may take. With checkers 32 programs take a minute to start.
-patient=90
-[[ $VM_KERNEL != debug ]] || patient=400
-readonly PATIENT=$patient
+PATIENT=90
+[[ $VM_KERNEL != debug ]] || PATIENT=400
 
 # ---- a client and its server
 
@@ -230,8 +229,10 @@ soak() {
 	# a host with so many clients is slow: deadlines are not what is tested here
 	"$RDMA" mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
 	note "seed $seed"
+	# in the first namespace: that of the devices
 	# shellcheck disable=SC2016 # for the other shell
-	start failures a 86400 bash -c '"$0" -t mpa monitor | grep --line-buffered "^[^a-z]*failed"' "$RDMA"
+	timeout -k 5 86400 bash -c '"$0" mpa monitor | grep --line-buffered "^failed "' "$RDMA" >"$WORK/failures.log" 2>&1 </dev/null &
+	pid_of[failures]=$!
 	# as many rounds as it takes to judge memory
 	until is_over && ((round >= ROUNDS)); do
 		round=$((round + 1))
