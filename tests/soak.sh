@@ -14,12 +14,13 @@ source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
 source "${0%/*}/mpa.sh"
 
-readonly CLIENTS=32 ROUND=60 ROUNDS=4
+readonly CLIENTS=32 ROUND=120 ROUNDS=4
 # KiB. Without a leak memory at rest was seen to grow by 300 between the first two rounds
 readonly LIMIT=2048
-# seconds that a client may take. With checkers 32 programs take a minute to start.
-PATIENT=90
-[[ $VM_KERNEL != debug ]] || PATIENT=400
+# seconds that a client may take, and connections of one cmtime. A program costs as much time as 50 connections, so few
+# connections would test the start of programs. With checkers 32 programs take a minute to start.
+PATIENT=180 MANY=500
+[[ $VM_KERNEL != debug ]] || PATIENT=400 MANY=100
 
 # ---- a client and its server
 
@@ -35,8 +36,8 @@ words() {
 		say=(ucmatose -s "$2" -p "$3" -c 20 -C 2)
 		;;
 	cmtime)
-		hear=(cmtime -b "$2" -p "$3" -c 100)
-		say=(cmtime -b "$4" -s "$2" -p "$3" -c 100)
+		hear=(cmtime -b "$2" -p "$3" -c "$MANY")
+		say=(cmtime -b "$4" -s "$2" -p "$3" -c "$MANY")
 		;;
 	rstream)
 		hear=(rstream -b "$2" -p "$3" -S 2048 -C 10 -T v)
@@ -57,10 +58,8 @@ declare -rA ADDRESS=([a]=$(address a) [b]=$(address b))
 readonly PROGRAMS=(rping ucmatose cmtime cmtime cmtime rstream rdma_client rdmafirst)
 
 # in_netns NETNS COMMAND…: in place of this shell. `ip netns exec` would mount, too, which takes longer than the program.
-# With the priority of 64 programs ksoftirqd comes seconds late: TCP drops a request whose ACK is still in the backlog of
-# the interface, takes the SYN that follows for a new one, and resets the connection when the ACK of the first comes.
 in_netns() {
-	exec nice -n 19 nsenter --net="/run/netns/$1" "${@:2}"
+	exec nsenter --net="/run/netns/$1" "${@:2}"
 }
 
 # Without a process: 32 clients would do little else. Listeners come first in the table of the process's namespace.
@@ -121,11 +120,14 @@ talk() { # SERVER-NETNS PORT
 	esac
 }
 
-# client NUMBER: one after the other, until the round is over
+# client NUMBER: one after the other, until the round is over. With the usual priority of 64 programs ksoftirqd comes
+# seconds late: TCP drops a request whose ACK is still in the backlog of the interface, takes the SYN that follows for a
+# new one, and resets the connection when the ACK of the first comes.
 client() {
 	local turn=0 netns
 	set +e
 	trap - ERR
+	renice -n 19 "$BASHPID" >/dev/null
 	RANDOM=$((seed + round * CLIENTS + $1))
 	until [[ -e $WORK/over ]]; do
 		netns=a
