@@ -261,9 +261,7 @@ iser_keeps_data() {
 	nothing_left
 }
 
-# The target goes while the load runs, and comes back. Over SCTP this hung once: siw takes no Receive while a queue pair
-# closes (ENOTCONN). isert returns that to LIO as if it were a status of its queue (ib_isert.c:1801 or :2174, "Got unknown
-# fabric queue status: -107"), and isert_wait_conn() waits for ever for the command.
+# The target goes while the load runs, and comes back. Over SCTP this shows F73 of FAULTS.md.
 iser_target_restarts() {
 	ask 60 iser_target
 	iser_login
