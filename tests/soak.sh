@@ -90,9 +90,17 @@ last_words() { # PORT
 	} | paste -sd' '
 }
 
+# Where the threads of a program are in the kernel, the innermost call first
+stacks() { # PID
+	local task
+	for task in "/proc/$1/task/"*; do
+		echo "$(<"$task/comm"): $(sed 's/.* //; s/+.*//' "$task/stack" | paste -sd' ')"
+	done | paste -sd'|'
+}
+
 # One client with a server of its own. Prints "killed", "ok", "late" or "failed" and the program.
 talk() { # SERVER-NETNS PORT
-	local program=${PROGRAMS[RANDOM % ${#PROGRAMS[@]}]} peer=a victim='' end status=0 server client
+	local program=${PROGRAMS[RANDOM % ${#PROGRAMS[@]}]} peer=a victim='' end status=0 server client stack
 	local -a hear say
 	[[ $1 != a ]] || peer=b
 	words "$program" "${ADDRESS[$1]}" "$2" "${ADDRESS[$peer]}"
@@ -108,14 +116,17 @@ talk() { # SERVER-NETNS PORT
 		! kill -KILL "$victim" 2>/dev/null || victim=killed
 	fi
 	while kill -0 "$client" && ((SECONDS < end)); do pause 0.2; done 2>/dev/null
-	! kill -KILL "$client" 2>/dev/null || status=late
+	if kill -0 "$client" 2>/dev/null; then
+		stack="client: $(stacks "$client") server: $(stacks "$server")"
+		! kill -KILL "$client" 2>/dev/null || status=late
+	fi
 	wait "$client" || status=${status/#0/$?}
 	kill -KILL "$server" 2>/dev/null || true
 	wait "$server" || true
 	case $victim/$status in
 	killed/*) echo "killed $program" ;;
 	*/0) echo "ok $program" ;;
-	*/late) echo "late $program port $2: $(last_words "$2")" ;;
+	*/late) echo "late $program port $2: $(last_words "$2") $stack" ;;
 	*) echo "failed $program port $2 status $status: $(last_words "$2")" ;;
 	esac
 }
