@@ -170,14 +170,19 @@ unread_octets() {
 	ss -Htn | awk '$2 > 0 { print $2 " octets from " $5 }' | paste -sd,
 }
 
-# run_client SECONDS COMMAND…: one that works is over in 25 s. Of another, the reason has what b does not read.
+# Prints the end of what the server has said
+server_says() {
+	tail -n 4 /run/server.log | tr -s ' \n' ' ' | cut -c1-200
+}
+
+# run_client SECONDS COMMAND…: one that works is over in 25 s. Of another, the reason has what b does not read and says.
 run_client() {
 	local end=$((SECONDS + 25)) unread=''
 	start client a "$@"
 	until is_gone client || ((SECONDS > end)); do pause 0.3; done
 	is_gone client || unread=$(ask 20 unread_octets)
 	ended client "$1"
-	[[ $STATUS -eq 0 ]] || fail "client ended with status $STATUS${unread:+; unread by b: $unread}"
+	[[ $STATUS -eq 0 ]] || fail "client ended with status $STATUS${unread:+; unread by b: $unread}; b: $(ask 20 server_says)"
 }
 
 # in_background COMMAND: on b, for mpirun
