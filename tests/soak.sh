@@ -14,13 +14,13 @@ source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
 source "${0%/*}/mpa.sh"
 
-readonly CLIENTS=32 ROUND=120 ROUNDS=4
+readonly CLIENTS=32 ROUNDS=4
 # KiB. Without a leak memory at rest was seen to grow by 300 between the first two rounds
 readonly LIMIT=2048
-# seconds that a client may take, and connections of one cmtime. A program costs as much time as 50 connections, so few
-# connections would test the start of programs. With checkers 32 programs take a minute to start.
-PATIENT=180 MANY=500
-[[ $VM_KERNEL != debug ]] || PATIENT=400 MANY=100
+# Seconds of a round, seconds that a client may take, and connections of one cmtime. A program costs as much time as 50
+# connections, so few connections would test the start of programs. With checkers 32 programs take a minute to start.
+ROUND=120 PATIENT=180 MANY=500
+[[ $VM_KERNEL != debug ]] || ROUND=400 PATIENT=600 MANY=200
 
 # ---- a client and its server
 
