@@ -130,10 +130,10 @@ words() {
 	esac
 }
 
-# A program may talk over TCP first
+# A program may talk over TCP first. rdma_cm says that it listens before TCP does.
 has_port() { # PORT
-	has_listener '[^ ]*' "$1" ||
-		grep -qE "$(printf ':%04X 0+:0000 0A ' "$1")" /proc/net/tcp /proc/net/tcp6
+	grep -qE "$(printf ':%04X 0+:0000 0A ' "$1")" /proc/net/tcp /proc/net/tcp6 ||
+		{ [[ $LLP == sctp ]] && has_listener '[^ ]*' "$1"; }
 }
 
 # serve SETTINGS PROGRAM PORT: on b, and returns when a can connect
