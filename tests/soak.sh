@@ -21,6 +21,7 @@ readonly LIMIT=2048
 # connections, so few connections would test the start of programs. With checkers 32 programs take a minute to start.
 ROUND=120 PATIENT=180 MANY=500
 [[ $VM_KERNEL != debug ]] || ROUND=400 PATIENT=600 MANY=200
+readonly ROUND PATIENT MANY
 
 # ---- a client and its server
 
