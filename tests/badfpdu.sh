@@ -402,6 +402,7 @@ bad 'F9: two reads, the answer to the first is no good' odd_against two-reads 8 
 bad 'F14: a Read Response in two segments that ends early' short_read
 bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
 bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
+bad 'F73: a request posted to a QP whose connection is closed completes' odd_completes close-and-send
 bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
 bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
 bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9

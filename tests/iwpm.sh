@@ -23,9 +23,10 @@ meet() { # NAME
 	wait_for 120 "the peer, to be $1" test -e "/run/vm/ctl/$peer.iwpm-$1"
 }
 
+# The port of the socket may be another one
 serve() { # PORT
 	serve_forever rping -s -P -a "$(address "$ROLE")" -p "$1"
-	wait_listener "$(address "$ROLE")" "$1"
+	wait_for 30 "a listener on port $1" has_listener "$(address "$ROLE")" "$1"
 }
 
 seen_connections() { # PORT

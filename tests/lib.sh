@@ -142,14 +142,25 @@ has_listener() { # ADDRESS PORT
 	rdma resource show cm_id | grep 'state LISTEN' | grep -qE "src-addr (\[?$1\]?|0\.0\.0\.0|\[?::\]?):$2 "
 }
 
-# rdma_cm says that it listens before SCTP does: the first socket that listens loads modules for its cookies
-has_endpoint() { # PORT
-	[[ $LLP == tcp ]] ||
-		grep -qE " 10 +[0-9]+ +$1 " <(within a cat /proc/net/sctp/eps; within b cat /proc/net/sctp/eps)
+# In this namespace or in that of a process. rdma_cm says that it listens before its socket does: SCTP's first one
+# loads modules for its cookies.
+socket_listens() { # PORT [LLP]
+	local pid pattern
+	local -a tables=()
+	for pid in self "${pid_of[@]}"; do
+		if [[ ${2:-$LLP} == tcp ]]; then
+			printf -v pattern ':%04X 0+:0000 0A ' "$1"
+			tables+=("/proc/$pid/net/tcp" "/proc/$pid/net/tcp6")
+		else
+			pattern=" 10 +[0-9]+ +$1 "
+			tables+=("/proc/$pid/net/sctp/eps")
+		fi
+	done
+	grep -qsE "$pattern" "${tables[@]}"
 }
 
 hears_port() { # ADDRESS PORT
-	has_listener "$1" "$2" && has_endpoint "$2"
+	has_listener "$1" "$2" && socket_listens "$2"
 }
 
 wait_listener() { # ADDRESS PORT

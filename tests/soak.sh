@@ -20,8 +20,10 @@ readonly LIMIT=2048
 # Seconds of a round, seconds that a client may take, and connections of one cmtime. A program costs as much time as 50
 # connections, so few connections would test the start of programs. With checkers 32 programs take a minute to start.
 ROUND=120 PATIENT=180 MANY=500
-[[ $VM_KERNEL != debug ]] || ROUND=400 PATIENT=600 MANY=200
-readonly ROUND PATIENT MANY
+# Seconds in which a program is killed and between two looks at it, and ms of connection setup
+LIFE=3 LOOK=0.2 SETUP=60000
+[[ $VM_KERNEL != debug ]] || ROUND=450 PATIENT=900 MANY=200 LIFE=30 LOOK=1 SETUP=300000
+readonly ROUND PATIENT MANY LIFE LOOK SETUP
 
 # ---- a client and its server
 
@@ -108,15 +110,15 @@ talk() { # SERVER-NETNS PORT
 	(in_netns "$1" "${hear[@]}") >"$WORK/$2.server" 2>&1 </dev/null &
 	server=$!
 	end=$((SECONDS + PATIENT))
-	until hears "$server" "$2" || ! kill -0 "$server" || ((SECONDS > end)); do pause 0.3; done 2>/dev/null
+	until hears "$server" "$2" || ! kill -0 "$server" || ((SECONDS > end)); do pause $LOOK; done 2>/dev/null
 	(in_netns "$peer" "${say[@]}") >"$WORK/$2.client" 2>&1 </dev/null &
 	client=$!
 	if ((RANDOM % 4 == 0)); then
-		pause "$((RANDOM % 3)).$((RANDOM % 10))"
+		pause "$((RANDOM % LIFE)).$((RANDOM % 10))"
 		victim=$((RANDOM % 2 ? server : client))
 		! kill -KILL "$victim" 2>/dev/null || victim=killed
 	fi
-	while kill -0 "$client" && ((SECONDS < end)); do pause 0.2; done 2>/dev/null
+	while kill -0 "$client" && ((SECONDS < end)); do pause $LOOK; done 2>/dev/null
 	if kill -0 "$client" 2>/dev/null; then
 		stack="client: $(stacks "$client") server: $(stacks "$server")"
 		! kill -KILL "$client" 2>/dev/null || status=late
@@ -180,12 +182,19 @@ rest() {
 	# what RCU and work queues still hold goes within seconds
 	for ((i = 0; i < 10; i++)); do
 		echo 3 >/proc/sys/vm/drop_caches
+		# KASAN keeps what is freed until then
+		[[ $VM_KERNEL != debug ]] || shrink_slabs
 		sleep 2
 		read -r slab vmalloc percpu <<<"$(memory)"
 		before=$used used=$((slab + vmalloc + percpu))
 		((used >= before - 64 && i > 1)) && break
 	done
 	note "round $round, $(((now - begin) / 1000)) s: $(made) connections; KiB: slab $slab vmalloc $vmalloc percpu $percpu; $(tally)"
+}
+
+shrink_slabs() {
+	local file
+	for file in /sys/kernel/slab/*/shrink; do echo 1 >"$file"; done
 }
 
 tally() {
@@ -241,7 +250,9 @@ soak() {
 		sysctl_of "$netns" tcp_fin_timeout 2
 	done
 	# a host with so many clients is slow: deadlines are not what is tested here
-	"$RDMA" mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
+	"$RDMA" mpa set default request-timeout $SETUP reply-timeout $SETUP rtr-timeout $SETUP
+	# it takes half of the time there, and all other suites run with it
+	[[ $VM_KERNEL != debug ]] || echo off >/sys/kernel/debug/kmemleak
 	note "seed $seed"
 	# in the first namespace: that of the devices
 	# shellcheck disable=SC2016 # for the other shell

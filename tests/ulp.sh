@@ -81,15 +81,11 @@ xserver() {
 
 qperf_test() { # TEST
 	start server b 90 qperf -lp 7840
-	wait_for 30 'qperf' listens_tcp b 7840
+	wait_for 30 'qperf' socket_listens 7840 tcp
 	run_well client a 60 qperf -lp 7840 "$(address b)" -cm 1 -t 3 "$1"
 	has_line client '(latency|bw) +=' || fail 'no result'
 	stop server
 	nothing_left
-}
-
-listens_tcp() { # NETNS PORT
-	within "$1" cat /proc/net/tcp /proc/net/tcp6 | grep -qE "$(printf ':%04X 0+:0000 0A ' "$2")"
 }
 
 # ---- fio

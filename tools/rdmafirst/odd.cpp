@@ -392,6 +392,13 @@ void read_and_close(Endpoint &endpoint, const Exposed &exposed)
 		throw SystemError("rdma_disconnect");
 }
 
+void close_and_send(Endpoint &endpoint, const Exposed &)
+{
+	if (rdma_disconnect(endpoint.id()) != 0)
+		throw SystemError("rdma_disconnect");
+	endpoint.post_send("too late");
+}
+
 // The bytes of the Read Request are where those of the message will be
 void read_and_send(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -586,6 +593,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
+	{"close-and-send", close_and_send},
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
 	{"read-changing", read_changing},
