@@ -85,6 +85,21 @@ odd_completes() { # WHAT
 	all_completed
 }
 
+# The flush tells of the first completion, and somebody who waits for the lock could clear the entry again
+keeps_what_is_refilled() {
+	slow_down ib_uverbs_comp_handler 400
+	odd refill-one
+	speed_up
+	has_line client '^it is kept' || fail "$(tail -n 4 "$WORK/client.log" | paste -sd' ')"
+}
+
+closed_completes() {
+	odd_completes close-and-send
+	# IBV_QPS_SQD
+	has_line client '^state 4 ' || fail "$(grep '^state' "$WORK/client.log")"
+	has_line client '^request completed: Work Request Flushed' || fail 'it is not flushed'
+}
+
 odd_terminated() { # WHAT L/T/C [HEX]
 	odd "$1"
 	all_completed
@@ -402,7 +417,8 @@ bad 'F9: two reads, the answer to the first is no good' odd_against two-reads 8 
 bad 'F14: a Read Response in two segments that ends early' short_read
 bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
 bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
-bad 'F73: a request posted to a QP whose connection is closed completes' odd_completes close-and-send
+bad 'F73: a request posted to a QP whose connection is closed completes' closed_completes
+bad 'F74: a request that is posted during a flush is not lost' keeps_what_is_refilled
 bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
 bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
 bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9

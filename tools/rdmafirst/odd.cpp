@@ -392,11 +392,16 @@ void read_and_close(Endpoint &endpoint, const Exposed &exposed)
 		throw SystemError("rdma_disconnect");
 }
 
-void close_and_send(Endpoint &endpoint, const Exposed &)
+// The request must complete once, in the state that rdma_disconnect() leaves, and not again in error
+void close_and_send(Endpoint &endpoint, const Exposed &exposed)
 {
 	if (rdma_disconnect(endpoint.id()) != 0)
 		throw SystemError("rdma_disconnect");
+	query(endpoint, exposed);
 	endpoint.post_send("too late");
+	endpoint.never_completed(true);
+	endpoint.spoil_qp();
+	endpoint.completions();
 }
 
 // The bytes of the Read Request are where those of the message will be
@@ -547,6 +552,44 @@ void refill(Endpoint &endpoint, const Exposed &)
 	say(fmt::format("flushed {} of {} entries", flushed.load(), entries));
 }
 
+// While a full send queue is flushed, a thread posts in the place of the first request that is completed
+void refill_one(Endpoint &endpoint, const Exposed &)
+{
+	constexpr uint64_t mark = 0x6d61726c;
+	constexpr uint16_t valid = SIW_WQE_VALID | SIW_WQE_SIGNALLED;
+	const size_t entries = endpoint.send_queue_size();
+	post_marked_send(endpoint, mark);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	volatile siw_sqe *sqes = find_in_queue(mark, 1);
+	if (!sqes) {
+		say("the queue is not found");
+		return;
+	}
+	endpoint.completions(); // wants to be told of the next one
+	for (size_t i = 0; i < entries; i++)
+		sqes[i].flags = valid;
+	std::atomic<size_t> filled = entries;
+	std::atomic<bool> at_work = false;
+	{
+		const std::jthread program([&](const std::stop_token &stop) {
+			at_work = true;
+			for (size_t i = 0; !stop.stop_requested() && filled == entries; i = (i + 1) % entries) {
+				if (sqes[i].flags == 0) {
+					sqes[i].flags = valid;
+					filled = i;
+				}
+			}
+		});
+		while (!at_work)
+			std::this_thread::yield();
+		endpoint.spoil_qp();
+	}
+	say(filled == entries ? "nothing was flushed" : sqes[filled].flags == 0 ? "it is lost" : "it is kept");
+	for (size_t i = 0; i < entries; i++)
+		sqes[i].flags = 0;
+}
+
 void empty_sge(Endpoint &endpoint, const Exposed &)
 {
 	std::array<ibv_sge, 2> sges{ibv_sge{.addr = 1, .length = 0, .lkey = 0},
@@ -590,7 +633,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
 	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
-	{"read-local", read_local}, {"refill", refill}, {"read-across", read_across}, {"send-across", send_across},
+	{"read-local", read_local}, {"refill", refill}, {"refill-one", refill_one}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
 	{"close-and-send", close_and_send},
