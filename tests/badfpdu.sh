@@ -87,7 +87,7 @@ odd_completes() { # WHAT
 
 # The flush tells of the first completion, and somebody who waits for the lock could clear the entry again
 keeps_what_is_refilled() {
-	slow_down ib_uverbs_comp_handler 400
+	slow_down ib_uverbs_comp_handler 200
 	odd refill-one
 	speed_up
 	has_line client '^it is kept' || fail "$(tail -n 4 "$WORK/client.log" | paste -sd' ')"
