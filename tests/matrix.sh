@@ -173,14 +173,19 @@ server_says() {
 	tail -n 4 /run/server.log | tr -s ' \n' ' ' | cut -c1-200
 }
 
-# run_client SECONDS COMMAND…: one that works is over in 25 s. Of another, the reason has what b does not read and says.
+# Prints the first complaint of the client
+client_says() {
+	sed -nE '/signal|unexpected|error|fail|refused/I { p; q }' "$WORK/client.log" | tr -s ' ' | cut -c1-100
+}
+
+# run_client SECONDS COMMAND…: one that works is over in 25 s. Of another, the reason has what b does not read and both say.
 run_client() {
 	local end=$((SECONDS + 25)) unread=''
 	start client a "$@"
 	until is_gone client || ((SECONDS > end)); do pause 0.3; done
 	is_gone client || unread=$(ask 20 unread_octets)
 	ended client "$1"
-	[[ $STATUS -eq 0 ]] || fail "client ended with status $STATUS${unread:+; unread by b: $unread}; b: $(ask 20 server_says)"
+	[[ $STATUS -eq 0 ]] || fail "client ended with status $STATUS${unread:+; unread by b: $unread}; a: $(client_says); b: $(ask 20 server_says)"
 }
 
 # in_background COMMAND: on b, for mpirun
