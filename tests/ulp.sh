@@ -124,7 +124,7 @@ fio_is_cut() {
 pingpong() { # ENDPOINT PROVIDER SIZE PORT
 	local -a words=(fi_pingpong -c -p "$2" -e "$1" -I 100 -S "$3")
 	start server b 90 "${words[@]}" -B "$4"
-	wait_for 60 'fi_pingpong' listens_tcp b "$4"
+	wait_for 60 'fi_pingpong' socket_listens "$4" tcp
 	run_well client a 60 "${words[@]}" -P "$4" "$(address b)"
 	ended_well server 30
 	note "$(tail -n 1 "$WORK/client.log")"
@@ -133,7 +133,7 @@ pingpong() { # ENDPOINT PROVIDER SIZE PORT
 
 pingpong_is_cut() {
 	start server b 90 fi_pingpong -p verbs -e msg -I 10000000 -S 4096 -B 7868
-	wait_for 60 'fi_pingpong' listens_tcp b 7868
+	wait_for 60 'fi_pingpong' socket_listens 7868 tcp
 	start client a 90 fi_pingpong -p verbs -e msg -I 10000000 -S 4096 -P 7868 "$(address b)"
 	wait_for 60 'a connection' has_qps 2
 	stop server KILL
