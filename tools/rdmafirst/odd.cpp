@@ -572,9 +572,11 @@ void refill_one(Endpoint &endpoint, const Exposed &)
 	std::atomic<size_t> filled = entries;
 	std::atomic<bool> at_work = false;
 	{
-		const std::jthread program([&](const std::stop_token &stop) {
+		// It finds one after the flush, too, if it has not run before
+		const std::jthread program([&] {
+			const auto until = Clock::now() + std::chrono::seconds(2);
 			at_work = true;
-			for (size_t i = 0; !stop.stop_requested() && filled == entries; i = (i + 1) % entries) {
+			for (size_t i = 0; filled == entries && Clock::now() < until; i = (i + 1) % entries) {
 				if (sqes[i].flags == 0) {
 					sqes[i].flags = valid;
 					filled = i;
