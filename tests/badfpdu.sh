@@ -85,7 +85,7 @@ odd_completes() { # WHAT
 	all_completed
 }
 
-# The flush tells of the first completion, and somebody who waits for the lock could clear the entry again
+# The flush tells of a completion when the program has the entry back already, and before it goes on to the next one
 keeps_what_is_refilled() {
 	slow_down ib_uverbs_comp_handler 200
 	odd refill-one

@@ -511,16 +511,20 @@ volatile siw_cqe *find_completions(uint64_t mark, uint32_t qpn)
 	return nullptr;
 }
 
+// The send queue, by the mark of a message that has been sent; nullptr if it is not found
+volatile siw_sqe *find_send_queue(Endpoint &endpoint, uint64_t mark)
+{
+	post_marked_send(endpoint, mark);
+	return endpoint.never_completed(true) == 0 ? find_in_queue(mark, 1) : nullptr;
+}
+
 // While the queue pair is flushed, a thread posts all of the send queue again and takes all completions.
 void refill(Endpoint &endpoint, const Exposed &)
 {
 	constexpr uint64_t mark = 0x6d61726c;
 	constexpr auto enough = std::chrono::seconds(5);
 	const size_t entries = endpoint.send_queue_size();
-	post_marked_send(endpoint, mark);
-	if (endpoint.never_completed(true) != 0)
-		return;
-	volatile siw_sqe *sqes = find_in_queue(mark, 1);
+	volatile siw_sqe *sqes = find_send_queue(endpoint, mark);
 	volatile siw_cqe *cqes = find_completions(mark, endpoint.id()->qp->qp_num);
 	if (!sqes || !cqes) {
 		say("the queues are not found");
@@ -558,10 +562,7 @@ void refill_one(Endpoint &endpoint, const Exposed &)
 	constexpr uint64_t mark = 0x6d61726c;
 	constexpr uint16_t valid = SIW_WQE_VALID | SIW_WQE_SIGNALLED;
 	const size_t entries = endpoint.send_queue_size();
-	post_marked_send(endpoint, mark);
-	if (endpoint.never_completed(true) != 0)
-		return;
-	volatile siw_sqe *sqes = find_in_queue(mark, 1);
+	volatile siw_sqe *sqes = find_send_queue(endpoint, mark);
 	if (!sqes) {
 		say("the queue is not found");
 		return;
