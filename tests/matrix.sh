@@ -175,7 +175,7 @@ server_says() {
 
 # Prints the first complaint of the client
 client_says() {
-	sed -nE '/signal|unexpected|error|fail|refused/I { p; q }' "$WORK/client.log" | tr -s ' ' | cut -c1-100
+	sed -nE '/signal|unexpected|error|fail|refused|bad wc/I { p; q }' "$WORK/client.log" | tr -s ' ' | cut -c1-100
 }
 
 # run_client SECONDS COMMAND…: one that works is over in 25 s. Of another, the reason has what b does not read and both say.
