@@ -129,9 +129,15 @@ set_delay() {
 }
 
 # rdma_cm says that it listens before SCTP does
+# rdma_cm says that it listens before its socket does
 has_listener() {
+	local netns table=tcp state=' 0+:0000 0A '
 	rdma resource show cm_id | grep -q 'state LISTEN' || return 1
-	[[ $variant != siw_sctp ]] || cat <(ip netns exec a cat /proc/net/sctp/eps) <(ip netns exec b cat /proc/net/sctp/eps) | grep -q ' 10 '
+	[[ $variant != siw_sctp ]] || table=sctp/eps state=' 10 '
+	for netns in a b; do
+		! ip netns exec "$netns" cat "/proc/net/$table" | grep -qE "$state" || return 0
+	done
+	return 1
 }
 
 wait_listener() {
