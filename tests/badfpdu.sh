@@ -93,6 +93,17 @@ keeps_what_is_refilled() {
 	has_line client '^it is kept' || fail "$(tail -n 4 "$WORK/client.log" | paste -sd' ')"
 }
 
+# The peer closes when it has the message, before siw hears that it is sent: without the mend, more often than not
+is_sent_before_the_end() {
+	slow_down kernel_sendmsg%return 400
+	for _ in {1..5}; do
+		port=$((port + 100))
+		odd_and_content send 8 'READS=expect send len=1000' 'THEN=shutdown'
+		has_line client '^request completed: success' || fail "$(grep '^request' "$WORK/client.log")"
+	done
+	speed_up
+}
+
 closed_completes() {
 	odd_completes close-and-send
 	# IBV_QPS_SQD
@@ -419,6 +430,7 @@ bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=
 bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
 bad 'F73: a request posted to a QP whose connection is closed completes' closed_completes
 bad 'F74: a request that is posted during a flush is not lost' keeps_what_is_refilled
+bad 'F75: a message that is sent succeeds, although its peer closes' is_sent_before_the_end
 bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
 bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
 bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9

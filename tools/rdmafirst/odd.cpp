@@ -384,6 +384,11 @@ void restless_sends(Endpoint &endpoint, const Exposed &)
 	}
 }
 
+void send(Endpoint &endpoint, const Exposed &)
+{
+	endpoint.post_send(std::string(slot_bytes, Endpoint::letter(0)));
+}
+
 // The connection is closed before the answer is there
 void read_and_close(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -638,7 +643,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 	{"read-local", read_local}, {"refill", refill}, {"refill-one", refill_one}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
-	{"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
+	{"send", send}, {"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
 	{"close-and-send", close_and_send},
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
