@@ -14,12 +14,17 @@
 #include "siw_cm.h"
 #include "siw_restrack.h"
 
-/* The endpoint of a QP, with a reference, or NULL */
+/*
+ * The endpoint of a QP, with a reference, or NULL. Does not wait for the lock:
+ * as long as a task waits, siw_post_send() cannot have it, and leaves its WR to
+ * a task that writes.
+ */
 static struct siw_cep *siw_qp_cep(struct siw_qp *qp)
 {
 	struct siw_cep *cep;
 
-	down_read(&qp->state_lock);
+	if (!down_read_trylock(&qp->state_lock))
+		return NULL;
 	cep = qp->cep;
 	if (cep)
 		siw_cep_get(cep);
