@@ -150,9 +150,8 @@ nvme_device_goes() { # a|b
 # ---- iSER. LIO makes a socket of TCP for each portal, and only then isert can listen on the portal's address. siw
 # ---- listens on the same port of TCP. So the portal is made in a network namespace of its own: its socket stays
 # ---- there, and isert always listens in the first namespace.
-# ---- A fault of isert's own can end these cases with "Module ib_isert is in use" and a complaint about a list: if the Send
-# ---- of a Logout Response ends with an error, isert_put_cmd() (ib_isert.c:1535) frees the command, which is still in the
-# ---- list of its connection. Seen twice, on a busy host; at least the second time siw said so of one that was sent (F75).
+# ---- A fault of isert's own can end these cases (iw_mpa_ulp.rst, iSER). Seen twice, on a busy host; at least the second
+# ---- time siw said so of a Logout Response that was sent (F75).
 
 readonly IQN=iqn.2026-01.target:disk
 readonly TPG=$CONFIG/target/iscsi/$IQN/tpgt_1 BACKEND=$CONFIG/target/core/iblock_0/disk
