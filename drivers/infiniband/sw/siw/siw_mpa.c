@@ -53,20 +53,19 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 				   SIW_QP_ATTR_MPA);
 	}
 	if (!rv) {
-		/* Nothing that the ULP posts is active before the lock is free */
+		/* What the ULP posts is not active before the lock is free */
 		if (rtr)
 			siw_qp_prepare_rtr(qp, rtr);
 		cep->state = SIW_EPSTATE_RDMA_MODE;
 		cep->llp->start_rx(cep, qp);
 	}
-	if (rv) {
+	if (rv || !rtr) {
 		up_write(&qp->state_lock);
 		return rv;
 	}
 	/* Send the RTR here: the ULP may close before a transmit thread runs */
 	downgrade_write(&qp->state_lock);
-	if (!qp->tx_ctx.tx_suspend &&
-	    (rtr ? siw_qp_sq_process(qp) : siw_sq_activate(qp)) < 0 &&
+	if (!qp->tx_ctx.tx_suspend && siw_qp_sq_process(qp) < 0 &&
 	    !qp->tx_ctx.tx_suspend)
 		siw_qp_cm_drop(qp, 1);
 	up_read(&qp->state_lock);
