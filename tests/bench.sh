@@ -128,7 +128,6 @@ set_delay() {
 	ip netns exec a ping -q -c 1 -W 5 10.77.0.2 >/dev/null
 }
 
-# rdma_cm says that it listens before SCTP does
 # rdma_cm says that it listens before its socket does
 has_listener() {
 	local netns table=tcp state=' 0+:0000 0A '

@@ -163,7 +163,7 @@ make_slow_disk() {
 }
 
 lio_backend() { # [DISK]
-	if [[ ${1-} == "$SLOW_DISK" ]]; then make_slow_disk; else make_disk; fi
+	make_disk
 	modprobe -a target_core_mod target_core_iblock
 	mkdir -p "$BACKEND"
 	put "udev_path=${1:-$DISK}" "$BACKEND/control"
@@ -266,16 +266,21 @@ iser_keeps_data() {
 	nothing_left
 }
 
-# The target goes while the load runs, and comes back. Over SCTP this shows F73 of FAULTS.md.
-iser_target_restarts() {
-	ask 60 iser_target
-	iser_login
-	start_load "$(scsi_disk)"
+# The target goes while the load runs, and comes back
+iser_portal_restarts() {
 	ask 60 iser_portal_closes
 	wait_for 60 'the session to fail' session_state_is FAILED
 	ask 60 iser_portal_opens
 	wait_for 90 'the session to be back' session_state_is LOGGED_IN
 	goes_on
+}
+
+# Over SCTP this shows F73 of FAULTS.md
+iser_target_restarts() {
+	ask 60 iser_target
+	iser_login
+	start_load "$(scsi_disk)"
+	iser_portal_restarts
 	end_load
 	data_is_kept "$(scsi_disk)"
 	iser_logout
@@ -285,16 +290,13 @@ iser_target_restarts() {
 
 # The disk has answers for a connection that is being closed, which takes long
 iser_slow_target_restarts() {
+	ask 60 make_slow_disk
 	ask 60 iser_target "$SLOW_DISK"
 	iser_login
 	start_load "$(scsi_disk)" 300 --iodepth=32
 	ask 60 slow_down siw_rq_flush 600
-	ask 60 iser_portal_closes
-	wait_for 60 'the session to fail' session_state_is FAILED
+	iser_portal_restarts
 	ask 90 speed_up
-	ask 60 iser_portal_opens
-	wait_for 90 'the session to be back' session_state_is LOGGED_IN
-	goes_on
 	end_load
 	iser_logout
 	ask 60 iser_target_end
