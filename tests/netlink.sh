@@ -828,6 +828,7 @@ tracing() {
 
 # ---- those who take things away
 
+# The trap makes a shell wait for its last command: it ends with nothing of its own left
 busy() { # starts watchers and changers
 	local i
 	for i in 0 1 2; do
@@ -836,11 +837,12 @@ busy() { # starts watchers and changers
 	done
 	# shellcheck disable=SC2016
 	for i in 1 2; do
-		bash -c 'while :; do "$0" -d mpa show; "$0" mpa stat; done' "$RDMA" >"$WORK/dump$i.log" 2>&1 &
+		bash -c 'trap exit TERM; while :; do "$0" -d mpa show; "$0" mpa stat; done' "$RDMA" >"$WORK/dump$i.log" 2>&1 &
 		pid_of[dump$i]=$!
 	done
 	# shellcheck disable=SC2016
-	bash -c 'while :; do "$0" mpa set link siw0/1 rtr-timeout $((RANDOM + 1)); "$0" mpa set dev siw1 model client-server
+	bash -c 'trap exit TERM
+		while :; do "$0" mpa set link siw0/1 rtr-timeout $((RANDOM + 1)); "$0" mpa set dev siw1 model client-server
 		"$0" mpa reset dev siw1; done' "$RDMA" >"$WORK/set.log" 2>&1 &
 	pid_of[set]=$!
 	sleep 1
@@ -877,7 +879,7 @@ namespace_goes_while_watched() {
 	ip netns exec c "$RDMA" mpa monitor >"$WORK/monitorc.log" 2>&1 &
 	pid_of[monitorc]=$!
 	# shellcheck disable=SC2016
-	ip netns exec c bash -c 'while :; do "$0" mpa show; done' "$RDMA" >"$WORK/dumpc.log" 2>&1 &
+	ip netns exec c bash -c 'trap exit TERM; while :; do "$0" mpa show; done' "$RDMA" >"$WORK/dumpc.log" 2>&1 &
 	pid_of[dumpc]=$!
 	sleep 1
 	ip netns del c
