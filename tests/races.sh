@@ -45,6 +45,7 @@ play() { # NAME FILE OPTION…
 serve() {
 	port=$((port + 10))
 	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 160 --ignore undecided
+	wait_line server '^listening' 30
 }
 
 # Those of our programs that hold_all has started
@@ -471,7 +472,9 @@ deadlines_begin() {
 		i=$((i + 1))
 		meanwhile "responder$i" c "$MPAPEER" run "$TESTS/scenarios/hold-reply.txt" --listen "$THIRD.1:779$i" \
 			--accept-within 60s --set "REPLY=$reply"
-		meanwhile "client$i" d bash -c "sleep 4; exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
+		meanwhile "client$i" d bash -c "
+			until ip netns exec c grep -qE '$(printf ':%04X' "779$i") 0+:0000 0A ' /proc/net/tcp; do sleep 0.5; done
+			exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
 	done
 }
 
