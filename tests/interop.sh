@@ -12,8 +12,9 @@ source "${0%/*}/lib.sh"
 peer=$(other "$ROLE")
 declare -A port=([a]=7851 [b]=7852)
 
+# Unmodified rping waits for ever if an unmodified responder does not see the RTR
 rping_works() {
-	until_served 90 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
+	until_served 240 12 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
 }
 
 # An unmodified responder may not see our RTR (S2), and rping tries again: the last connection counts
@@ -24,18 +25,19 @@ last_is_over() { # PORT
 }
 
 we_connected() {
-	wait_for 90 'our connection' last_is_over "${port[$peer]}"
+	wait_for 250 'our connection' last_is_over "${port[$peer]}"
 	on_the_wire wire "${port[$peer]}" peer_to_peer_interop
 	on_the_wire wire "${port[$peer]}" '(.events[0] | request_is_ours)'
 }
 
 they_connected() {
-	wait_for 90 "the peer's connection" is_seen "${port[$ROLE]}" 1
+	wait_for 250 "the peer's connection" is_seen "${port[$ROLE]}" 1
 	on_the_wire wire "${port[$ROLE]}" client_server_interop
 }
 
 keep_capture
 serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
+both_listen "${port[$ROLE]}"
 side=ours
 [[ $VM_STOCK == 0 ]] || side=unmodified
 check "rping from $ROLE ($side) to $peer" rping_works

@@ -43,7 +43,7 @@ has_new_connection() { # PORT COUNT
 connects() { # PORT
 	local before
 	before=$(seen_connections "$1")
-	until_served 60 rping -c -a "$(address "$peer")" -p "$1" -C 3 -V
+	until_served 60 30 rping -c -a "$(address "$peer")" -p "$1" -C 3 -V
 	wait_for 30 "a connection to port $1 on the wire" has_new_connection "$1" "$before"
 	on_the_wire wire "$1" peer_to_peer "$(seen_connections "$1")"
 }

@@ -300,18 +300,26 @@ in_program() {
 		"$WORK/server.log"
 }
 
-# until_served SECONDS COMMAND…: repeats COMMAND until the peer's server answers and COMMAND succeeds
+# until_served SECONDS EACH COMMAND…: repeats COMMAND, for EACH seconds at most, until the peer's server answers
+# and COMMAND succeeds
 until_served() {
-	local end=$(($(now_ms) + $1 * 1000))
-	shift
+	local end=$(($(now_ms) + $1 * 1000)) each=$2
+	shift 2
 	local said='' says
-	until run client "$ROLE" 30 "$@" && [[ $STATUS -eq 0 ]]; do
+	until run client "$ROLE" "$each" "$@" && [[ $STATUS -eq 0 ]]; do
 		(($(now_ms) < end)) || fail "the client's last status was $STATUS"
 		says="not yet (status $STATUS): $(tail -n 4 "$WORK/client.log" | cut -c1-100 | paste -sd' ')"
 		[[ $says == "$said" ]] || note "$says"
 		said=$says
 		sleep 0.3
 	done
+}
+
+# Waits for the listeners of both machines, here on PORT
+both_listen() {
+	wait_listener "$(address "$ROLE")" "$1"
+	: >"/run/vm/ctl/$ROLE.serves"
+	wait_for 90 'the other machine' test -e "/run/vm/ctl/$(other "$ROLE").serves"
 }
 
 # Starts the capture "wire" for all cases

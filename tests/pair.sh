@@ -12,11 +12,11 @@ peer=$(other "$ROLE")
 declare -A port=([a]=7801 [b]=7802)
 
 rping_works() {
-	until_served 90 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
+	until_served 90 30 rping -c -a "$(address "$peer")" -p "${port[$peer]}" -C 10 -V
 }
 
 perftest_works() { # PROGRAM PORT SIZE
-	until_served 90 "$1" -R -F -p "$2" -n 50 -s "$3" "$(address "$peer")"
+	until_served 90 30 "$1" -R -F -p "$2" -n 50 -s "$3" "$(address "$peer")"
 }
 
 seen_on_the_wire() {
@@ -30,9 +30,7 @@ seen_on_the_wire() {
 keep_capture
 serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
 # An INIT that is refused would be an association in the capture
-wait_listener "$(address "$ROLE")" "${port[$ROLE]}"
-: >"/run/vm/ctl/$ROLE.serves"
-wait_for 90 'the other machine' test -e "/run/vm/ctl/$peer.serves"
+both_listen "${port[$ROLE]}"
 # perftest's servers serve once, even if that fails. -F: perftest accepts processors whose clocks
 # differ, like those of emulated machines.
 serve_forever ib_send_lat -R -F -p $((port[$ROLE] + 10)) -n 50 -s 64
