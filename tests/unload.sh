@@ -12,9 +12,11 @@
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh
 source "${0%/*}/assoc.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
-# Much less than any deadline of iw_mpa that could delay something
-readonly SOON=5
+# Much less than any deadline of iw_mpa that could delay something: these are 60 s here
+readonly SOON=20
 
 readonly HALF='MPA ID R'
 # vector V08 of the conformance matrix, for printf: peer-to-peer, RTR by Write
@@ -40,8 +42,7 @@ peer() {
 	wait_line "$1" '^sent' 20
 }
 
-# sctp_peers PORT NAME STEPS…: starts peers of RFC 5043 that take these steps and then stay silent. At once,
-# because siw waits only 5 s for an Initiate
+# sctp_peers PORT NAME STEPS…: starts peers of RFC 5043 that take these steps and then stay silent
 sctp_peers() {
 	local port=$1 number
 	number=$(assocs a "$port" | wc -l)
@@ -312,6 +313,7 @@ cxgb4_idles() {
 	modprobe -r iw_cxgb4
 }
 
+mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
 check_tcp 'iw_cxgb4 can be loaded and removed' cxgb4_idles
 check 'a device with a listener can be removed' listener_dies
 check 'a device with connections can be removed' connections_die
