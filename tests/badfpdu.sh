@@ -10,7 +10,9 @@
 source "${0%/*}/lib.sh"
 
 # Seconds that an honest initiator may have to wait
-readonly PROMPT=8
+PROMPT=8
+[[ $VM_KERNEL != debug ]] || PROMPT=20
+readonly PROMPT
 port=7900
 
 serve() { # [OPTION…]

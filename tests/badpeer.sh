@@ -155,11 +155,11 @@ scan() { # COUNT SIDE-BY-SIDE
 	sysctl_of a ip_local_port_range '10000 30000'
 	for ((i = 1; i <= $2; i++)); do
 		# shellcheck disable=SC2016 # for the other shell
-		start "scan$i" a 60 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
+		start "scan$i" a 110 bash -c 'for ((i = 0; i < $0; i++)); do exec 3<>"/dev/tcp/$1/$2" && exec 3>&-; done' \
 			"$1" "$(address b)" "$port"
 	done
 	for ((i = 1; i <= $2; i++)); do
-		ended_well "scan$i" 60
+		ended_well "scan$i" 110
 	done
 	sysctl_of a ip_local_port_range "$range"
 	has_line server '^conn 1' && fail 'the program has heard of it'

@@ -175,7 +175,7 @@ start() {
 	shift 3
 	: >"$WORK/$name.log"
 	# exec: $! must name the process that a signal is for
-	(within "$netns" exec timeout -k 5 "$seconds" "$@") >"$WORK/$name.log" 2>&1 </dev/null &
+	(within "$netns" exec timeout -k 20 "$seconds" "$@") >"$WORK/$name.log" 2>&1 </dev/null &
 	pid_of[$name]=$!
 }
 

@@ -354,6 +354,10 @@ stat_counts() {
 
 monitor_is_on() { grep -q . "$WORK/monitor.log" || { mpa set default reply-timeout 9000; sleep 0.3; false; }; }
 
+reset_is_told() {
+	! tail -n 1 "$WORK/monitor.log" | grep -q reply-timeout
+}
+
 monitor_lines() { # COUNT
 	[[ $(wc -l <"$WORK/monitor.log") -ge $1 ]]
 }
@@ -366,7 +370,7 @@ start_monitor() { # [OPTION]
 	pid_of[monitor]=$!
 	wait_for 20 'the monitor' monitor_is_on
 	mpa reset default
-	sleep 0.5
+	wait_for 20 'the reset of the defaults' reset_is_told
 	: >"$WORK/monitor.log"
 }
 

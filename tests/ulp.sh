@@ -33,7 +33,7 @@ copy_file() {
 }
 
 has_wildcard() { # PORT
-	rdma resource show cm_id | grep -qE "state LISTEN .*src-addr (0\.0\.0\.0|\[?::\]?):$1 "
+	rdma resource show cm_id | grep -qE "state LISTEN .*src-addr (0\.0\.0\.0|\[?::\]?):$1 " && socket_listens "$1"
 }
 
 # stream PROGRAM PORT OPTION…

@@ -87,7 +87,7 @@ tells() { # REGEX SKIP
 
 # The program prints each expected line; a line of "then" after the line before
 program_is_told() {
-	local regex at=0 until=$(($(now_ms) + 10000))
+	local regex at=0 until=$(($(now_ms) + 30000))
 	for regex in "${told[@]}"; do
 		[[ $regex == then\ * ]] || at=0
 		regex=${regex#then }
