@@ -270,7 +270,7 @@ module_goes() {
 
 # initiators END… -- DELAY…: prints a scenario with each end in each state after each delay
 initiators() {
-	local end delay i more=''
+	local end delay i steps more=''
 	local -a ends=()
 	local request='send request p2p rtr=write ird=8 ord=8'
 	local -a states=('' "$request first=8" "$request pdata=\"undecided\"" "$request"
@@ -285,7 +285,8 @@ initiators() {
 	for end in "${ends[@]}"; do
 		for delay; do
 			for i in "${!states[@]}"; do
-				printf '%s%s|wait %s|%s' "$more" "${states[i]:+${states[i]}|}" "$delay" "$end" | tr '|' '\n'
+				steps="$more${states[i]:+${states[i]}|}wait $delay|$end"
+				echo -n "${steps//|/$'\n'}"
 				more='|connect|'
 			done
 		done
@@ -295,12 +296,13 @@ initiators() {
 
 # responders DELAY: the same for our initiator, with all ends
 responders() {
-	local end more=''
+	local end state steps more=''
 	local reply='send reply p2p rtr=write ird=8 ord=8'
 	echo 'within 60s'
 	for end in reset close shutdown; do
 		for state in 'flush' "$reply first=10" "$reply" "$reply|expect write-rtr"; do
-			printf '%sexpect request p2p|%s|wait %s|%s' "$more" "$state" "$1" "$end" | tr '|' '\n'
+			steps="${more}expect request p2p|$state|wait $1|$end"
+			echo -n "${steps//|/$'\n'}"
 			more='|accept|'
 		done
 	done
