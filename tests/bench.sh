@@ -202,9 +202,9 @@ run_perftest() {
 	if [[ $value =~ ^([0.]+|inf)$ ]]; then
 		# its clock has 0 MHz then
 		problem "$program was disturbed when it measured its clock"
-		value=''
+	elif [[ -n $value ]]; then
+		say perftest "{\"program\": \"$program\", \"$name\": $value}"
 	fi
-	[[ -z $value ]] || say perftest "{\"program\": \"$program\", \"$name\": $value}"
 }
 
 # counts_at DELAY: the longest delay has only the smallest and the largest count. It compares the work

@@ -436,6 +436,15 @@ meanwhile() {
 	deadline_pid[$1]=$!
 }
 
+# meanwhile_client NUMBER: our initiator, once its responder listens
+meanwhile_client() {
+	(
+		wait_for 60 "responder$1 to listen" grep -qs '^listening' "$DEADLINES/responder$1"
+		exec ip netns exec d timeout 400 "$RDMAFIRST" client $THIRD.1 "779$1" --timeout 50
+	) >"$DEADLINES/client$1" 2>&1 </dev/null &
+	deadline_pid[client$1]=$!
+}
+
 # No Initiate, one behind a gap, undecided; no Accept, one behind a gap
 sctp_deadlines_begin() {
 	local i=0 steps last='' call="'$SCTPPEER' call $THIRD.2 7790"
@@ -447,9 +456,7 @@ sctp_deadlines_begin() {
 	for steps in expect=0005 "expect=0005 ssn=1 send=$ACCEPT"; do
 		i=$((i + 1))
 		meanwhile "responder$i" c bash -c "exec '$SCTPPEER' hear $THIRD.1 779$i $steps expect=0004 over=15"
-		meanwhile "client$i" d bash -c "
-			until ip netns exec c grep -qE ' 10 +[0-9]+ +779$i ' /proc/net/sctp/eps; do sleep 0.5; done
-			exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
+		meanwhile_client $i
 	done
 }
 
@@ -474,9 +481,7 @@ deadlines_begin() {
 		i=$((i + 1))
 		meanwhile "responder$i" c "$MPAPEER" run "$TESTS/scenarios/hold-reply.txt" --listen "$THIRD.1:779$i" \
 			--accept-within 60s --set "REPLY=$reply"
-		meanwhile "client$i" d bash -c "
-			until ip netns exec c grep -qE '$(printf ':%04X' "779$i") 0+:0000 0A ' /proc/net/tcp; do sleep 0.5; done
-			exec '$RDMAFIRST' client $THIRD.1 779$i --timeout 50"
+		meanwhile_client $i
 	done
 }
 
