@@ -53,7 +53,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 				   SIW_QP_ATTR_MPA);
 	}
 	if (!rv) {
-		/* What the ULP posts is not active before the lock is free */
+		/* No WR of the ULP is active before the lock is free */
 		if (rtr)
 			siw_qp_prepare_rtr(qp, rtr);
 		cep->state = SIW_EPSTATE_RDMA_MODE;
