@@ -97,19 +97,6 @@ Relay::Memory::Memory() : bytes(2 * slots * slot_size)
 	handle = exs_mregister(bytes.data(), bytes.size(), EXS_MEM_SEND | EXS_MEM_RECV);
 }
 
-// Operations on it may be under way still, where a connection is given up
-Relay::Memory::~Memory()
-{
-	if (exs_mderegister(handle) == 0)
-		return;
-	const exs_qh_t queue = exs_qcreate();
-	const exs_op_t op = exs_mrevoke(handle, queue, nullptr);
-	exs_event event{};
-	while (op > 0 && exs_qdequeue(queue, &event, 1, -1) != 1)
-		;
-	exs_qdelete(queue);
-}
-
 Relay &Relay::instance()
 {
 	static Relay *const relay = new Relay;
@@ -242,8 +229,19 @@ void Relay::drop(uint64_t number)
 	if (!entry)
 		return;
 	exs_close(entry.mapped()->fd, 0, nullptr);
+	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get()))
+		retire(std::move(connection->memory));
 	const std::lock_guard lock(mutex_);
 	facts_.erase(entry.mapped()->inode);
+}
+
+// Operations on it may be under way still, until the peer has answered or its time is over. The thread does not wait.
+void Relay::retire(std::unique_ptr<Memory> memory)
+{
+	if (exs_mderegister(memory->handle) == 0)
+		return;
+	const exs_op_t op = exs_mrevoke(memory->handle, queue_, nullptr);
+	retired_[op] = std::move(memory);
 }
 
 void Relay::on_requests()
@@ -375,7 +373,7 @@ void Relay::pass_on(Listener &listener)
 
 uint8_t *Relay::place(Connection &connection, const Slot &slot)
 {
-	return &connection.memory.bytes[slot.start];
+	return &connection.memory->bytes[slot.start];
 }
 
 bool Relay::is_sending(const Connection &connection)
@@ -396,7 +394,7 @@ void Relay::take_from_program(Connection &connection)
 			connection.end_of_input = true;
 			return;
 		}
-		slot.op = exs_send(connection.fd, connection.memory.handle, place(connection, slot), static_cast<size_t>(got), 0,
+		slot.op = exs_send(connection.fd, connection.memory->handle, place(connection, slot), static_cast<size_t>(got), 0,
 				   queue_, context_of(connection));
 		if (slot.op < 0) {
 			slot.op = 0;
@@ -420,7 +418,7 @@ void Relay::receive(Connection &connection, size_t index)
 	Slot &slot = connection.recvs[index];
 	if (connection.end_of_peer)
 		return;
-	slot.op = exs_recv(connection.fd, connection.memory.handle, place(connection, slot), slot_size, 0, queue_,
+	slot.op = exs_recv(connection.fd, connection.memory->handle, place(connection, slot), slot_size, 0, queue_,
 			   context_of(connection));
 	if (slot.op < 0) {
 		slot.op = 0;
@@ -517,6 +515,10 @@ void Relay::on_ready(uint64_t number, uint32_t events)
 
 void Relay::on_event(const exs_event &event)
 {
+	if (event.type == EXS_EVENT_REVOKE) {
+		retired_.erase(event.op);
+		return;
+	}
 	const auto found = entries_.find(reinterpret_cast<uintptr_t>(event.context));
 	if (found == entries_.end())
 		return;

@@ -78,7 +78,7 @@ private:
 
 	struct Memory {
 		Memory();
-		~Memory();
+		~Memory() { exs_mderegister(handle); }
 		Memory(const Memory &) = delete;
 		Memory &operator=(const Memory &) = delete;
 		std::vector<uint8_t> bytes;
@@ -96,7 +96,7 @@ private:
 	};
 
 	struct Connection : Entry {
-		Memory memory; // sends, then receives
+		std::unique_ptr<Memory> memory = std::make_unique<Memory>(); // sends, then receives
 		std::array<Slot, slots> sends, recvs;
 		std::deque<size_t> arrived; // receives that have to be written, in order
 		size_t junk = 0;	    // that the program's end was filled up with
@@ -139,6 +139,7 @@ private:
 	void receive(Connection &connection, size_t slot);
 	void advance(Connection &connection);
 	void drop(uint64_t number);
+	void retire(std::unique_ptr<Memory> memory);
 	void watch(Entry &entry, uint32_t events);
 	static void *context_of(const Entry &entry);
 	static bool is_sending(const Connection &connection);
@@ -153,7 +154,8 @@ private:
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
 	bool finishing_ = false;
 	bool idle_ = true;
-	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone
+	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:
+	std::map<exs_op_t, std::unique_ptr<Memory>> retired_; // until their revocation is done
 	std::atomic<uint64_t> number_ = 2;
 };
 

@@ -207,7 +207,7 @@ void Machine::done(uint64_t work)
 		reads_--;
 		recv->reads--;
 		advert->reads--;
-		if (advert->notify && recv->finished && !recv->canceled && recv->reads == 0) {
+		if (advert->notify && recv->finished && recv->error == 0 && recv->reads == 0) {
 			advert->notes++;
 			send_notes(*advert);
 		}
@@ -667,7 +667,7 @@ void Machine::reap_recvs()
 {
 	for (auto at = recvs_.begin(); at != recvs_.end();) {
 		const auto recv = at++;
-		const bool may_overtake = recv->canceled && recv->assigned == 0;
+		const bool may_overtake = recv->error == ECANCELED && recv->assigned == 0;
 		if (!recv->finished || recv->reads != 0 || (recv != recvs_.begin() && !may_overtake))
 			continue;
 		complete(recv->request.op, recv->error, recv->assigned, recv->eof, recv->truncated);
@@ -731,9 +731,11 @@ void Machine::send_notes(Advert &advert)
 
 void Machine::cancel_recv(std::list<Recv>::iterator recv)
 {
-	if (recv->finished || recv->canceled)
+	if (recv->canceled)
 		return;
 	recv->canceled = true;
+	if (recv->finished)
+		return; // its Reads have only to be answered
 	if (recv->id != 0) {
 		revokes_.push_back(recv->id);
 		return;
@@ -1058,8 +1060,7 @@ void Machine::finish_close()
 {
 	if (sent_answer_ || (!close_is_answer_ && !config_.initiator))
 		return; // the peer does, before our deadline
-	phase_ = Phase::disconnecting;
-	emit(action::Stop{action::Timer::close});
+	phase_ = Phase::disconnecting; // with the same deadline: a peer that reads nothing keeps what was posted from leaving
 	emit(action::Disconnect{});
 }
 

@@ -116,6 +116,11 @@ void Socket::stop_timer(Timer timer)
 void Socket::on_timer(uint64_t token)
 {
 	const Lock lock(mutex_);
+	if (is_deadline(token)) {
+		machine_->timeout();
+		settle();
+		return;
+	}
 	const auto found = std::ranges::find(timers_, token, [](const auto &timer) { return timer.second; });
 	if (found == timers_.end())
 		return;
@@ -153,6 +158,8 @@ void Socket::release(Operation &operation)
 	if (operation.region)
 		operation.region->leave();
 	operation.mapping.reset();
+	if (operation.deadline != 0)
+		library_.engine.stop_timer(operation.deadline);
 }
 
 void Socket::drop(OpId op)
@@ -326,11 +333,30 @@ int Socket::cancel(exs_op_t op)
 	} else if (listening_) {
 		std::erase(listening_->accepts, number);
 		finish(number, ECANCELED);
-	} else if (machine_) {
-		machine_->cancel(number);
+	} else {
+		cancel_transfer(number);
 	}
 	settle();
 	return 0;
+}
+
+// Its Reads or Writes may be under way, and the peer never answer them: without it then, the connection ends
+void Socket::cancel_transfer(OpId op)
+{
+	if (!machine_)
+		return;
+	machine_->cancel(op);
+	act();
+	const auto found = operations_.find(op);
+	if (found == operations_.end() || found->second.deadline != 0)
+		return;
+	const auto when = Clock::now() + std::chrono::milliseconds(settings_.close_ms);
+	found->second.deadline = library_.engine.start_timer(when, shared_from_this());
+}
+
+bool Socket::is_deadline(uint64_t token) const
+{
+	return machine_ && std::ranges::any_of(operations_, [token](const auto &one) { return one.second.deadline == token; });
 }
 
 void Socket::cancel_users(const Region &region)
@@ -341,8 +367,7 @@ void Socket::cancel_users(const Region &region)
 		if (operation.region.get() == &region)
 			users.push_back(number);
 	for (const OpId number : users)
-		if (machine_)
-			machine_->cancel(number);
+		cancel_transfer(number);
 	settle();
 }
 

@@ -142,6 +142,7 @@ private:
 		std::shared_ptr<Region> region;
 		std::unique_ptr<Mapping> mapping;
 		std::optional<Exposure> exposure; // of its own
+		uint64_t deadline = 0;		  // token of the timer that runs since it was cancelled
 	};
 
 	// Of a listener: what has been accepted and not been taken yet
@@ -158,6 +159,8 @@ private:
 	OpId begin(int type, const Report &report);
 	void finish(OpId op, int error, uint64_t length = 0, uint32_t flags = 0);
 	void drop(OpId op);
+	void cancel_transfer(OpId op);
+	bool is_deadline(uint64_t token) const;
 	int transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op);
 	int check(const Transfer &transfer, int type) const;
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,

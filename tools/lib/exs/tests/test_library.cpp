@@ -2,7 +2,7 @@
 //
 // The library, by its C interface; the names carry the requirements. Over TCP on the loopback interface, or over RDMA
 // from EXS_TEST_ADDRESS to itself (tests/exs.sh).
-#include "exs.h"
+#include "library.h"
 
 #include <array>
 #include <atomic>
@@ -27,135 +27,7 @@
 
 namespace {
 
-constexpr int patience = 20000; // ms
-
-const char *const rdma_address = std::getenv("EXS_TEST_ADDRESS");
-const int expected_protocol = rdma_address != nullptr ? EXS_PROTO_RDMA : EXS_PROTO_TCP;
-
-sockaddr_in loopback(uint16_t port = 0)
-{
-	sockaddr_in address{};
-	address.sin_family = AF_INET;
-	address.sin_port = htons(port);
-	inet_pton(AF_INET, rdma_address != nullptr ? rdma_address : "127.0.0.1", &address.sin_addr);
-	return address;
-}
-
-const sockaddr *raw(const sockaddr_in &address)
-{
-	return reinterpret_cast<const sockaddr *>(&address);
-}
-
-struct Memory {
-	explicit Memory(size_t size, int access = EXS_MEM_SEND | EXS_MEM_RECV) : bytes(size)
-	{
-		handle = exs_mregister(bytes.data(), size, access);
-		EXPECT_GT(handle, 0) << strerror(errno);
-	}
-	~Memory() { exs_mderegister(handle); }
-	Memory(const Memory &) = delete;
-	Memory &operator=(const Memory &) = delete;
-	void fill(uint8_t first) { std::iota(bytes.begin(), bytes.end(), first); }
-
-	std::vector<uint8_t> bytes;
-	exs_mh_t handle;
-};
-
-class Library : public testing::Test {
-protected:
-	void SetUp() override
-	{
-		ASSERT_EQ(exs_init(EXS_VERSION), 0);
-		queue = exs_qcreate();
-		ASSERT_GT(queue, 0);
-	}
-	void TearDown() override { EXPECT_EQ(exs_exit(), 0); }
-
-	// The event of the operation; others are kept
-	exs_event wait(exs_op_t op, int type = 0)
-	{
-		EXPECT_GT(op, 0) << strerror(errno);
-		for (;;) {
-			for (auto at = events.begin(); at != events.end(); ++at) {
-				if (at->op == op && (type == 0 ? at->type != EXS_EVENT_NOTE : at->type == type)) {
-					const exs_event found = *at;
-					events.erase(at);
-					return found;
-				}
-			}
-			exs_event event{};
-			if (exs_qdequeue(queue, &event, 1, patience) != 1) {
-				ADD_FAILURE() << "no event of operation " << op;
-				event.error = ETIME;
-				return event;
-			}
-			events.push_back(event);
-		}
-	}
-
-	// That nothing comes of it
-	bool waits(exs_op_t op)
-	{
-		exs_event event{};
-		while (exs_qdequeue(queue, &event, 1, 50) == 1)
-			events.push_back(event);
-		for (const exs_event &one : events)
-			if (one.op == op)
-				return false;
-		return op > 0;
-	}
-
-	void set(exs_fd_t fd, int option, unsigned value) { EXPECT_EQ(exs_fcntl(fd, EXS_SET, option, value), 0); }
-
-	void listen(int type)
-	{
-		listener = exs_socket(AF_INET, type, EXS_PROTO_ANY);
-		ASSERT_GT(listener, 0);
-		for (const auto &[option, value] : options)
-			set(listener, option, value);
-		const auto any = loopback();
-		ASSERT_EQ(exs_bind(listener, raw(any), sizeof(any)), 0);
-		ASSERT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
-		socklen_t length = sizeof(address);
-		ASSERT_EQ(exs_getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length), 0);
-	}
-
-	// Two connected sockets, a the initiator
-	void connect(int type = SOCK_SEQPACKET)
-	{
-		if (listener == 0)
-			listen(type);
-		const auto accepting = exs_accept(listener, queue, this);
-		a = exs_socket(AF_INET, type, EXS_PROTO_ANY);
-		for (const auto &[option, value] : options)
-			set(a, option, value);
-		const auto connecting = exs_connect(a, raw(address), sizeof(address), queue, &a);
-		const auto connected = wait(connecting);
-		ASSERT_EQ(connected.error, 0) << strerror(connected.error);
-		EXPECT_EQ(connected.context, &a);
-		EXPECT_EQ(connected.fd, a);
-		const auto accepted = wait(accepting);
-		ASSERT_EQ(accepted.error, 0);
-		EXPECT_EQ(accepted.type, EXS_EVENT_ACCEPT);
-		EXPECT_EQ(accepted.context, this);
-		b = accepted.accepted;
-	}
-
-	exs_op_t send(exs_fd_t fd, Memory &memory, int flags = 0)
-	{
-		return exs_send(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
-	}
-	exs_op_t recv(exs_fd_t fd, Memory &memory, int flags = 0)
-	{
-		return exs_recv(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
-	}
-
-	exs_qh_t queue = 0;
-	std::vector<exs_event> events;
-	std::map<int, unsigned> options;
-	exs_fd_t listener = 0, a = 0, b = 0;
-	sockaddr_in address{};
-};
+using namespace exs_test;
 
 // ---- EXS-1
 
@@ -807,43 +679,6 @@ TEST_F(Library, BacklogIsALimit)
 	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
 	EXPECT_TRUE(waits(exs_accept(listener, queue, nullptr)));
 }
-
-// A client that is not of libexs, over TCP: 24 octets of a frame's header, then a message
-class RawClient {
-public:
-	explicit RawClient(const sockaddr_in &to) : fd_(::socket(AF_INET, SOCK_STREAM, 0))
-	{
-		const int buffer = 65536; // not as large as TCP may make it
-		::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-		EXPECT_EQ(::connect(fd_, raw(to), sizeof(to)), 0);
-		// version 1, SOCK_SEQPACKET, 16 credits, IRD and ORD, 1024 octets of immediate data
-		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, 1, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
-		::send(fd_, hello.data(), hello.size(), MSG_NOSIGNAL);
-		say(1); // READY
-	}
-	~RawClient() { ::close(fd_); }
-	[[nodiscard]] bool is_dropped() const
-	{
-		pollfd ready{.fd = fd_, .events = POLLIN, .revents = 0};
-		char octet = 0;
-		return ::poll(&ready, 1, patience) == 1 && ::recv(fd_, &octet, 1, 0) <= 0;
-	}
-	RawClient(const RawClient &) = delete;
-	RawClient &operator=(const RawClient &) = delete;
-
-	// False: the connection has ended
-	bool say(uint8_t type, uint8_t id = 0, uint8_t count = 0) const
-	{
-		std::array<uint8_t, 56> frame{1, 0, 0, 0, 0, 0, 0, 32};
-		frame[24] = type;
-		frame[31] = id;
-		frame[55] = count;
-		return ::send(fd_, frame.data(), frame.size(), MSG_NOSIGNAL) == static_cast<ssize_t>(frame.size());
-	}
-
-private:
-	int fd_;
-};
 
 size_t resident()
 {

@@ -1,0 +1,286 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// For tests of the library by its C interface: over TCP on the loopback interface, or over RDMA from EXS_TEST_ADDRESS to
+// itself (tests/exs.sh)
+#pragma once
+
+#include "exs.h"
+
+#include <array>
+#include <cerrno>
+#include <cstdlib>
+#include <cstring>
+#include <map>
+#include <numeric>
+#include <vector>
+
+#include <arpa/inet.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <unistd.h>
+
+namespace exs_test {
+
+inline constexpr int patience = 20000; // ms
+
+inline const char *const rdma_address = std::getenv("EXS_TEST_ADDRESS");
+inline const int expected_protocol = rdma_address != nullptr ? EXS_PROTO_RDMA : EXS_PROTO_TCP;
+
+inline sockaddr_in loopback(uint16_t port = 0)
+{
+	sockaddr_in address{};
+	address.sin_family = AF_INET;
+	address.sin_port = htons(port);
+	inet_pton(AF_INET, rdma_address != nullptr ? rdma_address : "127.0.0.1", &address.sin_addr);
+	return address;
+}
+
+inline const sockaddr *raw(const sockaddr_in &address)
+{
+	return reinterpret_cast<const sockaddr *>(&address);
+}
+
+struct Memory {
+	explicit Memory(size_t size, int access = EXS_MEM_SEND | EXS_MEM_RECV) : bytes(size)
+	{
+		handle = exs_mregister(bytes.data(), size, access);
+		EXPECT_GT(handle, 0) << strerror(errno);
+	}
+	~Memory() { exs_mderegister(handle); }
+	Memory(const Memory &) = delete;
+	Memory &operator=(const Memory &) = delete;
+	void fill(uint8_t first) { std::iota(bytes.begin(), bytes.end(), first); }
+
+	std::vector<uint8_t> bytes;
+	exs_mh_t handle;
+};
+
+class Library : public testing::Test {
+protected:
+	void SetUp() override
+	{
+		ASSERT_EQ(exs_init(EXS_VERSION), 0);
+		queue = exs_qcreate();
+		ASSERT_GT(queue, 0);
+	}
+	void TearDown() override { EXPECT_EQ(exs_exit(), 0); }
+
+	// The event of the operation; others are kept
+	exs_event wait(exs_op_t op, int type = 0)
+	{
+		EXPECT_GT(op, 0) << strerror(errno);
+		for (;;) {
+			for (auto at = events.begin(); at != events.end(); ++at) {
+				if (at->op == op && (type == 0 ? at->type != EXS_EVENT_NOTE : at->type == type)) {
+					const exs_event found = *at;
+					events.erase(at);
+					return found;
+				}
+			}
+			exs_event event{};
+			if (exs_qdequeue(queue, &event, 1, patience) != 1) {
+				ADD_FAILURE() << "no event of operation " << op;
+				event.error = ETIME;
+				return event;
+			}
+			events.push_back(event);
+		}
+	}
+
+	// That nothing comes of it
+	bool waits(exs_op_t op)
+	{
+		exs_event event{};
+		while (exs_qdequeue(queue, &event, 1, 50) == 1)
+			events.push_back(event);
+		for (const exs_event &one : events)
+			if (one.op == op)
+				return false;
+		return op > 0;
+	}
+
+	void set(exs_fd_t fd, int option, unsigned value) { EXPECT_EQ(exs_fcntl(fd, EXS_SET, option, value), 0); }
+
+	void listen(int type)
+	{
+		listener = exs_socket(AF_INET, type, EXS_PROTO_ANY);
+		ASSERT_GT(listener, 0);
+		for (const auto &[option, value] : options)
+			set(listener, option, value);
+		const auto any = loopback();
+		ASSERT_EQ(exs_bind(listener, raw(any), sizeof(any)), 0);
+		ASSERT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
+		socklen_t length = sizeof(address);
+		ASSERT_EQ(exs_getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length), 0);
+	}
+
+	// Two connected sockets, a the initiator
+	void connect(int type = SOCK_SEQPACKET)
+	{
+		if (listener == 0)
+			listen(type);
+		const auto accepting = exs_accept(listener, queue, this);
+		a = exs_socket(AF_INET, type, EXS_PROTO_ANY);
+		for (const auto &[option, value] : options)
+			set(a, option, value);
+		const auto connecting = exs_connect(a, raw(address), sizeof(address), queue, &a);
+		const auto connected = wait(connecting);
+		ASSERT_EQ(connected.error, 0) << strerror(connected.error);
+		EXPECT_EQ(connected.context, &a);
+		EXPECT_EQ(connected.fd, a);
+		const auto accepted = wait(accepting);
+		ASSERT_EQ(accepted.error, 0);
+		EXPECT_EQ(accepted.type, EXS_EVENT_ACCEPT);
+		EXPECT_EQ(accepted.context, this);
+		b = accepted.accepted;
+	}
+
+	exs_op_t send(exs_fd_t fd, Memory &memory, int flags = 0)
+	{
+		return exs_send(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
+	}
+	exs_op_t recv(exs_fd_t fd, Memory &memory, int flags = 0)
+	{
+		return exs_recv(fd, memory.handle, memory.bytes.data(), memory.bytes.size(), flags, queue, nullptr);
+	}
+
+	exs_qh_t queue = 0;
+	std::vector<exs_event> events;
+	std::map<int, unsigned> options;
+	exs_fd_t listener = 0, a = 0, b = 0;
+	sockaddr_in address{};
+};
+
+// A client that is not of libexs, over TCP: the frames of src/tcp_link.h, the messages of src/wire.h
+class RawClient {
+public:
+	enum Type : uint8_t { ready = 1, adv = 2, adv_imm = 3, radv = 4, ack = 5, note = 6, revoke = 8, fin = 10, close = 11 };
+	static constexpr uint8_t reply = 4; // flag of close
+
+	struct Message {
+		uint8_t type = 0, flags = 0;
+		uint32_t id = 0;
+		uint64_t length = 0, address = 0;
+		uint32_t key = 0, count = 0;
+	};
+
+	explicit RawClient(const sockaddr_in &to, int type = SOCK_SEQPACKET) : fd_(::socket(AF_INET, SOCK_STREAM, 0))
+	{
+		const int buffer = 65536; // not as large as TCP may make it
+		::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
+		EXPECT_EQ(::connect(fd_, raw(to), sizeof(to)), 0);
+		// version 1, kind, 16 credits, IRD and ORD, 1024 octets of immediate data
+		const uint8_t kind = type == SOCK_STREAM ? 2 : 1;
+		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, kind, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
+		write(hello.data(), hello.size());
+		say(ready);
+	}
+	~RawClient() { ::close(fd_); }
+	RawClient(const RawClient &) = delete;
+	RawClient &operator=(const RawClient &) = delete;
+
+	[[nodiscard]] bool is_dropped() const
+	{
+		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+		char octet = 0;
+		return ::poll(&readable, 1, patience) == 1 && ::recv(fd_, &octet, 1, 0) <= 0;
+	}
+
+	// False: the connection has ended
+	bool say(uint8_t type, uint8_t id = 0, uint8_t count = 0) const
+	{
+		return say(Message{.type = type, .id = id, .count = count});
+	}
+	bool say(const Message &message, const std::vector<uint8_t> &data = {}) const
+	{
+		std::vector<uint8_t> bytes(32);
+		bytes[0] = message.type;
+		bytes[1] = message.flags;
+		put(bytes, 4, 4, message.id);
+		put(bytes, 8, 8, message.length);
+		put(bytes, 16, 8, message.address);
+		put(bytes, 24, 4, message.key);
+		put(bytes, 28, 4, message.count);
+		bytes.insert(bytes.end(), data.begin(), data.end());
+		return frame(1, bytes.size(), 0, 0, bytes);
+	}
+	bool request_read(uint64_t address, uint32_t key, uint32_t length) const { return frame(2, length, address, key, {}); }
+	bool answer_read(const std::vector<uint8_t> &data) const { return frame(3, data.size(), 0, 0, data); }
+
+	// The next frame with its kind (0: the hello), which must come
+	std::vector<uint8_t> next(uint8_t &kind) const
+	{
+		std::vector<uint8_t> head(24);
+		kind = 0;
+		EXPECT_TRUE(read(head.data(), 24));
+		const bool is_hello = head[0] == 0x4c;
+		std::vector<uint8_t> body(is_hello ? 8 : head[0] == 2 ? 0 : get(head, 4, 4));
+		EXPECT_TRUE(read(body.data(), body.size()));
+		if (!is_hello)
+			kind = head[0];
+		return kind == 2 ? head : body;
+	}
+	Message next_message(uint8_t type) const
+	{
+		for (uint8_t kind = 0;;) {
+			const auto bytes = next(kind);
+			if (testing::Test::HasFailure())
+				return {};
+			if (kind == 1 && bytes[0] == type)
+				return {.type = type,
+					.flags = bytes[1],
+					.id = static_cast<uint32_t>(get(bytes, 4, 4)),
+					.length = get(bytes, 8, 8),
+					.address = get(bytes, 16, 8),
+					.key = static_cast<uint32_t>(get(bytes, 24, 4)),
+					.count = static_cast<uint32_t>(get(bytes, 28, 4))};
+		}
+	}
+	void wait_read_request() const
+	{
+		for (uint8_t kind = 0; kind != 2 && !testing::Test::HasFailure();)
+			next(kind);
+	}
+
+private:
+	static void put(std::vector<uint8_t> &bytes, size_t at, size_t size, uint64_t value)
+	{
+		for (size_t i = size; i-- > 0; value >>= 8)
+			bytes[at + i] = static_cast<uint8_t>(value);
+	}
+	static uint64_t get(const std::vector<uint8_t> &bytes, size_t at, size_t size)
+	{
+		uint64_t value = 0;
+		for (size_t i = 0; i < size; i++)
+			value = value << 8 | bytes[at + i];
+		return value;
+	}
+	bool frame(uint8_t kind, uint64_t length, uint64_t address, uint32_t key, const std::vector<uint8_t> &body) const
+	{
+		std::vector<uint8_t> bytes(24);
+		bytes[0] = kind;
+		put(bytes, 4, 4, length);
+		put(bytes, 8, 8, address);
+		put(bytes, 16, 4, key);
+		bytes.insert(bytes.end(), body.begin(), body.end());
+		return write(bytes.data(), bytes.size());
+	}
+	bool write(const uint8_t *from, size_t size) const
+	{
+		return ::send(fd_, from, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
+	}
+	bool read(uint8_t *to, size_t size) const
+	{
+		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+		for (ssize_t got = 0; size != 0; to += got, size -= static_cast<size_t>(got)) {
+			if (::poll(&readable, 1, patience) != 1 || (got = ::recv(fd_, to, size, 0)) <= 0)
+				return false;
+		}
+		return true;
+	}
+
+	int fd_;
+};
+
+} // namespace exs_test

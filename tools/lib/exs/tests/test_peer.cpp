@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// The library against a peer that keeps to the format and not to its promises. Over TCP.
+#include "library.h"
+
+#include <chrono>
+
+namespace {
+
+using namespace exs_test;
+
+class Peer : public Library {
+protected:
+	void SetUp() override
+	{
+		if (rdma_address != nullptr)
+			GTEST_SKIP() << "the peer is one of TCP";
+		Library::SetUp();
+	}
+	void TearDown() override
+	{
+		peer.reset();
+		if (rdma_address == nullptr)
+			Library::TearDown();
+	}
+
+	// b is our end
+	void meet(int type = SOCK_SEQPACKET)
+	{
+		options[EXS_CLOSE_MS] = 300;
+		listen(type);
+		const auto accepting = exs_accept(listener, queue, nullptr);
+		peer = std::make_unique<RawClient>(address, type);
+		b = wait(accepting).accepted;
+	}
+
+	// The peer is asked for what it has advertised, and does not answer
+	exs_op_t begin_read(Memory &to, int flags = 0)
+	{
+		const auto op = recv(b, to, flags);
+		peer->say({.type = RawClient::adv, .id = 1, .length = to.bytes.size(), .address = 4096, .key = 1});
+		peer->wait_read_request();
+		return op;
+	}
+
+	std::unique_ptr<RawClient> peer;
+};
+
+TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnswered)
+{
+	meet();
+	Memory to(10000);
+	const auto receiving = begin_read(to);
+	EXPECT_TRUE(waits(receiving));
+	EXPECT_EQ(exs_cancel(b, receiving), 0);
+	EXPECT_EQ(wait(receiving).error, ECANCELED);
+	EXPECT_TRUE(peer->is_dropped());
+	EXPECT_EQ(exs_mderegister(to.handle), 0);
+}
+
+TEST_F(Peer, ADeadlineOfItsOwnForEachCancelledOperation)
+{
+	meet();
+	Memory to(10000), later(10000);
+	const auto first = begin_read(to);
+	const auto second = recv(b, later);
+	peer->say({.type = RawClient::adv, .id = 2, .length = 10000, .address = 4096, .key = 1});
+	peer->wait_read_request();
+	EXPECT_EQ(exs_cancel(b, first), 0);
+	EXPECT_EQ(exs_cancel(b, first), 0); // which does not begin anew
+	EXPECT_TRUE(peer->answer_read(std::vector<uint8_t>(10000, 1)));
+	EXPECT_EQ(wait(first).error, 0);
+	usleep(400000); // the deadline of the first one is over, that of no other one has begun
+	EXPECT_TRUE(waits(second));
+	EXPECT_EQ(exs_cancel(b, second), 0);
+	EXPECT_EQ(wait(second).error, ECANCELED);
+}
+
+TEST_F(Peer, RevocationEndsAReceiveWhoseReadIsNotAnswered)
+{
+	meet();
+	Memory to(10000);
+	const auto receiving = begin_read(to);
+	const auto revoking = exs_mrevoke(to.handle, queue, nullptr);
+	EXPECT_EQ(wait(receiving).error, ECANCELED);
+	EXPECT_EQ(wait(revoking).error, 0);
+}
+
+TEST_F(Peer, CancelEndsAStreamReceiveWhoseReadIsNotAnswered)
+{
+	meet(SOCK_STREAM);
+	Memory to(10000);
+	const auto receiving = begin_read(to, EXS_WAITALL);
+	EXPECT_EQ(exs_cancel(b, receiving), 0);
+	const auto event = wait(receiving);
+	EXPECT_EQ(event.error, ECANCELED);
+	EXPECT_EQ(event.length, 0U);
+}
+
+TEST_F(Peer, CancelEndsASendThatThePeerDoesNotTakeIntoItsPersistentMemory)
+{
+	meet();
+	Memory from(64 << 20);
+	peer->say({.type = RawClient::radv, .id = 1, .length = from.bytes.size(), .address = 4096, .key = 1});
+	const auto sending = send(b, from); // by Writes
+	EXPECT_TRUE(waits(sending));
+	EXPECT_EQ(exs_cancel(b, sending), 0);
+	EXPECT_EQ(wait(sending).error, ECANCELED);
+}
+
+TEST_F(Peer, CloseEndsWithoutWhatThePeerAskedForAndDoesNotTake)
+{
+	meet();
+	Memory from(64 << 20);
+	const auto sending = send(b, from);
+	const auto advert = peer->next_message(RawClient::adv);
+	peer->request_read(advert.address, advert.key, static_cast<uint32_t>(advert.length));
+	usleep(50000); // so that the answer is on its way before CLOSE
+	const auto closing = exs_close(b, queue, nullptr);
+	usleep(50000);
+	peer->say({.type = RawClient::close, .flags = RawClient::reply});
+	EXPECT_EQ(wait(sending).error, ECANCELED);
+	EXPECT_EQ(wait(closing).error, 0);
+}
+
+} // namespace
