@@ -104,6 +104,10 @@ int Machine::send(const SendRequest &request)
 	if (request.persistent && remote_)
 		return EINVAL; // both ends
 	sends_.push_back(Send{.request = request});
+	const auto last = std::prev(sends_.end());
+	send_ops_.emplace(request.op, last);
+	if (next_send_ == sends_.end())
+		next_send_ = last;
 	pump();
 	return 0;
 }
@@ -123,8 +127,12 @@ int Machine::recv(const RecvRequest &request)
 	if (request.persistent && !adverts_.empty() && adverts_.back().persistent && !adverts_.back().closed)
 		return EINVAL; // both ends
 	recvs_.push_back(Recv{.request = request});
+	const auto last = std::prev(recvs_.end());
+	recv_ops_.emplace(request.op, last);
+	if (next_recv_ == recvs_.end())
+		next_recv_ = last;
 	if (phase_ != Phase::open) {
-		end_without_data(recvs_.back());
+		end_without_data(last);
 		reap_recvs();
 	}
 	pump();
@@ -133,16 +141,12 @@ int Machine::recv(const RecvRequest &request)
 
 int Machine::cancel(OpId op)
 {
-	const auto send = std::ranges::find(sends_, op, [](const Send &s) { return s.request.op; });
-	if (send != sends_.end()) {
-		cancel_send(send);
-		pump();
-		return 0;
-	}
-	const auto recv = std::ranges::find(recvs_, op, [](const Recv &r) { return r.request.op; });
-	if (recv == recvs_.end())
+	if (const auto send = send_ops_.find(op); send != send_ops_.end())
+		cancel_send(send->second);
+	else if (const auto recv = recv_ops_.find(op); recv != recv_ops_.end())
+		cancel_recv(recv->second);
+	else
 		return ENOENT;
-	cancel_recv(recv);
 	pump();
 	return 0;
 }
@@ -203,7 +207,7 @@ void Machine::done(uint64_t work)
 		if (send->state == Send::State::settled)
 			settle(send, send->error, send->length);
 	} else if (const auto found = read_works_.extract(work)) {
-		const auto &[recv, advert] = found.mapped();
+		const auto &[recv, advert, local] = found.mapped();
 		reads_--;
 		recv->reads--;
 		advert->reads--;
@@ -241,19 +245,40 @@ void Machine::gone()
 			error = send.error;
 		complete(send.request.op, error, send.length);
 	}
+	std::unordered_map<const Recv *, uint64_t> missing; // the first octet that has not come; Reads end in their order
+	for (const auto &[work, read] : read_works_)
+		missing.try_emplace(&*read.recv, read.local);
 	bool hole = false; // in a stream nothing behind it is good
 	for (Recv &recv : recvs_) {
 		if (recv.reads != 0 || !recv.finished || hole) {
+			const auto end = missing.find(&recv);
+			const uint64_t whole = end != missing.end() ? end->second : recv.assigned;
+			recv.assigned = config_.stream && !hole ? whole : 0;
 			hole = config_.stream;
 			recv.truncated = false;
-			recv.assigned = 0;
 			recv.error = recv.canceled || close_wanted_ ? ECANCELED : error_;
-			recv.eof = recv.error == 0;
+			if (recv.assigned != 0)
+				recv.error = 0;
+			recv.eof = recv.error == 0 && recv.assigned == 0;
 		}
 		complete(recv.request.op, recv.error, recv.assigned, recv.eof, recv.truncated);
 	}
+	forget_all();
+}
+
+void Machine::forget_all()
+{
 	recvs_.clear();
 	adverts_.clear();
+	next_send_ = sends_.end();
+	next_recv_ = recvs_.end();
+	next_advert_ = adverts_.end();
+	advertised_.clear();
+	send_ops_.clear();
+	recv_ops_.clear();
+	overtaking_.clear();
+	advert_ids_.clear();
+	ending_.clear();
 	read_works_.clear();
 	write_works_.clear();
 	post_works_.clear();
@@ -263,20 +288,24 @@ void Machine::gone()
 
 // ---- sending
 
+void Machine::remove(SendPlace send)
+{
+	if (next_send_ == send)
+		++next_send_;
+	if (send->state == Send::State::advertised)
+		advertised_.erase(send->id);
+	send_ops_.erase(send->request.op);
+	sends_.erase(send);
+}
+
 void Machine::pump_sends()
 {
-	for (auto at = sends_.begin(); at != sends_.end();) {
-		const auto send = at++;
-		if (send->state == Send::State::settled)
-			continue;
-		if (send->canceled && send->state == Send::State::writing)
+	while (next_send_ != sends_.end()) {
+		if (remote_ && !advertised_.empty())
+			return; // it has to be read before others are written
+		if (next_send_->canceled && next_send_->state == Send::State::writing)
 			return; // the order stays
-		if (send->state == Send::State::advertised) {
-			if (remote_)
-				return; // it has to be read before others are written
-			continue;
-		}
-		if (!(remote_ ? write(send) : advertise(send)))
+		if (!(remote_ ? write(next_send_) : advertise(next_send_)))
 			return;
 	}
 }
@@ -294,7 +323,7 @@ int Machine::refuse_write(const SendRequest &request) const
 }
 
 // False: it has to wait
-bool Machine::write(std::list<Send>::iterator send)
+bool Machine::write(SendPlace send)
 {
 	const SendRequest &request = send->request;
 	if (remote_->revoking)
@@ -302,7 +331,7 @@ bool Machine::write(std::list<Send>::iterator send)
 	if (send->state == Send::State::queued) {
 		if (const int error = refuse_write(request); error != 0) {
 			complete(request.op, error);
-			sends_.erase(send);
+			remove(send);
 			return true;
 		}
 		send->state = Send::State::writing;
@@ -319,12 +348,14 @@ bool Machine::write(std::list<Send>::iterator send)
 		writes_++;
 	}
 	const bool posted = send->written == request.memory.length;
+	if (posted)
+		next_send_ = std::next(send);
 	finish_write(send);
 	return posted;
 }
 
 // If all of it has been written, or no more of it is to be
-void Machine::finish_write(std::list<Send>::iterator send)
+void Machine::finish_write(SendPlace send)
 {
 	const uint64_t length = send->request.memory.length;
 	if (send->writes != 0 || (!send->canceled && send->written < length))
@@ -333,29 +364,31 @@ void Machine::finish_write(std::list<Send>::iterator send)
 		complete(send->request.op, 0, length);
 	else
 		complete(send->request.op, close_received_ && !close_wanted_ ? EPIPE : ECANCELED);
-	sends_.erase(send);
+	remove(send);
 }
 
 // False: it has to wait
-bool Machine::advertise(std::list<Send>::iterator send)
+bool Machine::advertise(SendPlace send)
 {
 	const SendRequest &request = send->request;
 	const uint64_t length = request.memory.length;
 	const bool immediate = !request.persistent && length <= config_.send_immediate;
 	if (config_.stream && length == 0) {
 		complete(request.op, 0);
-		sends_.erase(send);
+		remove(send);
 		return true;
 	}
 	if (!immediate && config_.ird == 0) {
 		complete(request.op, EOPNOTSUPP);
-		sends_.erase(send);
+		remove(send);
 		return true;
 	}
 	if (request.offset || !has_credit())
 		return false;
 	send->state = Send::State::advertised;
 	send->id = next_id();
+	advertised_.emplace(send->id, send);
+	next_send_ = std::next(send);
 	if (immediate) {
 		action::Post post{.message = {.type = Type::adv_imm, .id = send->id, .length = length}};
 		if (length != 0) {
@@ -378,37 +411,34 @@ bool Machine::advertise(std::list<Send>::iterator send)
 }
 
 // It completes with this, but not before its data have left
-void Machine::settle(std::list<Send>::iterator send, int error, uint64_t length)
+void Machine::settle(SendPlace send, int error, uint64_t length)
 {
 	if (send->posting) {
+		advertised_.erase(send->id);
 		send->state = Send::State::settled;
 		send->error = error;
 		send->length = length;
 		return;
 	}
 	complete(send->request.op, error, length);
-	sends_.erase(send);
+	remove(send);
 }
 
 void Machine::send_fin()
 {
-	const auto is_out = [](const Send &send) {
-		return send.state == Send::State::advertised || send.state == Send::State::settled ||
-		       (send.state == Send::State::writing && send.written == send.request.memory.length);
-	};
-	if (!fin_wanted_ || fin_sent_ || !std::ranges::all_of(sends_, is_out))
+	if (!fin_wanted_ || fin_sent_ || next_send_ != sends_.end())
 		return;
 	fin_sent_ = true;
 	post({.type = Type::fin});
 }
 
-void Machine::cancel_send(std::list<Send>::iterator send)
+void Machine::cancel_send(SendPlace send)
 {
 	if (send->state == Send::State::settled)
 		return;
 	if (send->state == Send::State::queued || (send->state == Send::State::writing && send->writes == 0)) {
 		complete(send->request.op, ECANCELED);
-		sends_.erase(send);
+		remove(send);
 		return;
 	}
 	if (!send->canceled && send->state == Send::State::advertised)
@@ -416,11 +446,10 @@ void Machine::cancel_send(std::list<Send>::iterator send)
 	send->canceled = true;
 }
 
-std::list<Machine::Send>::iterator Machine::find_advertised(uint32_t id)
+Machine::SendPlace Machine::find_advertised(uint32_t id)
 {
-	return std::ranges::find_if(sends_, [id](const Send &send) {
-		return send.state == Send::State::advertised && send.id == id;
-	});
+	const auto found = advertised_.find(id);
+	return found != advertised_.end() ? found->second : sends_.end();
 }
 
 // ---- receiving
@@ -428,11 +457,11 @@ std::list<Machine::Send>::iterator Machine::find_advertised(uint32_t id)
 void Machine::pump_recvs()
 {
 	for (;;) {
-		const auto recv = std::ranges::find(recvs_, false, &Recv::finished);
+		const auto recv = next_recv();
 		if (recv == recvs_.end())
 			return;
 		if (config_.stream && recv->request.memory.length == 0) {
-			finish_recv(*recv);
+			finish_recv(recv);
 			continue;
 		}
 		if (recv->request.persistent ? !serve_persistent(recv) : !serve(recv))
@@ -440,20 +469,22 @@ void Machine::pump_recvs()
 	}
 }
 
-std::list<Machine::Advert>::iterator Machine::next_advert()
+// The first one that is not finished
+Machine::RecvPlace Machine::next_recv()
 {
-	const auto advert = std::ranges::find(adverts_, false, &Advert::closed);
-	const bool waits = advert != adverts_.end() && (advert->revoking || advert->again);
-	return waits ? adverts_.end() : advert;
+	while (next_recv_ != recvs_.end() && next_recv_->finished)
+		++next_recv_;
+	return next_recv_;
 }
 
-bool Machine::all_adverts_closed() const
+Machine::AdvertPlace Machine::next_advert()
 {
-	return std::ranges::find(adverts_, false, &Advert::closed) == adverts_.end();
+	const bool waits = next_advert_ != adverts_.end() && (next_advert_->revoking || next_advert_->again);
+	return waits ? adverts_.end() : next_advert_;
 }
 
 // False: it has to wait
-bool Machine::serve(std::list<Recv>::iterator recv)
+bool Machine::serve(RecvPlace recv)
 {
 	const auto advert = next_advert();
 	if (advert != adverts_.end()) {
@@ -462,45 +493,62 @@ bool Machine::serve(std::list<Recv>::iterator recv)
 		return advert->persistent ? read_persistent(recv, advert) : take_packet(recv, advert);
 	}
 	if (fin_received_ && all_adverts_closed()) {
-		end_without_data(*recv);
+		end_without_data(recv);
 		return true;
 	}
 	if (config_.stream && recv->assigned != 0 && !recv->request.wait_all) {
-		finish_recv(*recv);
+		finish_recv(recv);
 		return true;
 	}
 	return false;
 }
 
-void Machine::finish_recv(Recv &recv, int error)
+void Machine::finish_recv(RecvPlace recv, int error)
 {
-	recv.finished = true;
-	recv.error = error;
+	recv->finished = true;
+	recv->error = error;
 	if (error != 0 && !config_.stream)
-		recv.assigned = 0;
+		recv->assigned = 0;
+	if (error == ECANCELED && recv->assigned == 0)
+		overtaking_.push_back(recv);
 }
 
 // There will not be any more data
-void Machine::end_without_data(Recv &recv)
+void Machine::end_without_data(RecvPlace recv)
 {
-	recv.eof = false;
-	if (config_.stream && recv.assigned != 0)
+	recv->eof = false;
+	if (config_.stream && recv->assigned != 0)
 		return finish_recv(recv);
-	if (close_wanted_ || recv.canceled)
+	if (close_wanted_ || recv->canceled)
 		return finish_recv(recv, ECANCELED);
 	if (dropped_)
 		return finish_recv(recv, ECONNRESET);
-	recv.assigned = 0;
-	recv.eof = true;
+	recv->assigned = 0;
+	recv->eof = true;
 	finish_recv(recv);
 }
 
-void Machine::close_advert(Advert &advert, Status status)
+// It is the next one
+void Machine::close_advert(AdvertPlace advert, Status status)
 {
-	advert.closed = true;
-	advert.status = status;
+	advert->closed = true;
+	advert->status = status;
 	if (status != Status::ok)
-		advert.assigned = 0;
+		advert->assigned = 0;
+	next_advert_ = std::next(advert);
+	release_soon(advert);
+}
+
+void Machine::release_soon(AdvertPlace advert)
+{
+	if (!std::exchange(advert->ending, true))
+		ending_.push_back(advert);
+}
+
+void Machine::read_again(AdvertPlace advert)
+{
+	advert->again = true;
+	release_soon(advert);
 }
 
 void Machine::copy(Advert &advert, const Memory &to)
@@ -510,7 +558,7 @@ void Machine::copy(Advert &advert, const Memory &to)
 	advert.assigned += to.length;
 }
 
-bool Machine::read(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert, uint64_t local, uint64_t remote,
+bool Machine::read(RecvPlace recv, AdvertPlace advert, uint64_t local, uint64_t remote,
 		   uint64_t length)
 {
 	if (reads_ >= config_.ord)
@@ -519,21 +567,26 @@ bool Machine::read(std::list<Recv>::iterator recv, std::list<Advert>::iterator a
 			  .memory = slice(recv->request.memory, local, length),
 			  .remote = advert->address + remote,
 			  .key = advert->key});
-	read_works_.emplace(work_, ReadWork{recv, advert});
+	read_works_.emplace(work_, ReadWork{recv, advert, local});
 	recv->reads++;
 	advert->reads++;
 	reads_++;
 	return true;
 }
 
-bool Machine::take_stream(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert)
+bool Machine::take_stream(RecvPlace recv, AdvertPlace advert)
 {
+	// octets that are there do not wait for a Read, which the peer may never answer
+	if (!advert->immediate && advert->assigned == 0 && recv->assigned != 0 && !recv->request.wait_all) {
+		finish_recv(recv);
+		return true;
+	}
 	uint64_t length = std::min(recv->request.memory.length - recv->assigned, advert->length - advert->assigned);
 	if (advert->immediate) {
 		copy(*advert, slice(recv->request.memory, recv->assigned, length));
 	} else if (config_.ord == 0) {
-		close_advert(*advert, Status::unsupported);
-		finish_recv(*recv, EOPNOTSUPP);
+		close_advert(advert, Status::unsupported);
+		finish_recv(recv, EOPNOTSUPP);
 		return true;
 	} else {
 		length = std::min(length, config_.largest);
@@ -543,16 +596,16 @@ bool Machine::take_stream(std::list<Recv>::iterator recv, std::list<Advert>::ite
 	}
 	recv->assigned += length;
 	if (advert->assigned == advert->length)
-		close_advert(*advert);
+		close_advert(advert);
 	if (recv->assigned == recv->request.memory.length)
-		finish_recv(*recv);
+		finish_recv(recv);
 	return true;
 }
 
-bool Machine::take_packet(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert)
+bool Machine::take_packet(RecvPlace recv, AdvertPlace advert)
 {
 	if (recv->request.offset) {
-		finish_recv(*recv, EINVAL); // the peer has no persistent memory
+		finish_recv(recv, EINVAL); // the peer has no persistent memory
 		return true;
 	}
 	const uint64_t target = std::min(recv->request.memory.length, advert->length);
@@ -561,8 +614,8 @@ bool Machine::take_packet(std::list<Recv>::iterator recv, std::list<Advert>::ite
 		copy(*advert, slice(recv->request.memory, 0, target));
 		recv->assigned = target;
 	} else if (target != 0 && config_.ord == 0) {
-		close_advert(*advert, Status::unsupported);
-		finish_recv(*recv, EOPNOTSUPP);
+		close_advert(advert, Status::unsupported);
+		finish_recv(recv, EOPNOTSUPP);
 		return true;
 	}
 	while (recv->assigned < target) {
@@ -573,21 +626,21 @@ bool Machine::take_packet(std::list<Recv>::iterator recv, std::list<Advert>::ite
 		advert->assigned += length;
 	}
 	recv->truncated = advert->length > target;
-	close_advert(*advert);
-	finish_recv(*recv);
+	close_advert(advert);
+	finish_recv(recv);
 	return true;
 }
 
-bool Machine::read_persistent(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert)
+bool Machine::read_persistent(RecvPlace recv, AdvertPlace advert)
 {
 	const RecvRequest &request = recv->request;
 	const uint64_t offset = request.offset.value_or(0);
 	if (config_.ord == 0) {
-		finish_recv(*recv, EOPNOTSUPP);
+		finish_recv(recv, EOPNOTSUPP);
 		return true;
 	}
 	if (request.offset && (offset > advert->length || request.memory.length > advert->length - offset)) {
-		finish_recv(*recv, ERANGE);
+		finish_recv(recv, ERANGE);
 		return true;
 	}
 	recv->from = advert->id;
@@ -598,24 +651,24 @@ bool Machine::read_persistent(std::list<Recv>::iterator recv, std::list<Advert>:
 			return false;
 		recv->assigned += length;
 	}
-	finish_recv(*recv);
+	finish_recv(recv);
 	return true;
 }
 
 // The peer is told of the memory; what it had advertised before it knew is read into it.
 // False: nothing more to do now
-bool Machine::serve_persistent(std::list<Recv>::iterator recv)
+bool Machine::serve_persistent(RecvPlace recv)
 {
 	const auto advert = next_advert();
 	const bool persistent = advert != adverts_.end() && advert->persistent;
 	const bool at_end = advert == adverts_.end() && fin_received_ && all_adverts_closed();
 	if (recv->id == 0) {
 		if (persistent) {
-			finish_recv(*recv, EINVAL); // both ends
+			finish_recv(recv, EINVAL); // both ends
 			return true;
 		}
 		if (at_end) {
-			end_without_data(*recv);
+			end_without_data(recv);
 			return true;
 		}
 		if (!has_credit())
@@ -634,22 +687,22 @@ bool Machine::serve_persistent(std::list<Recv>::iterator recv)
 	if (advert == adverts_.end() || recv->canceled)
 		return false;
 	if (persistent) {
-		close_advert(*advert, Status::both_persistent);
+		close_advert(advert, Status::both_persistent);
 		return true;
 	}
 	return fill_persistent(recv, advert);
 }
 
-bool Machine::fill_persistent(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert)
+bool Machine::fill_persistent(RecvPlace recv, AdvertPlace advert)
 {
 	if (advert->length > recv->request.memory.length) {
-		close_advert(*advert, Status::too_long);
+		close_advert(advert, Status::too_long);
 		return true;
 	}
 	if (advert->immediate)
 		copy(*advert, slice(recv->request.memory, 0, advert->length));
 	else if (config_.ord == 0) {
-		close_advert(*advert, Status::unsupported);
+		close_advert(advert, Status::unsupported);
 		return true;
 	}
 	while (advert->assigned < advert->length) {
@@ -658,40 +711,62 @@ bool Machine::fill_persistent(std::list<Recv>::iterator recv, std::list<Advert>:
 			return false;
 		advert->assigned += length;
 	}
-	close_advert(*advert);
+	close_advert(advert);
 	return true;
+}
+
+void Machine::complete(RecvPlace recv)
+{
+	complete(recv->request.op, recv->error, recv->assigned, recv->eof, recv->truncated);
+	if (next_recv_ == recv)
+		++next_recv_;
+	recv_ops_.erase(recv->request.op);
+	recvs_.erase(recv);
 }
 
 // Completions come in the order of the calls, but for what was cancelled before it had anything
 void Machine::reap_recvs()
 {
-	for (auto at = recvs_.begin(); at != recvs_.end();) {
-		const auto recv = at++;
-		const bool may_overtake = recv->error == ECANCELED && recv->assigned == 0;
-		if (!recv->finished || recv->reads != 0 || (recv != recvs_.begin() && !may_overtake))
-			continue;
-		complete(recv->request.op, recv->error, recv->assigned, recv->eof, recv->truncated);
-		recvs_.erase(recv);
-	}
+	reap_first_recvs();
+	std::erase_if(overtaking_, [this](RecvPlace recv) {
+		const bool done = recv->reads == 0;
+		if (done)
+			complete(recv);
+		return done;
+	});
+	reap_first_recvs();
+}
+
+void Machine::reap_first_recvs()
+{
+	const auto overtakes = [](const Recv &recv) { return recv.error == ECANCELED && recv.assigned == 0; };
+	while (!recvs_.empty() && recvs_.front().finished && recvs_.front().reads == 0 && !overtakes(recvs_.front()))
+		complete(recvs_.begin());
 }
 
 void Machine::reap_adverts()
 {
-	for (auto at = adverts_.begin(); at != adverts_.end();) {
-		const auto advert = at++;
-		if (advert->reads != 0)
-			continue;
-		if (advert->again) {
-			advert->again = false;
-			advert->assigned = 0;
-		}
-		if (advert->closed || advert->revoking || phase_ != Phase::open)
-			release_advert(advert);
+	if (phase_ != Phase::open) {
+		ending_.clear();
+		for (auto at = adverts_.begin(); at != adverts_.end();)
+			if (const auto advert = at++; advert->reads == 0)
+				release_advert(advert);
+		return;
 	}
+	std::erase_if(ending_, [this](AdvertPlace advert) {
+		if (advert->reads != 0)
+			return false;
+		advert->ending = false;
+		if (std::exchange(advert->again, false))
+			advert->assigned = 0;
+		if (advert->closed || advert->revoking)
+			release_advert(advert);
+		return true;
+	});
 }
 
 // Without an ACK if the connection ends: then CLOSE says it all
-void Machine::release_advert(std::list<Advert>::iterator advert)
+void Machine::release_advert(AdvertPlace advert)
 {
 	if (advert->buffer)
 		emit(action::Repost{*advert->buffer});
@@ -706,6 +781,9 @@ void Machine::release_advert(std::list<Advert>::iterator advert)
 		      .id = advert->id,
 		      .length = advert->persistent ? 0 : advert->assigned,
 		      .count = advert->notes});
+	if (next_advert_ == advert)
+		++next_advert_;
+	advert_ids_.erase(advert->id);
 	adverts_.erase(advert);
 }
 
@@ -713,11 +791,9 @@ void Machine::release_advert(std::list<Advert>::iterator advert)
 void Machine::forget_match(Advert &advert)
 {
 	advert.assigned = 0;
-	for (Recv &recv : recvs_) {
-		if (recv.from == advert.id && !recv.finished) {
-			recv.from = 0;
-			recv.assigned = 0;
-		}
+	if (const auto recv = next_recv(); recv != recvs_.end() && recv->from == advert.id) {
+		recv->from = 0;
+		recv->assigned = 0;
 	}
 }
 
@@ -729,7 +805,7 @@ void Machine::send_notes(Advert &advert)
 	post({.type = Type::note, .id = advert.id, .count = std::exchange(advert.notes, 0)});
 }
 
-void Machine::cancel_recv(std::list<Recv>::iterator recv)
+void Machine::cancel_recv(RecvPlace recv)
 {
 	if (recv->canceled)
 		return;
@@ -741,11 +817,11 @@ void Machine::cancel_recv(std::list<Recv>::iterator recv)
 		return;
 	}
 	if (config_.stream && recv->assigned != 0)
-		return finish_recv(*recv);
-	for (Advert &advert : adverts_)
-		if (advert.id == recv->from && !advert.persistent && !advert.closed)
-			advert.again = true;
-	finish_recv(*recv, ECANCELED);
+		return finish_recv(recv);
+	const auto advert = advert_ids_.find(recv->from);
+	if (advert != advert_ids_.end() && !advert->second->persistent && !advert->second->closed)
+		read_again(advert->second);
+	finish_recv(recv, ECANCELED);
 }
 
 // ---- messages
@@ -799,6 +875,7 @@ bool Machine::take_id(uint32_t id)
 		return false;
 	}
 	peer_id_ = id;
+	taken_ids_++;
 	return true;
 }
 
@@ -821,6 +898,10 @@ void Machine::on_advert(const wire::Message &message, uint32_t buffer)
 		      .buffer = immediate && message.length != 0 ? std::optional(buffer) : std::nullopt,
 		      .immediate = immediate};
 	adverts_.push_back(advert);
+	const auto last = std::prev(adverts_.end());
+	advert_ids_.emplace(advert.id, last);
+	if (next_advert_ == adverts_.end())
+		next_advert_ = last;
 }
 
 void Machine::on_remote_memory(const wire::Message &message)
@@ -839,10 +920,15 @@ void Machine::on_ack(const wire::Message &message)
 {
 	if (const auto send = find_advertised(message.id); send != sends_.end())
 		return on_send_ack(send, message);
-	const auto recv = std::ranges::find(recvs_, message.id, &Recv::id);
-	if (recv == recvs_.end())
+	if (!is_written_by_peer(message.id))
 		return protocol_error();
-	on_recv_ack(recv, message);
+	on_recv_ack(std::prev(recvs_.end()), message);
+}
+
+// The id is that of our advertisement of memory
+bool Machine::is_written_by_peer(uint32_t id)
+{
+	return !recvs_.empty() && recvs_.back().id == id;
 }
 
 bool Machine::is_plausible(const Send &send, const wire::Message &ack) const
@@ -865,7 +951,7 @@ bool Machine::is_plausible(const Send &send, const wire::Message &ack) const
 	return false;
 }
 
-void Machine::on_send_ack(std::list<Send>::iterator send, const wire::Message &message)
+void Machine::on_send_ack(SendPlace send, const wire::Message &message)
 {
 	if (!is_plausible(*send, message))
 		return protocol_error();
@@ -876,7 +962,7 @@ void Machine::on_send_ack(std::list<Send>::iterator send, const wire::Message &m
 	outstanding_--;
 }
 
-void Machine::on_recv_ack(std::list<Recv>::iterator recv, const wire::Message &message)
+void Machine::on_recv_ack(RecvPlace recv, const wire::Message &message)
 {
 	const bool expected = message.status == Status::both_persistent ||
 			      (message.status == Status::canceled && revoke_ == message.id);
@@ -885,11 +971,11 @@ void Machine::on_recv_ack(std::list<Recv>::iterator recv, const wire::Message &m
 	recv->id = 0;
 	outstanding_--;
 	// what was being read into it is read again, into what comes next
-	for (Advert &advert : adverts_)
-		if (!advert.closed && advert.assigned != 0)
-			advert.again = true;
+	for (auto advert = next_advert_; advert != adverts_.end(); ++advert)
+		if (advert->assigned != 0)
+			read_again(advert);
 	recv->eof = recv->eof && message.status == Status::canceled;
-	finish_recv(*recv, recv->eof ? 0 : error_of(message.status));
+	finish_recv(recv, recv->eof ? 0 : error_of(message.status));
 }
 
 void Machine::on_note(const wire::Message &message)
@@ -906,15 +992,16 @@ void Machine::on_note_ack(const wire::Message &message)
 	if (note_ != message.id)
 		return protocol_error();
 	note_ = 0;
-	for (Advert &advert : adverts_)
-		send_notes(advert);
+	if (!adverts_.empty()) // none is behind a persistent one
+		send_notes(adverts_.back());
 }
 
 // ---- revoking
 
 bool Machine::was_received(uint32_t id) const
 {
-	return peer_id_ - id < UINT32_MAX / 2;
+	const uint64_t age = uint64_t{peer_id_} - id + (id > peer_id_ ? UINT32_MAX : 0); // 0 is no number
+	return age < taken_ids_;
 }
 
 void Machine::on_revoke(const wire::Message &message)
@@ -924,24 +1011,23 @@ void Machine::on_revoke(const wire::Message &message)
 	peer_revoke_ = message.id;
 	if (remote_ && remote_->id == message.id)
 		remote_->revoking = true;
-	const auto advert = std::ranges::find(adverts_, message.id, &Advert::id);
-	if (advert != adverts_.end())
-		advert->revoking = true;
+	if (const auto advert = advert_ids_.find(message.id); advert != advert_ids_.end()) {
+		advert->second->revoking = true;
+		release_soon(advert->second);
+	}
 }
 
 // A CLOSE that is to come answers it as well
 void Machine::answer_revoke()
 {
-	if (phase_ != Phase::open || peer_revoke_ == 0 || std::ranges::find(adverts_, peer_revoke_, &Advert::id) != adverts_.end())
+	if (phase_ != Phase::open || peer_revoke_ == 0 || advert_ids_.contains(peer_revoke_))
 		return;
 	if (remote_ && remote_->id == peer_revoke_) {
 		if (writes_ != 0)
 			return;
-		for (Send &send : sends_) {
-			if (send.state == Send::State::writing) {
-				send.state = Send::State::queued;
-				send.written = 0;
-			}
+		if (next_send_ != sends_.end()) { // all before have been written
+			next_send_->state = Send::State::queued;
+			next_send_->written = 0;
 		}
 		remote_.reset();
 		post({.type = Type::ack, .status = Status::canceled, .id = peer_revoke_});
@@ -951,7 +1037,7 @@ void Machine::answer_revoke()
 
 bool Machine::is_outstanding(uint32_t id)
 {
-	return find_advertised(id) != sends_.end() || std::ranges::find(recvs_, id, &Recv::id) != recvs_.end();
+	return advertised_.contains(id) || is_written_by_peer(id);
 }
 
 // One at a time
@@ -998,9 +1084,9 @@ void Machine::on_close(const wire::Message &message)
 	else
 		drain_sends();
 	// the peer has left our persistent memory alone
-	for (Recv &recv : recvs_) {
-		recv.id = 0;
-		if (!recv.finished)
+	for (auto recv = recvs_.begin(); recv != recvs_.end(); ++recv) {
+		recv->id = 0;
+		if (!recv->finished)
 			end_without_data(recv);
 	}
 	emit(action::Stop{action::Timer::revoke});
@@ -1035,8 +1121,8 @@ void Machine::drain_sends()
 // What is not begun will not be. What the peer may write to stays until its CLOSE.
 void Machine::drain_recvs()
 {
-	for (Recv &recv : recvs_)
-		if (!recv.finished && recv.id == 0)
+	for (auto recv = recvs_.begin(); recv != recvs_.end(); ++recv)
+		if (!recv->finished && recv->id == 0)
 			end_without_data(recv);
 }
 
@@ -1072,14 +1158,12 @@ bool Machine::readable() const
 		return false;
 	if (phase_ != Phase::open)
 		return true;
-	const auto advert = std::ranges::find(adverts_, false, &Advert::closed);
-	return advert != adverts_.end() ? !advert->revoking && !advert->again : fin_received_;
+	return next_advert_ != adverts_.end() ? !next_advert_->revoking && !next_advert_->again : fin_received_;
 }
 
 bool Machine::writable() const
 {
-	return phase_ == Phase::open && !fin_wanted_ && has_credit() &&
-	       std::ranges::find(sends_, Send::State::queued, &Send::state) == sends_.end();
+	return phase_ == Phase::open && !fin_wanted_ && has_credit() && next_send_ == sends_.end();
 }
 
 } // namespace libexs

@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <optional>
+#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -137,6 +138,8 @@ public:
 	static uint32_t buffers(uint32_t send_credits, uint32_t recv_credits) { return send_credits + recv_credits + 8; }
 
 	explicit Machine(const Config &config);
+	Machine(const Machine &) = delete;
+	Machine &operator=(const Machine &) = delete;
 
 	// ---- events of the user. Errors refuse the call; there is no Complete for it then.
 
@@ -235,6 +238,7 @@ private:
 		bool closed = false;   // nothing more will be taken of it
 		bool revoking = false; // likewise, and what was begun is given up
 		bool again = false;    // what was begun is given up, then it is as new
+		bool ending = false;   // is in ending_
 		wire::Status status = wire::Status::ok;
 	};
 
@@ -247,15 +251,21 @@ private:
 		bool revoking = false;
 	};
 
+	using SendPlace = std::list<Send>::iterator;
+	using RecvPlace = std::list<Recv>::iterator;
+	using AdvertPlace = std::list<Advert>::iterator;
+
 	struct ReadWork {
-		std::list<Recv>::iterator recv;
-		std::list<Advert>::iterator advert;
+		RecvPlace recv;
+		AdvertPlace advert;
+		uint64_t local; // into the receive's memory
 	};
 
 	template <typename T> void emit(T &&action) { actions_.emplace_back(std::forward<T>(action)); }
 	void post(const wire::Message &message);
 	void complete(OpId op, int error, uint64_t length = 0, bool eof = false, bool truncated = false);
 	void protocol_error();
+	void forget_all();
 	uint32_t next_id();
 	[[nodiscard]] bool has_credit() const { return outstanding_ < config_.send_credits; }
 	void pump();
@@ -263,36 +273,43 @@ private:
 	// sending
 	void pump_sends();
 	[[nodiscard]] int refuse_write(const SendRequest &request) const;
-	bool write(std::list<Send>::iterator send);
-	void finish_write(std::list<Send>::iterator send);
-	bool advertise(std::list<Send>::iterator send);
-	void settle(std::list<Send>::iterator send, int error, uint64_t length = 0);
+	bool write(SendPlace send);
+	void finish_write(SendPlace send);
+	bool advertise(SendPlace send);
+	void settle(SendPlace send, int error, uint64_t length = 0);
 	void send_fin();
-	void cancel_send(std::list<Send>::iterator send);
-	std::list<Send>::iterator find_advertised(uint32_t id);
+	void cancel_send(SendPlace send);
+	SendPlace find_advertised(uint32_t id);
+	void remove(SendPlace send);
 
 	// receiving
 	void pump_recvs();
-	std::list<Advert>::iterator next_advert();
-	[[nodiscard]] bool all_adverts_closed() const;
-	bool serve(std::list<Recv>::iterator recv);
-	bool serve_persistent(std::list<Recv>::iterator recv);
-	bool take_stream(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert);
-	bool take_packet(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert);
-	bool read_persistent(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert);
-	bool fill_persistent(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert);
-	bool read(std::list<Recv>::iterator recv, std::list<Advert>::iterator advert, uint64_t local, uint64_t remote,
+	RecvPlace next_recv();
+	AdvertPlace next_advert();
+	[[nodiscard]] bool all_adverts_closed() const { return next_advert_ == adverts_.end(); }
+	bool serve(RecvPlace recv);
+	bool serve_persistent(RecvPlace recv);
+	bool take_stream(RecvPlace recv, AdvertPlace advert);
+	bool take_packet(RecvPlace recv, AdvertPlace advert);
+	bool read_persistent(RecvPlace recv, AdvertPlace advert);
+	bool fill_persistent(RecvPlace recv, AdvertPlace advert);
+	bool read(RecvPlace recv, AdvertPlace advert, uint64_t local, uint64_t remote,
 		  uint64_t length);
 	void copy(Advert &advert, const Memory &to);
-	void finish_recv(Recv &recv, int error = 0);
-	void end_without_data(Recv &recv);
-	static void close_advert(Advert &advert, wire::Status status = wire::Status::ok);
+	void finish_recv(RecvPlace recv, int error = 0);
+	void end_without_data(RecvPlace recv);
+	void close_advert(AdvertPlace advert, wire::Status status = wire::Status::ok);
+	void release_soon(AdvertPlace advert);
+	void read_again(AdvertPlace advert);
+	bool is_written_by_peer(uint32_t id);
+	void complete(RecvPlace recv);
+	void reap_first_recvs();
 	void reap_recvs();
 	void reap_adverts();
-	void release_advert(std::list<Advert>::iterator advert);
+	void release_advert(AdvertPlace advert);
 	void forget_match(Advert &advert);
 	void send_notes(Advert &advert);
-	void cancel_recv(std::list<Recv>::iterator recv);
+	void cancel_recv(RecvPlace recv);
 
 	// messages
 	void dispatch(const wire::Message &message, uint32_t buffer);
@@ -300,8 +317,8 @@ private:
 	void on_advert(const wire::Message &message, uint32_t buffer);
 	void on_remote_memory(const wire::Message &message);
 	void on_ack(const wire::Message &message);
-	void on_send_ack(std::list<Send>::iterator send, const wire::Message &message);
-	void on_recv_ack(std::list<Recv>::iterator recv, const wire::Message &message);
+	void on_send_ack(SendPlace send, const wire::Message &message);
+	void on_recv_ack(RecvPlace recv, const wire::Message &message);
 	void on_note(const wire::Message &message);
 	void on_note_ack(const wire::Message &message);
 	void on_revoke(const wire::Message &message);
@@ -329,18 +346,29 @@ private:
 	std::vector<Action> actions_;
 	int error_ = 0;
 
+	// No event walks a list: its cost must not grow with what is posted
 	std::list<Send> sends_; // in the order of the calls
+	SendPlace next_send_ = sends_.end(); // the first one that has not been handed over whole; those before have been
+	std::unordered_map<uint32_t, SendPlace> advertised_; // by id
+	std::unordered_map<OpId, SendPlace> send_ops_;
 	uint32_t id_ = 0;	// of our last advertisement
 	uint32_t outstanding_ = 0;
 	uint32_t writes_ = 0; // in flight
 	uint64_t work_ = 0;
-	std::map<uint64_t, std::list<Send>::iterator> write_works_, post_works_;
+	std::map<uint64_t, SendPlace> write_works_, post_works_;
 	std::optional<RemoteMemory> remote_;
 	bool fin_wanted_ = false, fin_sent_ = false;
 
-	std::list<Recv> recvs_;
+	std::list<Recv> recvs_; // in the order of the calls; one that the peer writes to is the last
+	RecvPlace next_recv_ = recvs_.end(); // those before are finished
+	std::unordered_map<OpId, RecvPlace> recv_ops_;
+	std::vector<RecvPlace> overtaking_; // cancelled before they had anything
 	std::list<Advert> adverts_;
+	AdvertPlace next_advert_ = adverts_.end(); // the first one that is not closed; none behind it is
+	std::unordered_map<uint32_t, AdvertPlace> advert_ids_;
+	std::vector<AdvertPlace> ending_; // to be released when no Read of them is in flight
 	uint32_t peer_id_ = 0; // of the peer's last advertisement
+	uint64_t taken_ids_ = 0;
 	uint32_t reads_ = 0;   // in flight
 	std::map<uint64_t, ReadWork> read_works_;
 	bool fin_received_ = false;

@@ -1,0 +1,265 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// A program under exs-preload, which the tests are themselves. EXS_TEST_ADDRESS as of library.h.
+#include "library.h"
+
+#include <chrono>
+#include <filesystem>
+#include <memory>
+
+#include <fcntl.h>
+#include <malloc.h>
+#include <sys/epoll.h>
+
+namespace {
+
+using namespace exs_test;
+
+class Socket {
+public:
+	explicit Socket(int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) : fd_(fd) { EXPECT_GE(fd, 0) << strerror(errno); }
+	Socket(Socket &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+	~Socket() { close(); }
+	void close()
+	{
+		if (fd_ >= 0)
+			::close(std::exchange(fd_, -1));
+	}
+	[[nodiscard]] int get() const { return fd_; }
+
+private:
+	int fd_;
+};
+
+uint16_t port_of(int fd)
+{
+	sockaddr_in name{};
+	socklen_t length = sizeof(name);
+	EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr *>(&name), &length), 0);
+	return ntohs(name.sin_port);
+}
+
+int error_of(int fd)
+{
+	int error = -1;
+	socklen_t length = sizeof(error);
+	EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &length), 0);
+	return error;
+}
+
+short wait_for(int fd, short events)
+{
+	pollfd one{.fd = fd, .events = events, .revents = 0};
+	EXPECT_EQ(::poll(&one, 1, patience), 1);
+	return one.revents;
+}
+
+class Shim : public testing::Test {
+protected:
+	void listen(int backlog = 10)
+	{
+		const auto any = loopback();
+		ASSERT_EQ(::bind(listener.get(), raw(any), sizeof(any)), 0);
+		ASSERT_EQ(::listen(listener.get(), backlog), 0) << strerror(errno);
+		address = loopback(port_of(listener.get()));
+	}
+	Socket accept()
+	{
+		wait_for(listener.get(), POLLIN);
+		return Socket(::accept(listener.get(), nullptr, nullptr));
+	}
+	Socket connect()
+	{
+		Socket made;
+		EXPECT_EQ(::connect(made.get(), raw(address), sizeof(address)), 0) << strerror(errno);
+		return made;
+	}
+	// A raw one over TCP
+	void meet()
+	{
+		listen();
+		peer = std::make_unique<RawClient>(address, SOCK_STREAM);
+	}
+	void TearDown() override { peer.reset(); }
+
+	Socket listener;
+	sockaddr_in address{};
+	std::unique_ptr<RawClient> peer;
+};
+
+#define NEEDS_TCP()                                             \
+	if (rdma_address != nullptr)                            \
+	GTEST_SKIP() << "the peer is one of TCP"
+
+void expect_read(int fd, const std::string &text)
+{
+	std::string got(text.size(), '\0');
+	EXPECT_EQ(::recv(fd, got.data(), got.size(), MSG_WAITALL), static_cast<ssize_t>(text.size()));
+	EXPECT_EQ(got, text);
+}
+
+void expect_reset(int fd)
+{
+	char octet = 0;
+	EXPECT_EQ(::read(fd, &octet, 1), -1);
+	EXPECT_EQ(errno, ECONNRESET);
+	EXPECT_EQ(::read(fd, &octet, 1), 0);
+}
+
+TEST_F(Shim, OctetsAndTheirEndArrive)
+{
+	listen();
+	Socket one = connect(), other = accept();
+	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
+	expect_read(other.get(), "hello");
+	EXPECT_EQ(::write(other.get(), "you", 3), 3);
+	other.close();
+	expect_read(one.get(), "you");
+	char octet = 0;
+	EXPECT_EQ(::read(one.get(), &octet, 1), 0);
+	EXPECT_EQ(error_of(one.get()), 0);
+}
+
+// A peer whose answer to a Read is due must not stop the others, when the program closes its connection
+TEST_F(Shim, AConnectionThatIsGivenUpDoesNotStopOthers)
+{
+	NEEDS_TCP();
+	meet();
+	peer->say({.type = RawClient::adv_imm, .id = 1, .length = 1}, {'x'});
+	peer->say({.type = RawClient::adv, .id = 2, .length = 60000, .address = 4096, .key = 1});
+	Socket silent = accept();
+	peer->wait_read_request();
+	Socket one = connect(), other = accept();
+	silent.close();
+	usleep(50000);
+	const auto start = std::chrono::steady_clock::now();
+	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
+	expect_read(other.get(), "hello");
+	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+TEST_F(Shim, ARefusedConnectIsRefused)
+{
+	Socket reserved;
+	const auto any = loopback();
+	ASSERT_EQ(::syscall(SYS_bind, reserved.get(), raw(any), sizeof(any)), 0);
+	const auto nobody = loopback(port_of(reserved.get()));
+	for (int i = 0; i < 300 && !HasFailure(); i++) {
+		const Socket one(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+		ASSERT_EQ(::connect(one.get(), raw(nobody), sizeof(nobody)), -1);
+		ASSERT_EQ(errno, EINPROGRESS);
+		EXPECT_TRUE(wait_for(one.get(), POLLOUT) & POLLOUT);
+		usleep(i % 2 * 1000);
+		EXPECT_EQ(error_of(one.get()), ECONNREFUSED) << "connect " << i;
+		EXPECT_EQ(error_of(one.get()), 0);
+	}
+	const Socket one;
+	EXPECT_EQ(::connect(one.get(), raw(nobody), sizeof(nobody)), -1);
+	EXPECT_EQ(errno, ECONNREFUSED);
+}
+
+TEST_F(Shim, ALostConnectionIsAReset)
+{
+	NEEDS_TCP();
+	meet();
+	peer->say({.type = RawClient::adv_imm, .id = 1, .length = 3}, {'a', 'b', 'c'});
+	Socket one = accept();
+	peer->next_message(RawClient::ack);
+	peer.reset();
+	usleep(50000);
+	expect_read(one.get(), "abc");
+	wait_for(one.get(), POLLIN);
+	expect_reset(one.get());
+	EXPECT_EQ(error_of(one.get()), 0);
+}
+
+TEST_F(Shim, ALossShowsInTheErrorOfTheSocket)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	peer.reset();
+	EXPECT_TRUE(wait_for(one.get(), POLLIN) & POLLHUP);
+	EXPECT_EQ(error_of(one.get()), ECONNRESET);
+	char octet = 0;
+	EXPECT_EQ(::read(one.get(), &octet, 1), 0);
+}
+
+// One octet was acknowledged; those behind it have not come
+TEST_F(Shim, WhatWasAcknowledgedArrivesBeforeTheReset)
+{
+	NEEDS_TCP();
+	meet();
+	peer->say({.type = RawClient::adv_imm, .id = 1, .length = 1}, {'x'});
+	peer->say({.type = RawClient::adv, .id = 2, .length = 5000, .address = 4096, .key = 1});
+	Socket one = accept();
+	peer->next_message(RawClient::ack);
+	usleep(50000);
+	peer.reset();
+	expect_read(one.get(), "x");
+	expect_reset(one.get());
+}
+
+TEST_F(Shim, ConnectsBeyondTheBacklogWait)
+{
+	listen(10);
+	std::vector<Socket> connecting;
+	for (int i = 0; i < 200; i++) {
+		connecting.emplace_back(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
+		::connect(connecting.back().get(), raw(address), sizeof(address));
+	}
+	for (const Socket &one : connecting) {
+		wait_for(one.get(), POLLOUT);
+		EXPECT_EQ(error_of(one.get()), 0);
+	}
+	for (size_t i = 0; i < connecting.size() && !HasFailure(); i++)
+		EXPECT_GE(accept().get(), 0);
+}
+
+TEST_F(Shim, ThePortIsKnownBeforeListen)
+{
+	const auto any = loopback();
+	Socket other;
+	ASSERT_EQ(::bind(listener.get(), raw(any), sizeof(any)), 0);
+	ASSERT_EQ(::bind(other.get(), raw(any), sizeof(any)), 0);
+	address = loopback(port_of(listener.get()));
+	EXPECT_NE(ntohs(address.sin_port), 0);
+	EXPECT_NE(port_of(other.get()), ntohs(address.sin_port));
+	ASSERT_EQ(::listen(listener.get(), 10), 0) << strerror(errno);
+	EXPECT_EQ(port_of(listener.get()), ntohs(address.sin_port));
+	EXPECT_EQ(::connect(other.get(), raw(address), sizeof(address)), 0) << strerror(errno);
+	EXPECT_GE(accept().get(), 0);
+}
+
+TEST_F(Shim, PlainSocketsInAnEpollTakeNoMemory)
+{
+	const int epoll = ::epoll_create1(0);
+	const auto add = [epoll] {
+		const Socket one;
+		epoll_event event{};
+		ASSERT_EQ(::epoll_ctl(epoll, EPOLL_CTL_ADD, one.get(), &event), 0);
+	};
+	for (int i = 0; i < 1000; i++)
+		add();
+	const size_t before = mallinfo2().uordblks;
+	for (int i = 0; i < 20000; i++)
+		add();
+	EXPECT_LT(mallinfo2().uordblks, before + 500000);
+	::close(epoll);
+}
+
+} // namespace
+
+// With exs-preload, which is beside this program
+int main(int argc, char **argv)
+{
+	const auto shim = std::filesystem::read_symlink("/proc/self/exe").parent_path() / "libexs-preload.so";
+	if (const char *loaded = std::getenv("LD_PRELOAD"); loaded == nullptr || std::strstr(loaded, "exs-preload") == nullptr) {
+		::setenv("LD_PRELOAD", shim.c_str(), 1);
+		::setenv("EXS_PRELOAD_LOOPBACK", "1", 1);
+		::execv("/proc/self/exe", argv);
+		return 1;
+	}
+	testing::InitGoogleTest(&argc, argv);
+	return RUN_ALL_TESTS();
+}
