@@ -81,6 +81,7 @@ bool is_ours(const void *caller)
 // The settings that a program has made on a socket of the kernel's, by its inode
 struct Before {
 	std::optional<Address> bound;
+	bool any_port = false; // of bound: the kernel has chosen it, and keeps it for this socket
 	std::vector<std::pair<int, epoll_event>> polls; // epoll descriptors that it has been added to
 };
 
@@ -102,6 +103,19 @@ Before take_before(int fd)
 	const std::lock_guard lock(before_mutex);
 	const auto found = befores().extract(inode_of(fd));
 	return found ? found.mapped() : Before();
+}
+
+// With the lock. Nothing reports that a socket is closed: those of old ones are looked for when there are many.
+Before &before_of(int fd)
+{
+	static size_t most = 256;
+	auto &all = befores();
+	if (all.size() > most) {
+		if (const auto open = open_sockets())
+			std::erase_if(all, [&](const auto &one) { return !open->contains(one.first); });
+		most = 2 * all.size() + 256;
+	}
+	return all[inode_of(fd)];
 }
 
 std::atomic<bool> started = false; // the relay
@@ -130,6 +144,14 @@ uint16_t port_of(const Address &address)
 	if (address.storage.ss_family == AF_INET)
 		return ntohs(reinterpret_cast<const sockaddr_in &>(address.storage).sin_port);
 	return ntohs(reinterpret_cast<const sockaddr_in6 &>(address.storage).sin6_port);
+}
+
+void set_port(Address &address, uint16_t port)
+{
+	if (address.storage.ss_family == AF_INET)
+		reinterpret_cast<sockaddr_in &>(address.storage).sin_port = htons(port);
+	else
+		reinterpret_cast<sockaddr_in6 &>(address.storage).sin6_port = htons(port);
 }
 
 bool is_loopback(const Address &address)
@@ -168,12 +190,40 @@ int option_of(int fd, int name)
 	return NEXT(getsockopt)(fd, SOL_SOCKET, name, &value, &length) == 0 ? value : -1;
 }
 
-// A TCP socket of the kernel's that has not been connected
+// A TCP socket of the kernel's
 bool is_tcp(int fd)
 {
 	const int domain = option_of(fd, SO_DOMAIN);
 	return (domain == AF_INET || domain == AF_INET6) && option_of(fd, SO_TYPE) == SOCK_STREAM &&
 	       option_of(fd, SO_PROTOCOL) == IPPROTO_TCP;
+}
+
+// That may still become one of ours
+bool is_unused_tcp(int fd)
+{
+	tcp_info info{};
+	socklen_t length = sizeof(info);
+	return is_tcp(fd) && NEXT(getsockopt)(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_CLOSE;
+}
+
+// A port of the kernel's choice, which stays with the socket until another one listens there
+int bind_any_port(int fd, const Address &wanted, Address &bound)
+{
+	const int on = 1;
+	bound = wanted;
+	if (NEXT(setsockopt)(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	    NEXT(bind)(fd, wanted.raw(), wanted.length) != 0 ||
+	    NEXT(getsockname)(fd, reinterpret_cast<sockaddr *>(&bound.storage), &bound.length) != 0)
+		return -1;
+	return 0;
+}
+
+std::optional<Address> source_of(const Before &before)
+{
+	std::optional<Address> source = before.bound;
+	if (source && before.any_port)
+		set_port(*source, 0); // the socket that has the port is in use until ours takes its place
+	return source;
 }
 
 // The program's descriptor is the end of the pair from now on, with its flags and in the same epolls
@@ -250,6 +300,28 @@ int tcp_option(int name, void *value, socklen_t *length)
 	return 0;
 }
 
+// A socket pair ends without an error, or with one of its own: the connection's, if it has one, comes once behind the last
+// octet. got: what a read of so many octets has returned.
+ssize_t end_with_error(int fd, size_t wanted, ssize_t got)
+{
+	if (got > 0 || (got == 0 && wanted == 0) || (got < 0 && errno != ECONNRESET))
+		return got;
+	const auto facts = find(fd);
+	if (!facts)
+		return got;
+	const std::lock_guard lock(facts->mutex);
+	const int error = std::exchange(facts->error, 0);
+	return error != 0 ? fail(error) : got;
+}
+
+size_t size_of(const iovec *parts, int count)
+{
+	size_t size = 0;
+	for (int i = 0; i < count; i++)
+		size += parts[i].iov_len;
+	return size;
+}
+
 struct AtExit {
 	~AtExit()
 	{
@@ -282,8 +354,14 @@ EXPORT int bind(int fd, const sockaddr *address, socklen_t length) noexcept
 	const auto wanted = copy(address, length);
 	if (!wanted || is_ours(__builtin_return_address(0)) || !is_tcp(fd) || !is_meant(*wanted))
 		return NEXT(bind)(fd, address, length);
+	Address bound = *wanted;
+	const bool any_port = port_of(bound) == 0;
+	if (any_port && bind_any_port(fd, *wanted, bound) != 0)
+		return -1;
 	const std::lock_guard lock(before_mutex);
-	befores()[inode_of(fd)].bound = wanted;
+	Before &before = before_of(fd);
+	before.bound = bound;
+	before.any_port = any_port;
 	return 0;
 }
 
@@ -310,8 +388,12 @@ EXPORT int listen(int fd, int backlog) noexcept
 EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 {
 	const auto to = copy(address, length);
-	if (!to || is_ours(__builtin_return_address(0)) || !is_meant(*to))
+	if (!to || is_ours(__builtin_return_address(0)))
 		return NEXT(connect)(fd, address, length);
+	if (!is_meant(*to)) {
+		take_before(fd);
+		return NEXT(connect)(fd, address, length);
+	}
 	if (const auto facts = find(fd)) {
 		const std::lock_guard lock(facts->mutex);
 		if (facts->connected)
@@ -323,7 +405,7 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	const Before before = take_before(fd);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	Descriptor end;
-	const int outcome = relay().connect(*to, before.bound, blocks, end);
+	const int outcome = relay().connect(*to, source_of(before), blocks, end);
 	if (outcome != 0 && outcome != EINPROGRESS)
 		return fail(outcome);
 	if (const int error = replace(fd, end, before); error != 0)
@@ -382,7 +464,8 @@ EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 	int answer = 0;
 	switch (name) {
 	case SO_ERROR:
-		answer = std::exchange(facts->error, 0);
+		answer = option_of(fd, SO_ERROR); // clears it: that our end is closed is ECONNRESET there
+		answer = facts->error != 0 ? std::exchange(facts->error, 0) : answer;
 		break;
 	case SO_TYPE:
 		answer = SOCK_STREAM;
@@ -411,12 +494,59 @@ EXPORT int setsockopt(int fd, int level, int name, const void *value, socklen_t 
 EXPORT int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
 {
 	const int result = NEXT(epoll_ctl)(epoll, operation, fd, event);
-	if (result != 0 || is_ours(__builtin_return_address(0)) || find(fd) || !is_tcp(fd))
+	if (result != 0 || is_ours(__builtin_return_address(0)) || find(fd) || !is_unused_tcp(fd))
 		return result;
 	const std::lock_guard lock(before_mutex);
-	auto &polls = befores()[inode_of(fd)].polls;
+	auto &polls = before_of(fd).polls;
 	std::erase_if(polls, [epoll](const auto &one) { return one.first == epoll; });
 	if (operation != EPOLL_CTL_DEL)
 		polls.emplace_back(epoll, *event);
 	return result;
+}
+
+EXPORT ssize_t read(int fd, void *to, size_t size)
+{
+	return end_with_error(fd, size, NEXT(read)(fd, to, size));
+}
+
+EXPORT ssize_t readv(int fd, const iovec *parts, int count)
+{
+	const ssize_t got = NEXT(readv)(fd, parts, count);
+	return got > 0 ? got : end_with_error(fd, got == 0 ? size_of(parts, count) : 0, got);
+}
+
+EXPORT ssize_t recv(int fd, void *to, size_t size, int flags)
+{
+	return end_with_error(fd, size, NEXT(recv)(fd, to, size, flags));
+}
+
+EXPORT ssize_t recvfrom(int fd, void *to, size_t size, int flags, sockaddr *address, socklen_t *length)
+{
+	return end_with_error(fd, size, NEXT(recvfrom)(fd, to, size, flags, address, length));
+}
+
+EXPORT ssize_t recvmsg(int fd, msghdr *message, int flags)
+{
+	const ssize_t got = NEXT(recvmsg)(fd, message, flags);
+	return got > 0 ? got : end_with_error(fd, got == 0 ? size_of(message->msg_iov, static_cast<int>(message->msg_iovlen)) : 0, got);
+}
+
+// Of programs that are built with _FORTIFY_SOURCE
+extern "C" ssize_t __read_chk(int fd, void *to, size_t size, size_t room);
+extern "C" ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags);
+extern "C" ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags, sockaddr *address, socklen_t *length);
+
+EXPORT ssize_t __read_chk(int fd, void *to, size_t size, size_t room)
+{
+	return end_with_error(fd, size, NEXT(__read_chk)(fd, to, size, room));
+}
+
+EXPORT ssize_t __recv_chk(int fd, void *to, size_t size, size_t room, int flags)
+{
+	return end_with_error(fd, size, NEXT(__recv_chk)(fd, to, size, room, flags));
+}
+
+EXPORT ssize_t __recvfrom_chk(int fd, void *to, size_t size, size_t room, int flags, sockaddr *address, socklen_t *length)
+{
+	return end_with_error(fd, size, NEXT(__recvfrom_chk)(fd, to, size, room, flags, address, length));
 }

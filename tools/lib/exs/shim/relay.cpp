@@ -5,6 +5,8 @@
 #include <cerrno>
 #include <csignal>
 #include <cstring>
+#include <filesystem>
+#include <string>
 #include <system_error>
 
 #include <fcntl.h>
@@ -18,6 +20,7 @@ namespace {
 
 constexpr uint64_t wake_number = 0, queue_number = 1;
 constexpr unsigned small_max = 4096, credits = 8;
+constexpr int least_backlog = 1024; // the kernel's clients wait where there is no room; exs_listen() refuses them
 
 ino_t inode_of(int fd)
 {
@@ -86,6 +89,19 @@ Address name_of(exs_fd_t fd, int (*function)(exs_fd_t, sockaddr *, socklen_t *))
 
 } // namespace
 
+std::optional<std::set<ino_t>> open_sockets()
+{
+	std::error_code error;
+	std::set<ino_t> found;
+	for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end; at.increment(error)) {
+		std::error_code closed; // meanwhile
+		const std::string target = std::filesystem::read_symlink(at->path(), closed).string();
+		if (target.starts_with("socket:["))
+			found.insert(std::stoul(target.substr(std::strlen("socket:["))));
+	}
+	return error ? std::nullopt : std::optional(std::move(found));
+}
+
 // Not its address: another entry may have that when the event comes
 void *Relay::context_of(const Entry &entry)
 {
@@ -128,14 +144,17 @@ void Relay::enroll(Entry &entry, int program_end)
 	entry.inode = inode_of(program_end);
 	const std::lock_guard lock(mutex_);
 	facts_[entry.inode] = entry.facts;
+	ownerless_.erase(entry.inode);
 }
 
 std::shared_ptr<Facts> Relay::find(int fd)
 {
 	const ino_t inode = inode_of(fd);
+	if (inode == 0)
+		return nullptr;
 	const std::lock_guard lock(mutex_);
 	const auto found = facts_.find(inode);
-	return inode != 0 && found != facts_.end() ? found->second : nullptr;
+	return found != facts_.end() ? found->second : nullptr;
 }
 
 void Relay::adopt(int fd, const Address &local, const Address &peer)
@@ -144,8 +163,21 @@ void Relay::adopt(int fd, const Address &local, const Address &peer)
 	facts->local = local;
 	facts->peer = peer;
 	facts->connected = facts->decided = true;
+	const ino_t inode = inode_of(fd);
 	const std::lock_guard lock(mutex_);
-	facts_[inode_of(fd)] = std::move(facts);
+	facts_[inode] = std::move(facts);
+	leave_facts(inode);
+}
+
+// With the lock. Nothing reports that the program closes such a descriptor: it is looked for when there are many.
+void Relay::leave_facts(ino_t inode)
+{
+	ownerless_.insert(inode);
+	if (ownerless_.size() <= most_ownerless_)
+		return;
+	if (const auto open = open_sockets())
+		std::erase_if(ownerless_, [&](ino_t one) { return !open->contains(one) && facts_.erase(one) != 0; });
+	most_ownerless_ = 2 * ownerless_.size() + 256;
 }
 
 void Relay::add(const std::shared_ptr<Entry> &entry)
@@ -162,7 +194,7 @@ int Relay::listen(const Address &local, int backlog, Descriptor &end)
 {
 	auto listener = std::make_shared<Listener>();
 	listener->fd = make_socket(local.storage.ss_family);
-	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, backlog) != 0) {
+	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0) {
 		const int error = errno;
 		exs_close(listener->fd, 0, nullptr);
 		return error;
@@ -223,7 +255,7 @@ void Relay::watch(Entry &entry, uint32_t events)
 	entry.watched = events;
 }
 
-void Relay::drop(uint64_t number)
+void Relay::drop(uint64_t number, bool keep_facts)
 {
 	const auto entry = entries_.extract(number);
 	if (!entry)
@@ -231,8 +263,23 @@ void Relay::drop(uint64_t number)
 	exs_close(entry.mapped()->fd, 0, nullptr);
 	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get()))
 		retire(std::move(connection->memory));
+	const ino_t inode = entry.mapped()->inode;
 	const std::lock_guard lock(mutex_);
-	facts_.erase(entry.mapped()->inode);
+	if (keep_facts)
+		leave_facts(inode);
+	else
+		facts_.erase(inode);
+}
+
+// The program gets the error from SO_ERROR or by reading, after the octets that it has not read yet. poll() shows it that
+// our end is closed.
+void Relay::lose(Connection &connection)
+{
+	{
+		const std::lock_guard lock(connection.facts->mutex);
+		connection.facts->error = ECONNRESET;
+	}
+	drop(connection.number, true);
 }
 
 // Operations on it may be under way still, until the peer has answered or its time is over. The thread does not wait.
@@ -307,13 +354,15 @@ void Relay::on_connected(Connection &connection, const exs_event &event)
 	}
 	facts.changed.notify_all();
 	connection.connecting = 0;
-	if (event.error != 0) {
-		// the program can ask for the error still, until it closes
-		connection.end_of_peer = connection.shut = true;
-		::shutdown(connection.end.get(), SHUT_RDWR);
-		watch(connection, EPOLLRDHUP);
-		return;
-	}
+	take_junk(connection);
+	if (event.error != 0)
+		return drop(connection.number, true);
+	open(connection);
+}
+
+// So that the program's end can be written, as that of a socket whose connect has ended
+void Relay::take_junk(Connection &connection)
+{
 	std::array<char, 65536> junk{};
 	while (connection.junk != 0) {
 		const ssize_t got = ::read(connection.end.get(), junk.data(), std::min(junk.size(), connection.junk));
@@ -321,7 +370,6 @@ void Relay::on_connected(Connection &connection, const exs_event &event)
 			break;
 		connection.junk -= static_cast<size_t>(got);
 	}
-	open(connection);
 }
 
 void Relay::open(Connection &connection)
@@ -422,7 +470,7 @@ void Relay::receive(Connection &connection, size_t index)
 			   context_of(connection));
 	if (slot.op < 0) {
 		slot.op = 0;
-		connection.end_of_peer = true;
+		connection.end_of_peer = connection.lost = true;
 	}
 }
 
@@ -432,6 +480,7 @@ void Relay::on_received(Connection &connection, size_t index, const exs_event &e
 	slot.op = 0;
 	if (event.error != 0 || (event.flags & EXS_EOF) != 0) {
 		connection.end_of_peer = true;
+		connection.lost |= event.error != 0;
 		return;
 	}
 	slot.length = event.length;
@@ -459,7 +508,7 @@ void Relay::give_to_program(Connection &connection)
 		connection.arrived.pop_front();
 		receive(connection, index);
 	}
-	if (connection.end_of_peer && !connection.told) {
+	if (connection.end_of_peer && !connection.lost && !connection.told) {
 		connection.told = true;
 		::shutdown(connection.end.get(), SHUT_WR);
 	}
@@ -470,6 +519,8 @@ void Relay::advance(Connection &connection)
 {
 	take_from_program(connection);
 	give_to_program(connection);
+	if (connection.lost && connection.arrived.empty())
+		return lose(connection);
 	const bool sending = is_sending(connection);
 	if (connection.end_of_input && !sending && !connection.shut) {
 		connection.shut = true;

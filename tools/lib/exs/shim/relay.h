@@ -15,6 +15,7 @@
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <thread>
 #include <vector>
 
@@ -40,8 +41,11 @@ struct Facts {
 	bool listening = false;
 	bool connected = false;
 	bool decided = false; // connected or failed
-	int error = 0;	      // SO_ERROR, once
+	int error = 0;	      // SO_ERROR, once; also what a read gets, when there are no more octets
 };
+
+// The inodes of the sockets that this process has open; nothing if /proc cannot be read
+std::optional<std::set<ino_t>> open_sockets();
 
 class Relay {
 public:
@@ -106,6 +110,7 @@ private:
 		bool shut = false;	    // exs_shutdown() is done
 		bool end_of_peer = false;   // all has been received
 		bool told = false;	    // the program has been told
+		bool lost = false;	    // the connection has failed
 		exs_op_t connecting = 0;
 	};
 
@@ -129,6 +134,9 @@ private:
 	void on_ready(uint64_t number, uint32_t events);
 	void on_event(const exs_event &event);
 	void on_connected(Connection &connection, const exs_event &event);
+	static void take_junk(Connection &connection);
+	void lose(Connection &connection);
+	void leave_facts(ino_t inode);
 	void on_accepted(Listener &listener, const exs_event &event);
 	void on_sent(Connection &connection, Slot &slot, const exs_event &event);
 	void on_received(Connection &connection, size_t slot, const exs_event &event);
@@ -138,7 +146,7 @@ private:
 	void give_to_program(Connection &connection);
 	void receive(Connection &connection, size_t slot);
 	void advance(Connection &connection);
-	void drop(uint64_t number);
+	void drop(uint64_t number, bool keep_facts = false);
 	void retire(std::unique_ptr<Memory> memory);
 	void watch(Entry &entry, uint32_t events);
 	static void *context_of(const Entry &entry);
@@ -152,6 +160,8 @@ private:
 	std::condition_variable empty_;
 	std::vector<Request> requests_;
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
+	std::set<ino_t> ownerless_; // of facts_: of no entry, as long as the program has the descriptor
+	size_t most_ownerless_ = 256;
 	bool finishing_ = false;
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:

@@ -18,6 +18,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace exs_test {
@@ -169,7 +170,7 @@ public:
 	{
 		const int buffer = 65536; // not as large as TCP may make it
 		::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
-		EXPECT_EQ(::connect(fd_, raw(to), sizeof(to)), 0);
+		EXPECT_EQ(::syscall(SYS_connect, fd_, raw(to), sizeof(to)), 0); // past exs-preload
 		// version 1, kind, 16 credits, IRD and ORD, 1024 octets of immediate data
 		const uint8_t kind = type == SOCK_STREAM ? 2 : 1;
 		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, kind, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
