@@ -35,17 +35,22 @@ typedef int64_t exs_op_t; /* an operation under way */
  * exs_init - start the library
  * @version: EXS_VERSION
  *
- * Starts the progress thread. May be called more than once. A child of fork() must not use the library.
+ * Starts the progress thread. May be called more than once, by several libraries of a program: exs_exit() is due for each.
  *
- * Errors: EINVAL: another version; EAGAIN, EMFILE, ENOMEM: no thread or descriptors for it.
+ * A child of fork() has no part in the library of its parent: exs_exit() does nothing in it, other calls are EBADF, and
+ * exs_init() is EOPNOTSUPP, unless the parent had not called it or had called exs_exit() before. The child's copies of
+ * descriptors keep connections open that the parent loses when it is killed; they are closed by exec() and exit().
+ *
+ * Errors: EINVAL: another version; EOPNOTSUPP: in a child; EAGAIN, EMFILE, ENOMEM: no thread or descriptors for it.
  */
 int exs_init(unsigned int version);
 
 /**
  * exs_exit - stop the library
  *
- * Closes all sockets at once, without waiting for peers, and ends the progress thread. Operations end without an
- * event; their memory is not used any more when this returns. No other call may be under way.
+ * The call that matches the first exs_init() closes all sockets at once, without waiting for peers, and ends the progress
+ * thread. Operations end without an event; their memory is not used any more when this returns. No other call may be under
+ * way. Earlier calls change nothing: close your sockets before.
  */
 int exs_exit(void);
 
@@ -99,10 +104,17 @@ exs_qh_t exs_qcreate(void);
 /**
  * exs_qdelete - delete a queue
  *
- * Events that nobody has taken are lost; exs_qdequeue() of other threads ends with EBADF. Errors: EBUSY: operations
+ * Events that nobody has taken are lost, accepted connections among them closed; exs_qdequeue() of other threads ends with EBADF. Errors: EBUSY: operations
  * are under way that report to it.
  */
 int exs_qdelete(exs_qh_t queue);
+
+/**
+ * exs_qabandon - delete a queue that operations report to
+ *
+ * As exs_qdelete(), without EBUSY. The operations go on without an event; a connection is left to the next exs_accept().
+ */
+int exs_qabandon(exs_qh_t queue);
 
 /**
  * exs_qfd - the eventfd of a queue, for poll(), epoll and the like

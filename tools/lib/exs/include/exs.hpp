@@ -281,7 +281,8 @@ public:
 	~loop()
 	{
 		tasks_.clear();
-		exs_qdelete(queue_);
+		if (exs_qdelete(queue_) != 0)
+			exs_qabandon(queue_);
 	}
 	loop(const loop &) = delete;
 	loop &operator=(const loop &) = delete;

@@ -21,11 +21,36 @@ using namespace libexs;
 
 std::mutex library_mutex;
 std::atomic<Library *> library_pointer = nullptr;
+unsigned library_users = 0; // calls of exs_init() without their exs_exit()
+
+// Whose the library is. The kernel clears the page in a child, by whatever call it is made; threads and queue pairs are
+// the parent's.
+class Owner {
+public:
+	void claim()
+	{
+		if (page_ == nullptr) {
+			const auto size = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+			void *page = ::mmap(nullptr, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+			if (page == MAP_FAILED || ::madvise(page, size, MADV_WIPEONFORK) != 0)
+				throw std::system_error(errno, std::generic_category(), "MADV_WIPEONFORK");
+			page_ = static_cast<std::atomic<bool> *>(page);
+		}
+		*page_ = true;
+		claimed_ = true;
+	}
+	void release() { claimed_ = false; }
+	[[nodiscard]] bool is_parent() const { return claimed_ && !*page_; }
+
+private:
+	std::atomic<bool> *page_ = nullptr;
+	std::atomic<bool> claimed_ = false;
+} owner;
 
 Library &library()
 {
 	Library *found = library_pointer;
-	if (found == nullptr)
+	if (found == nullptr || owner.is_parent())
 		throw std::system_error(EBADF, std::generic_category());
 	return *found;
 }
@@ -108,6 +133,19 @@ int copy_out(const sockaddr_storage &from, sockaddr *address, socklen_t *length)
 	return 0;
 }
 
+int delete_queue(exs_qh_t queue)
+{
+	const auto found = library().queues.remove(queue);
+	if (!found)
+		return EBADF;
+	for (const exs_fd_t fd : found->close()) {
+		exs_op_t op = 0;
+		if (const auto socket = library().sockets.remove(fd))
+			socket->close({}, op);
+	}
+	return 0;
+}
+
 bool poll_once(Library &all, exs_pollfd *fds, size_t count, int &ready)
 {
 	ready = 0;
@@ -133,19 +171,27 @@ int exs_init(unsigned int version)
 	return guarded([&] {
 		if (version != EXS_VERSION)
 			return EINVAL;
+		if (owner.is_parent())
+			return EOPNOTSUPP;
 		const std::lock_guard lock(library_mutex);
-		if (library_pointer == nullptr)
+		if (library_users == 0) {
+			owner.claim();
 			library_pointer = new Library;
+		}
+		library_users++;
 		return 0;
 	});
 }
 
 int exs_exit(void)
 {
-	const std::lock_guard lock(library_mutex);
-	const std::unique_ptr<Library> old(library_pointer.exchange(nullptr));
-	if (!old)
+	if (owner.is_parent())
 		return 0;
+	const std::lock_guard lock(library_mutex);
+	if (library_users == 0 || --library_users != 0)
+		return 0;
+	const std::unique_ptr<Library> old(library_pointer.exchange(nullptr));
+	owner.release();
 	for (const auto &socket : old->sockets.all())
 		socket->kill();
 	for (const auto &actor : old->engine.actors())
@@ -170,11 +216,13 @@ int exs_qdelete(exs_qh_t queue)
 			return EBADF;
 		if (found->in_use())
 			return EBUSY;
-		if (!library().queues.remove(queue))
-			return EBADF;
-		found->close();
-		return 0;
+		return delete_queue(queue);
 	});
+}
+
+int exs_qabandon(exs_qh_t queue)
+{
+	return guarded([&] { return delete_queue(queue); });
 }
 
 int exs_qfd(exs_qh_t queue)

@@ -74,10 +74,11 @@ uint64_t Engine::watch(int fd, uint32_t events, std::shared_ptr<Actor> actor)
 {
 	const std::lock_guard lock(mutex_);
 	const uint64_t token = token_++;
-	if (add_descriptor(epoll_.get(), fd, events, token) != 0)
-		throw std::system_error(errno, std::generic_category(), "epoll_ctl");
 	actors_.emplace(token, std::move(actor));
-	return token;
+	if (add_descriptor(epoll_.get(), fd, events, token) == 0)
+		return token;
+	actors_.erase(token);
+	return 0;
 }
 
 void Engine::rewatch(uint64_t token, int fd, uint32_t events)
@@ -171,6 +172,16 @@ std::shared_ptr<Actor> Engine::find(uint64_t token)
 
 // ---- the thread
 
+// What one connection has not enough memory for must not end the program
+void Engine::call(const std::shared_ptr<Actor> &actor, const std::function<void(Actor &)> &function)
+{
+	try {
+		function(*actor);
+	} catch (const std::exception &) {
+		actor->on_failure();
+	}
+}
+
 void Engine::on_wake()
 {
 	eventfd_t count = 0;
@@ -192,7 +203,7 @@ void Engine::drain_channel()
 		const CmEvent event(*raw);
 		rdma_ack_cm_event(raw);
 		if (const auto actor = find(event.token))
-			actor->on_cm(event.token, event);
+			call(actor, [&](Actor &found) { found.on_cm(event.token, event); });
 		else if (event.is_request())
 			rdma_destroy_id(event.id); // its listener is gone
 	}
@@ -211,7 +222,7 @@ void Engine::expire()
 			timer_times_.erase(timer.token);
 		}
 		if (const auto actor = timer.actor.lock())
-			actor->on_timer(timer.token);
+			call(actor, [&](Actor &found) { found.on_timer(timer.token); });
 	}
 }
 
@@ -241,7 +252,7 @@ void Engine::loop()
 			else if (event.data.u64 == channel_token)
 				drain_channel();
 			else if (const auto actor = find(event.data.u64))
-				actor->on_ready(event.data.u64, event.events);
+				call(actor, [&](Actor &found) { found.on_ready(event.data.u64, event.events); });
 		}
 		expire();
 	}

@@ -28,6 +28,8 @@ public:
 	virtual void on_ready(uint64_t token, uint32_t events) = 0;
 	virtual void on_cm(uint64_t token, const CmEvent &event) = 0;
 	virtual void on_timer(uint64_t token) = 0;
+	// One of these has thrown: there is no memory to go on
+	virtual void on_failure() noexcept = 0;
 };
 
 // The progress thread: waits for descriptors, rdma_cm's events and deadlines. Its functions may be called with the lock
@@ -39,7 +41,7 @@ public:
 	Engine(const Engine &) = delete;
 	Engine &operator=(const Engine &) = delete;
 
-	uint64_t watch(int fd, uint32_t events, std::shared_ptr<Actor> actor); // throws std::system_error
+	uint64_t watch(int fd, uint32_t events, std::shared_ptr<Actor> actor); // 0 with errno if it cannot
 	void rewatch(uint64_t token, int fd, uint32_t events);
 	void unwatch(uint64_t token, int fd);
 
@@ -65,6 +67,7 @@ private:
 	};
 
 	void loop();
+	static void call(const std::shared_ptr<Actor> &actor, const std::function<void(Actor &)> &function);
 	void on_wake();
 	void drain_channel();
 	void expire();

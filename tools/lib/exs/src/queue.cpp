@@ -24,15 +24,19 @@ void Queue::add(const exs_event &event)
 		::eventfd_write(event_.get(), 1);
 }
 
-void Queue::push(const exs_event &event)
+bool Queue::push(const exs_event &event)
 {
 	const std::lock_guard lock(mutex_);
-	add(event);
+	if (!closed_)
+		add(event);
+	return !closed_;
 }
 
 void Queue::push_note(const exs_event &event)
 {
 	const std::lock_guard lock(mutex_);
+	if (closed_)
+		return;
 	const auto found = notes_.find(event.op);
 	if (found != notes_.end()) {
 		const uint32_t room = std::numeric_limits<uint32_t>::max() - found->second->count;
@@ -44,11 +48,18 @@ void Queue::push_note(const exs_event &event)
 }
 
 // Nobody reads the descriptor any more, so that all who wait are woken
-void Queue::close()
+std::vector<exs_fd_t> Queue::close()
 {
 	const std::lock_guard lock(mutex_);
 	closed_ = true;
 	::eventfd_write(event_.get(), 1);
+	std::vector<exs_fd_t> accepted;
+	for (const exs_event &event : events_)
+		if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
+			accepted.push_back(event.accepted);
+	events_.clear();
+	notes_.clear();
+	return accepted;
 }
 
 int Queue::take_now(exs_event *events, int max)

@@ -9,6 +9,7 @@
 #include <deque>
 #include <mutex>
 #include <unordered_map>
+#include <vector>
 
 namespace libexs {
 
@@ -17,7 +18,7 @@ class Queue {
 public:
 	Queue(); // throws std::system_error
 
-	void push(const exs_event &event);
+	bool push(const exs_event &event); // false: it has been deleted
 
 	// NOTE events of one operation that nobody has taken yet become one: a peer cannot fill the queue with them
 	void push_note(const exs_event &event);
@@ -25,8 +26,8 @@ public:
 	// Waits for the first one. How many, or -1 with errno.
 	int take(exs_event *events, int max, int timeout);
 
-	// It has been deleted: take() is EBADF for all who wait
-	void close();
+	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
+	std::vector<exs_fd_t> close();
 
 	[[nodiscard]] int fd() const { return event_.get(); }
 

@@ -172,12 +172,12 @@ void Socket::drop(OpId op)
 		found.mapped().report.queue->leave();
 }
 
-// The event comes when all that the operation held has been let go
-void Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
+// The event comes when all that the operation held has been let go. False: nobody gets it.
+bool Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
 {
 	auto found = operations_.extract(op);
 	if (!found)
-		return;
+		return false;
 	Operation &operation = found.mapped();
 	operation.event.error = error;
 	operation.event.length = length;
@@ -185,10 +185,10 @@ void Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
 	release(operation);
 	const auto &queue = operation.report.queue;
 	if (!queue)
-		return;
-	if (!quiet_)
-		queue->push(operation.event);
+		return false;
+	const bool pushed = !quiet_ && queue->push(operation.event);
 	queue->leave();
+	return pushed;
 }
 
 int Socket::check(const Transfer &transfer, int type) const
@@ -798,6 +798,35 @@ void Socket::on_ready(uint64_t token, uint32_t events)
 		}
 	}
 	take_connections();
+}
+
+// Some of what the machine wanted may be lost
+void Socket::fail(int error)
+{
+	settling_ = false;
+	if (state_ == State::listening)
+		return; // it has a connection less
+	if (connect_ != 0)
+		fail_connect(error);
+	else if (machine_)
+		machine_->lost(error);
+	else if (link_)
+		take_down();
+	settle();
+	while (!operations_.empty())
+		finish(operations_.begin()->first, error);
+	close_ = 0;
+}
+
+void Socket::on_failure() noexcept
+{
+	const Lock lock(mutex_);
+	try {
+		fail(ENOMEM);
+	} catch (const std::exception &) {
+		if (link_)
+			link_->abort();
+	}
 }
 
 // ---- what can be asked

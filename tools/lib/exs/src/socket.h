@@ -130,6 +130,7 @@ public:
 	void on_ready(uint64_t token, uint32_t events) override;
 	void on_cm(uint64_t token, const CmEvent &event) override;
 	void on_timer(uint64_t token) override;
+	void on_failure() noexcept override;
 
 private:
 	enum class State { idle, listening, connecting, connected, failed };
@@ -157,7 +158,7 @@ private:
 
 	// operations
 	OpId begin(int type, const Report &report);
-	void finish(OpId op, int error, uint64_t length = 0, uint32_t flags = 0);
+	bool finish(OpId op, int error, uint64_t length = 0, uint32_t flags = 0);
 	void drop(OpId op);
 	void cancel_transfer(OpId op);
 	bool is_deadline(uint64_t token) const;
@@ -195,6 +196,7 @@ private:
 	void perform(const action::Abort &action);
 	void take_down();
 	void end_close();
+	void fail(int error);
 	void release(Operation &operation);
 	void fail_connect(int error);
 

@@ -11,7 +11,7 @@
 namespace libexs {
 namespace {
 
-constexpr size_t most_half_open = 128;
+constexpr size_t most_half_open = 128, at_a_time = 16;
 constexpr int most_backlog = 4096;
 
 } // namespace
@@ -97,7 +97,11 @@ void Socket::hand_out()
 		accepts.pop_front();
 		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
 		operations_.at(op).event.accepted = handle;
-		finish(op, 0);
+		const bool wanted = operations_.at(op).report.queue != nullptr;
+		if (finish(op, 0) || !wanted)
+			continue;
+		library_.sockets.remove(handle); // its queue has been abandoned
+		complete.push_front(child);
 	}
 }
 
@@ -127,9 +131,10 @@ void Socket::start_child(const std::shared_ptr<Socket> &child, Descriptor connec
 	}
 }
 
+// Not all at once: the first ones' hellos are to be read before most_half_open others push them out
 void Socket::take_connections()
 {
-	for (;;) {
+	for (size_t taken = 0; taken < at_a_time; taken++) {
 		std::shared_ptr<Socket> child, dropped;
 		Descriptor connection;
 		{

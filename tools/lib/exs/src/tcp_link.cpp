@@ -62,9 +62,11 @@ TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, const sock
 		state_ = State::ended;
 		return;
 	}
-	error = 0;
 	wants_output_ = true;
 	token_ = engine_.watch(fd_.get(), EPOLLOUT, actor);
+	error = token_ != 0 ? 0 : errno;
+	if (error != 0)
+		state_ = State::ended;
 }
 
 TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, Descriptor connection, const Buffers &buffers)
@@ -72,6 +74,8 @@ TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, Descriptor
 {
 	start(buffers);
 	token_ = engine_.watch(fd_.get(), EPOLLIN, actor);
+	if (token_ == 0)
+		fail(errno);
 }
 
 TcpLink::~TcpLink()
@@ -521,8 +525,8 @@ TcpListener::TcpListener(Engine &engine, const std::shared_ptr<Actor> &actor, co
 		error = errno;
 		return;
 	}
-	error = 0;
 	token_ = engine_.watch(fd_.get(), EPOLLIN, actor);
+	error = token_ != 0 ? 0 : errno;
 }
 
 TcpListener::~TcpListener()

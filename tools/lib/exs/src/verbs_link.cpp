@@ -193,6 +193,8 @@ int VerbsLink::make_queues()
 	if (const int error = make_memory(); error != 0)
 		return error;
 	token_ = engine_.watch(channel_->fd, EPOLLIN, actor_);
+	if (token_ == 0)
+		return errno;
 	const std::lock_guard lock(regions_mutex_);
 	open_pd_ = pd_.get();
 	return 0;

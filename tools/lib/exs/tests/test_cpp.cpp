@@ -6,6 +6,8 @@
 #include <cstring>
 #include <stdexcept>
 
+#include <fcntl.h>
+
 #include <gtest/gtest.h>
 
 namespace {
@@ -203,6 +205,30 @@ TEST_F(Cpp, WhatIsUnderWayMayBeDestroyed)
 	}(*this));
 	while (own.run_once(50))
 		;
+}
+
+task<> wait_for_ever(exs::socket &listener)
+{
+	static_cast<void>(co_await listener.accept());
+}
+
+TEST_F(Cpp, ALoopTakesItsQueueWithIt)
+{
+	const auto descriptors = [] {
+		int count = 0;
+		for (int fd = 0; fd < 1024; fd++)
+			count += fcntl(fd, F_GETFD) != -1;
+		return count;
+	};
+	const int before = descriptors();
+	for (int i = 0; i < 20; i++) {
+		loop other;
+		exs::socket waiting(other, AF_INET, SOCK_SEQPACKET, EXS_PROTO_TCP);
+		waiting.bind(endpoint("127.0.0.1", 0));
+		waiting.listen(10);
+		other.spawn(wait_for_ever(waiting));
+	} // the socket first, with its operation under way
+	EXPECT_LE(descriptors(), before + 2);
 }
 
 } // namespace

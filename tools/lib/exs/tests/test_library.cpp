@@ -23,6 +23,7 @@
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 namespace {
@@ -759,14 +760,98 @@ TEST_F(Library, APeerThatLetsAnswersPileUpLosesTheConnection)
 	EXPECT_EQ(error, EPROTO) << "with " << noted << " answers";
 }
 
+// What the child returns of itself
+template <typename Function> int in_child(const Function &function)
+{
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(10);
+		std::exit(function());
+	}
+	int status = 0;
+	::waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
+
+TEST_F(Library, AChildOfForkHasNoPartInTheConnectionsOfItsParent)
+{
+	connect();
+	Memory from(10000), to(10000);
+	from.fill(3);
+	const auto receiving = recv(b, to);
+	const auto refused = [](int64_t result, int error) { return result == -1 && errno == error; };
+	EXPECT_EQ(in_child([&] {
+		const bool as_it_should = refused(exs_send(a, from.handle, from.bytes.data(), 10, 0, queue, nullptr), EBADF) &&
+					  refused(exs_close(a, 0, nullptr), EBADF) && refused(exs_qdelete(queue), EBADF) &&
+					  refused(exs_mderegister(from.handle), EBADF) &&
+					  refused(exs_init(EXS_VERSION), EOPNOTSUPP) && exs_exit() == 0;
+		return as_it_should ? 42 : 1;
+	}), 42);
+	const auto sending = send(a, from);
+	EXPECT_EQ(wait(sending).error, 0);
+	EXPECT_EQ(wait(receiving).error, 0);
+	EXPECT_EQ(to.bytes, from.bytes);
+}
+
+TEST_F(Library, AChildOfAProgramThatHasStoppedTheLibraryMayStartIt)
+{
+	EXPECT_EQ(exs_exit(), 0);
+	EXPECT_EQ(in_child([] {
+		return exs_init(EXS_VERSION) == 0 && exs_qcreate() > 0 && exs_exit() == 0 ? 42 : 1;
+	}), 42);
+	ASSERT_EQ(exs_init(EXS_VERSION), 0);
+}
+
+TEST_F(Library, EachUserOfTheLibraryStopsItForItself)
+{
+	ASSERT_EQ(exs_init(EXS_VERSION), 0);
+	connect();
+	EXPECT_EQ(exs_exit(), 0);
+	Memory from(100), to(100);
+	const auto receiving = recv(b, to), sending = send(a, from);
+	EXPECT_EQ(wait(receiving).error, 0);
+	EXPECT_EQ(wait(sending).error, 0);
+}
+
+int descriptors()
+{
+	int count = 0;
+	for (int fd = 0; fd < 1024; fd++)
+		count += fcntl(fd, F_GETFD) != -1;
+	return count;
+}
+
+TEST_F(Library, EXS2_AnAbandonedQueueGoesWithItsOperations)
+{
+	connect();
+	Memory to(10);
+	const int before = descriptors();
+	for (int i = 0; i < 20; i++) {
+		const auto other = exs_qcreate();
+		exs_recv(b, to.handle, to.bytes.data(), 10, 0, other, nullptr);
+		EXPECT_EQ(exs_qabandon(other), 0);
+		EXPECT_EQ(exs_qfd(other), -1);
+	}
+	wait(exs_close(b, queue, nullptr));
+	exs_close(a, 0, nullptr);
+	EXPECT_LE(descriptors(), before);
+}
+
+TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueIsTheNextAccepts)
+{
+	listen(SOCK_SEQPACKET);
+	const auto other = exs_qcreate();
+	EXPECT_GT(exs_accept(listener, other, nullptr), 0);
+	EXPECT_EQ(exs_qabandon(other), 0);
+	connect();
+	Memory from(100), to(100);
+	const auto receiving = recv(b, to), sending = send(a, from);
+	EXPECT_EQ(wait(receiving).error, 0);
+	EXPECT_EQ(wait(sending).error, 0);
+}
+
 TEST_F(Library, NoDescriptorAndNoThreadIsLeft)
 {
-	const auto descriptors = [] {
-		int count = 0;
-		for (int fd = 0; fd < 1024; fd++)
-			count += fcntl(fd, F_GETFD) != -1;
-		return count;
-	};
 	EXPECT_EQ(exs_exit(), 0);
 	const int before = descriptors();
 	for (int i = 0; i < 3; i++) {
