@@ -1,0 +1,168 @@
+/* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
+/*
+ * Messages of Write-Record that arrive in pieces. See NOTICE.
+ *
+ * All segments of a message but the last have the same length S > 0, and the MO
+ * of each is a multiple of S. Each names the length of the message, ML. Last is
+ * set exactly if MO + length = ML. TO - MO, where the message begins in the
+ * zone, is the same in each segment. A message of one segment needs no
+ * tracking.
+ *
+ * A source has one message in progress per zone: a newer MSN (RFC 1982)
+ * discards the older message. A message that has ended is remembered for some
+ * time, so that what arrives late is not placed.
+ */
+#ifndef _DG_TRACK_H
+#define _DG_TRACK_H
+
+#include <linux/bitmap.h>
+#include <linux/list.h>
+#include <linux/types.h>
+
+#include "dg_wire.h"
+
+/* Segments that a message can have */
+#define DG_SEGMENTS	1024
+/* Slots that a tracker can have */
+#define DG_SLOTS_MAX	4096
+
+/**
+ * struct dg_source - who sent a datagram
+ * @addr: IPv6 address, or IPv4-mapped
+ * @scope: interface of a link-local address, else 0
+ * @port: UDP port
+ */
+struct dg_source {
+	u8 addr[16];
+	u32 scope;
+	u16 port;
+};
+
+/**
+ * struct dg_slot - a message in progress, or one that has ended
+ * @bucket: private: slots with a hash of this slot's index
+ * @hash: private: place in a bucket
+ * @order: private: place in the tracker's list of its state
+ * @gap: private: place in the tracker's list of messages whose Last has come
+ * @source: who sends it
+ * @stag: the zone
+ * @msn: number of the message
+ * @ml: length of the message in bytes
+ * @bytes: bytes that have come
+ * @seg_len: S; 0 while only the last segment has come
+ * @last_mo: MO of the last segment, if @last
+ * @base: where the message begins in the zone
+ * @started: when its first segment came
+ * @ended: when it ended, if so
+ * @gap_until: end of the wait for segments that Last has overtaken
+ * @active: it has not ended
+ * @partial: deliver it with holes
+ * @last: the last segment has come
+ * @bits: segments that have come, once @seg_len is known
+ */
+struct dg_slot {
+	struct hlist_head bucket;
+	struct hlist_node hash;
+	struct list_head order;
+	struct list_head gap;
+	struct dg_source source;
+	u32 stag;
+	u32 msn;
+	u32 ml;
+	u32 bytes;
+	u32 seg_len;
+	u32 last_mo;
+	u64 base;
+	u64 started;
+	u64 ended;
+	u64 gap_until;
+	bool active;
+	bool partial;
+	bool last;
+	DECLARE_BITMAP(bits, DG_SEGMENTS);
+};
+
+/**
+ * struct dg_track_times - durations, in the unit of the clock that the caller has
+ * @deadline: from the first segment of a message until it ends
+ * @gap: from the last segment until a partial message ends; 0: at once
+ * @late: for how long a message that has ended is remembered
+ */
+struct dg_track_times {
+	u64 deadline;
+	u64 gap;
+	u64 late;
+};
+
+/**
+ * struct dg_track - the messages in progress at a receiver
+ * @slots: private: memory of the caller
+ * @number: private: slots
+ * @seed: private: of the hash
+ * @times: durations
+ * @unused: private: slots
+ * @active: private: messages in progress, by @started
+ * @gaps: private: those of them that end when the gap is over, by @gap_until
+ * @ended: private: messages that are remembered, by @ended
+ * @superseded: messages discarded for a newer one
+ * @evicted: messages discarded for want of a slot
+ * @expired: messages discarded at their deadline
+ */
+struct dg_track {
+	struct dg_slot *slots;
+	u32 number;
+	u32 seed;
+	struct dg_track_times times;
+	struct list_head unused;
+	struct list_head active;
+	struct list_head gaps;
+	struct list_head ended;
+	u64 superseded;
+	u64 evicted;
+	u64 expired;
+};
+
+/**
+ * enum dg_verdict - what to do with a segment
+ * @DG_SINGLE: it is the whole message: place and record it
+ * @DG_PLACE: place it
+ * @DG_DELIVER: place it, then record the runs of the message, which has ended
+ * @DG_LATE: its message has ended, or a newer one has begun: drop it
+ * @DG_DUPLICATE: it has come before: drop it
+ * @DG_MISMATCH: it contradicts the segments before it: drop it
+ * @DG_TOO_MANY: its message has more than %DG_SEGMENTS segments: drop it
+ */
+enum dg_verdict {
+	DG_SINGLE,
+	DG_PLACE,
+	DG_DELIVER,
+	DG_LATE,
+	DG_DUPLICATE,
+	DG_MISMATCH,
+	DG_TOO_MANY,
+};
+
+/**
+ * struct dg_run - a contiguous part of a message that has come
+ * @mo: offset in the message
+ * @len: length in bytes
+ * @end: no further run follows
+ */
+struct dg_run {
+	u32 mo;
+	u32 len;
+	bool end;
+};
+
+void dg_track_init(struct dg_track *track, struct dg_slot *slots, u32 number,
+		   u32 seed, const struct dg_track_times *times);
+enum dg_verdict dg_track_offer(struct dg_track *track,
+			       const struct dg_source *source,
+			       const struct dg_segment *seg, bool partial,
+			       u64 now, struct dg_slot **message);
+struct dg_slot *dg_track_expire(struct dg_track *track, u64 now);
+bool dg_track_next(struct dg_track *track, u64 *when);
+bool dg_track_run(const struct dg_slot *message, u32 *from, struct dg_run *run);
+void dg_track_forget(struct dg_track *track, u32 stag);
+
+#endif

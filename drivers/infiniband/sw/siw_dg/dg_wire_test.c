@@ -1,0 +1,401 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Datagrams on the wire. See NOTICE.
+ *
+ * V1 to V6 are the vectors of the specification; each hostile datagram is one
+ * of them with a few octets changed, so that one field is wrong. The codec is
+ * pure, so the test has its own copy.
+ */
+#include <kunit/test.h>
+#include <linux/module.h>
+
+#include "dg_wire.c"
+
+#define LONGEST	64
+
+struct vector {
+	const char *name;
+	const char *hex;
+	struct dg_segment seg;
+};
+
+static const struct vector vectors[] = {
+	{ "V1 Send", "41431111111100000000000000010000000061626364ffc6e555",
+	  { .form = DG_SEND, .last = true, .qkey = 0x11111111, .msn = 1,
+	    .hdr_len = 18, .len = 4 } },
+	{ "V2 empty Send with Solicited Event",
+	  "41451111111100000000000000020000000012553c2b",
+	  { .form = DG_SEND, .last = true, .solicited = true,
+	    .qkey = 0x11111111, .msn = 2, .hdr_len = 18 } },
+	{ "V3 Write-Record",
+	  "e140123456010000000000001000000000070000000000000004c001d00d61626364cc96bd6c",
+	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
+	    .to = 0x1000, .msn = 7, .ml = 4, .qkey = 0xc001d00d,
+	    .hdr_len = 30, .len = 4 } },
+	{ "V4 first of two segments",
+	  "a14012345601000000000000100000000008000000000000000cc001d00d3031323334353637a9c91dae",
+	  { .form = DG_WRITE_RECORD, .stag = 0x12345601, .to = 0x1000,
+	    .msn = 8, .ml = 12, .qkey = 0xc001d00d, .hdr_len = 30, .len = 8 } },
+	{ "V4 second of two segments",
+	  "e14012345601000000000000100800000008000000080000000cc001d00d38396162fba1d35c",
+	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
+	    .to = 0x1008, .msn = 8, .mo = 8, .ml = 12, .qkey = 0xc001d00d,
+	    .hdr_len = 30, .len = 4 } },
+	{ "V5 empty Write-Record",
+	  "e140123456010000000000001000000000090000000000000000c001d00dfb534307",
+	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
+	    .to = 0x1000, .msn = 9, .qkey = 0xc001d00d, .hdr_len = 30 } },
+	{ "V6 error message about V3",
+	  "4147000000000000000200000001000000001100c0000022e140123456010000000000001000000000070000000000000004c001d00d3b257021",
+	  { .form = DG_ERROR_MESSAGE, .last = true, .msn = 1, .hdr_len = 54 } },
+};
+
+enum { V1, V2, V3, V4A, V4B, V5, V6 };
+
+static void vector_desc(const struct vector *v, char *desc)
+{
+	strscpy(desc, v->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(vector, vectors, vector_desc);
+
+static u8 digit(char c)
+{
+	return c <= '9' ? c - '0' : c - 'a' + 10;
+}
+
+static size_t bytes_of(struct kunit *test, const char *hex, u8 *bytes)
+{
+	size_t len = strlen(hex) / 2, i;
+
+	KUNIT_ASSERT_LE(test, len, (size_t)LONGEST);
+	for (i = 0; i < len; i++)
+		bytes[i] = digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]);
+	return len;
+}
+
+static void expect_segment(struct kunit *test, const struct dg_segment *want,
+			   const struct dg_segment *seg)
+{
+	KUNIT_EXPECT_EQ(test, want->form, seg->form);
+	KUNIT_EXPECT_EQ(test, want->solicited, seg->solicited);
+	KUNIT_EXPECT_EQ(test, want->last, seg->last);
+	KUNIT_EXPECT_EQ(test, want->qkey, seg->qkey);
+	KUNIT_EXPECT_EQ(test, want->stag, seg->stag);
+	KUNIT_EXPECT_EQ(test, want->msn, seg->msn);
+	KUNIT_EXPECT_EQ(test, want->mo, seg->mo);
+	KUNIT_EXPECT_EQ(test, want->ml, seg->ml);
+	KUNIT_EXPECT_EQ(test, want->to, seg->to);
+	KUNIT_EXPECT_EQ(test, want->hdr_len, seg->hdr_len);
+	KUNIT_EXPECT_EQ(test, want->len, seg->len);
+}
+
+/* The check value of CRC32c */
+static void crc_of_123456789_is_e3069283(struct kunit *test)
+{
+	u8 bytes[4];
+
+	KUNIT_EXPECT_EQ(test, 0xe3069283,
+			(u32)~dg_crc_add(DG_CRC_START, "123456789", 9));
+	KUNIT_EXPECT_EQ(test, dg_crc_add(DG_CRC_START, "123456789", 9),
+			dg_crc_add(dg_crc_add(DG_CRC_START, "1234", 4), "56789", 5));
+	dg_crc_put(~0xe3069283, bytes);
+	KUNIT_EXPECT_EQ(test, 0x83, bytes[0]);
+	KUNIT_EXPECT_EQ(test, 0xe3, bytes[3]);
+}
+
+static void vector_is_parsed(struct kunit *test)
+{
+	const struct vector *v = test->param_value;
+	struct dg_segment seg;
+	u8 bytes[LONGEST];
+	size_t len = bytes_of(test, v->hex, bytes);
+
+	KUNIT_ASSERT_EQ(test, DG_OK, dg_parse(bytes, len, &seg));
+	expect_segment(test, &v->seg, &seg);
+	KUNIT_EXPECT_TRUE(test, dg_crc_good(bytes, len));
+}
+
+static void vector_is_built(struct kunit *test)
+{
+	const struct vector *v = test->param_value;
+	u8 want[LONGEST], bytes[LONGEST];
+	size_t len = bytes_of(test, v->hex, want);
+	u32 hdr_len = v->seg.hdr_len;
+
+	if (v->seg.form == DG_ERROR_MESSAGE)
+		return;
+	KUNIT_ASSERT_EQ(test, (int)hdr_len,
+			dg_build(&v->seg, bytes, hdr_len));
+	memcpy(bytes + hdr_len, want + hdr_len, v->seg.len);
+	dg_crc_put(dg_crc_add(DG_CRC_START, bytes, len - DG_CRC_LEN),
+		   bytes + len - DG_CRC_LEN);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(bytes, want, len));
+	KUNIT_EXPECT_EQ(test, -EMSGSIZE,
+			dg_build(&v->seg, bytes, hdr_len - 1));
+}
+
+/* DDP, tagged buffer error, invalid STag: RFC 5041 section 7.2 */
+static void error_message_names_its_cause(struct kunit *test)
+{
+	u8 cause[LONGEST], want[LONGEST], bytes[LONGEST];
+	size_t cause_bytes = bytes_of(test, vectors[V3].hex, cause);
+	size_t len = bytes_of(test, vectors[V6].hex, want) - DG_CRC_LEN;
+	struct dg_error error = {
+		.layer = 1,
+		.type = 1,
+		.code = 0,
+		.length = cause_bytes - DG_CRC_LEN,
+		.cause = cause,
+		.cause_len = DG_WRITE_HDR,
+	}, parsed;
+
+	KUNIT_ASSERT_EQ(test, (int)len,
+			dg_build_error(1, &error, bytes, sizeof(bytes)));
+	KUNIT_EXPECT_EQ(test, 0, memcmp(bytes, want, len));
+	KUNIT_EXPECT_EQ(test, -EMSGSIZE,
+			dg_build_error(1, &error, bytes, len - 1));
+
+	dg_parse_error(want, &parsed);
+	KUNIT_EXPECT_EQ(test, 1, parsed.layer);
+	KUNIT_EXPECT_EQ(test, 1, parsed.type);
+	KUNIT_EXPECT_EQ(test, 0, parsed.code);
+	KUNIT_EXPECT_EQ(test, 34, parsed.length);
+	KUNIT_EXPECT_EQ(test, 30u, parsed.cause_len);
+	KUNIT_EXPECT_EQ(test, 0, memcmp(parsed.cause, cause, DG_WRITE_HDR));
+
+	error.cause_len = DG_SEND_HDR;
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			dg_build_error(1, &error, bytes, sizeof(bytes)));
+	error.cause_len = DG_WRITE_HDR;
+	error.length = 29;
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			dg_build_error(1, &error, bytes, sizeof(bytes)));
+}
+
+struct hostile {
+	const char *name;
+	int vector;
+	int offset;
+	const char *octets;
+	enum dg_result result;
+};
+
+static const struct hostile hostiles[] = {
+	{ "Send: DDP version 0", V1, 0, "40", DG_BAD_DDP },
+	{ "Send: DDP version 2", V1, 0, "42", DG_BAD_DDP },
+	{ "Send: reserved bit 0x20", V1, 0, "61", DG_BAD_DDP },
+	{ "Send: reserved bit 0x10", V1, 0, "51", DG_BAD_DDP },
+	{ "Send: reserved bit 0x08", V1, 0, "49", DG_BAD_DDP },
+	{ "Send: reserved bit 0x04", V1, 0, "45", DG_BAD_DDP },
+	{ "Send: not Last", V1, 0, "01", DG_BAD_LAST },
+	{ "Send: RDMAP version 0", V1, 1, "03", DG_BAD_RDMAP },
+	{ "Send: RDMAP version 2", V1, 1, "83", DG_BAD_RDMAP },
+	{ "Send: RDMAP reserved bit 0x20", V1, 1, "63", DG_BAD_RDMAP },
+	{ "Send: RDMAP reserved bit 0x10", V1, 1, "53", DG_BAD_RDMAP },
+	{ "untagged RDMA Write", V1, 1, "40", DG_BAD_OPCODE },
+	{ "untagged Read Request", V1, 1, "41", DG_BAD_OPCODE },
+	{ "untagged Read Response", V1, 1, "42", DG_BAD_OPCODE },
+	{ "Send with Invalidate", V1, 1, "44", DG_BAD_OPCODE },
+	{ "Send with Solicited Event and Invalidate", V1, 1, "46", DG_BAD_OPCODE },
+	{ "opcode 15", V1, 1, "4f", DG_BAD_OPCODE },
+	{ "Send: QN 1", V1, 6, "00000001", DG_BAD_QN },
+	{ "Send: QN 2", V1, 6, "00000002", DG_BAD_QN },
+	{ "Send: QN 0x01000000", V1, 6, "01000000", DG_BAD_QN },
+	{ "Send: MO 1", V1, 14, "00000001", DG_BAD_MO },
+	{ "Send: any Q_Key is well-formed", V1, 2, "00000000", DG_OK },
+	{ "Send: any MSN is well-formed", V1, 10, "ffffffff", DG_OK },
+	{ "Write-Record: DDP version 3", V3, 0, "e3", DG_BAD_DDP },
+	{ "Write-Record: reserved bit 0x10", V3, 0, "f1", DG_BAD_DDP },
+	{ "Write-Record: reserved bit 0x04", V3, 0, "e5", DG_BAD_DDP },
+	{ "RDMA Write of iWARP", V3, 0, "c1", DG_NO_MSN },
+	{ "whole message without Last", V3, 0, "a1", DG_BAD_LAST },
+	{ "first of two segments with Last", V4A, 0, "e1", DG_BAD_LAST },
+	{ "last of two segments without Last", V4B, 0, "a1", DG_BAD_LAST },
+	{ "empty message without Last", V5, 0, "a1", DG_BAD_LAST },
+	{ "tagged Read Response", V3, 1, "42", DG_BAD_OPCODE },
+	{ "tagged Send", V3, 1, "43", DG_BAD_OPCODE },
+	{ "tagged Terminate", V3, 1, "47", DG_BAD_OPCODE },
+	{ "MO no multiple of the length", V4A, 18, "00000002", DG_BAD_MO },
+	{ "MO + length beyond ML", V4A, 22, "00000007", DG_BAD_MO },
+	{ "MO + length beyond 32 bits", V4A, 18, "fffffff8", DG_BAD_MO },
+	{ "ML 0 with data", V3, 22, "00000000", DG_BAD_MO },
+	{ "empty segment of a message", V5, 22, "00000004", DG_BAD_LAST },
+	{ "empty last segment", V5, 18, "0000000400000004", DG_BAD_MO },
+	{ "TO before the message", V4B, 6, "0000000000000007", DG_BAD_TO },
+	{ "TO at the message", V4B, 6, "0000000000000008", DG_OK },
+	{ "TO 2^64 - 1", V3, 6, "ffffffffffffffff", DG_BAD_TO },
+	{ "message up to 2^64 - 1", V3, 6, "fffffffffffffffb", DG_OK },
+	{ "message up to 2^64", V3, 6, "fffffffffffffffc", DG_BAD_TO },
+	{ "ML 2^32 - 1 on a first segment", V4A, 22, "ffffffff", DG_OK },
+	{ "error message: QN 0", V6, 6, "00000000", DG_BAD_QN },
+	{ "error message: not Last", V6, 0, "01", DG_BAD_LAST },
+	{ "error message: MO 1", V6, 14, "00000001", DG_BAD_MO },
+	{ "error message: Q_Key", V6, 2, "00000001", DG_BAD_CAUSE },
+	{ "error message: layer 3", V6, 18, "31", DG_BAD_CAUSE },
+	{ "error message: M clear", V6, 20, "40", DG_BAD_CAUSE },
+	{ "error message: D clear", V6, 20, "80", DG_BAD_CAUSE },
+	{ "error message: R set", V6, 20, "e0", DG_BAD_CAUSE },
+	{ "error message: reserved bit", V6, 21, "01", DG_BAD_CAUSE },
+	{ "error message: cause shorter than its header", V6, 22, "001d", DG_BAD_CAUSE },
+	{ "error message: untagged cause with a tagged one's length", V6, 24, "41", DG_BAD_LENGTH },
+	{ "Send as an error message", V1, 1, "47", DG_BAD_QN },
+};
+
+static void hostile_desc(const struct hostile *h, char *desc)
+{
+	strscpy(desc, h->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_desc);
+
+static void one_wrong_field_is_found(struct kunit *test)
+{
+	const struct hostile *h = test->param_value;
+	struct dg_segment seg;
+	u8 bytes[LONGEST];
+	size_t len = bytes_of(test, vectors[h->vector].hex, bytes);
+
+	bytes_of(test, h->octets, bytes + h->offset);
+	KUNIT_EXPECT_EQ(test, h->result, dg_parse(bytes, len, &seg));
+	KUNIT_EXPECT_FALSE(test, dg_crc_good(bytes, len));
+}
+
+/* Only the CRC shows that a Send or a segment before the last was longer */
+static bool has_one_length(const struct vector *v)
+{
+	return v->seg.form != DG_SEND && v->seg.last;
+}
+
+static void truncated_datagram_is_rejected(struct kunit *test)
+{
+	const struct vector *v = test->param_value;
+	struct dg_segment seg;
+	u8 bytes[LONGEST];
+	size_t len = bytes_of(test, v->hex, bytes), part;
+
+	for (part = 0; part < len; part++) {
+		enum dg_result result = dg_parse(bytes, part, &seg);
+
+		if (has_one_length(v) || part < v->seg.hdr_len + DG_CRC_LEN)
+			KUNIT_EXPECT_NE(test, DG_OK, result);
+		else
+			KUNIT_EXPECT_FALSE(test, dg_crc_good(bytes, part));
+	}
+}
+
+static void octet_too_many_is_rejected(struct kunit *test)
+{
+	const struct vector *v = test->param_value;
+	struct dg_segment seg;
+	u8 bytes[LONGEST + 1] = {};
+	size_t len = bytes_of(test, v->hex, bytes);
+
+	if (has_one_length(v))
+		KUNIT_EXPECT_NE(test, DG_OK, dg_parse(bytes, len + 1, &seg));
+	KUNIT_EXPECT_FALSE(test, dg_crc_good(bytes, len + 1));
+}
+
+static void flipped_bit_breaks_the_crc(struct kunit *test)
+{
+	const struct vector *v = test->param_value;
+	u8 bytes[LONGEST];
+	size_t len = bytes_of(test, v->hex, bytes), bit;
+
+	for (bit = 0; bit < 8 * len; bit++) {
+		bytes[bit / 8] ^= 1 << bit % 8;
+		KUNIT_EXPECT_FALSE(test, dg_crc_good(bytes, len));
+		bytes[bit / 8] ^= 1 << bit % 8;
+	}
+}
+
+struct place {
+	const char *name;
+	u64 to, size;
+	u32 mo, ml;
+	bool within;
+};
+
+static const struct place places[] = {
+	{ "the zone exactly", 0, 12, 0, 12, true },
+	{ "one octet too long", 0, 11, 0, 12, false },
+	{ "up to the end", 88, 100, 0, 12, true },
+	{ "one octet beyond the end", 89, 100, 0, 12, false },
+	{ "last segment at the end", 96, 100, 8, 12, true },
+	{ "last segment beyond the end", 97, 100, 8, 12, false },
+	{ "behind the zone", 100, 100, 0, 12, false },
+	{ "empty message at the end", 100, 100, 0, 0, true },
+	{ "empty message behind the end", 101, 100, 0, 0, false },
+	{ "segment inside, message beyond", 0, 100, 0, 101, false },
+	{ "far away", U64_MAX - 12, 100, 0, 12, false },
+	{ "no zone", 0, 0, 0, 1, false },
+};
+
+static void place_desc(const struct place *p, char *desc)
+{
+	strscpy(desc, p->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(place, places, place_desc);
+
+static void message_is_within_the_zone(struct kunit *test)
+{
+	const struct place *p = test->param_value;
+	struct dg_segment seg = {
+		.form = DG_WRITE_RECORD,
+		.to = p->to,
+		.mo = p->mo,
+		.ml = p->ml,
+	};
+
+	KUNIT_EXPECT_EQ(test, p->within, dg_within(&seg, p->size));
+}
+
+static void impossible_segment_is_not_built(struct kunit *test)
+{
+	struct dg_segment seg = {
+		.form = DG_WRITE_RECORD,
+		.last = true,
+		.len = 5,
+		.ml = 4,
+	};
+	u8 bytes[LONGEST];
+
+	KUNIT_EXPECT_EQ(test, -EINVAL, dg_build(&seg, bytes, sizeof(bytes)));
+	seg.form = DG_ERROR_MESSAGE;
+	KUNIT_EXPECT_EQ(test, -EINVAL, dg_build(&seg, bytes, sizeof(bytes)));
+}
+
+static void each_result_has_a_name(struct kunit *test)
+{
+	int result;
+
+	for (result = 0; result < DG_RESULTS; result++)
+		KUNIT_EXPECT_STRNEQ(test, "unknown", dg_result_str(result));
+	KUNIT_EXPECT_STREQ(test, "unknown", dg_result_str(DG_RESULTS));
+}
+
+static struct kunit_case wire_cases[] = {
+	KUNIT_CASE(crc_of_123456789_is_e3069283),
+	KUNIT_CASE_PARAM(vector_is_parsed, vector_gen_params),
+	KUNIT_CASE_PARAM(vector_is_built, vector_gen_params),
+	KUNIT_CASE(error_message_names_its_cause),
+	KUNIT_CASE_PARAM(one_wrong_field_is_found, hostile_gen_params),
+	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, vector_gen_params),
+	KUNIT_CASE_PARAM(octet_too_many_is_rejected, vector_gen_params),
+	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, vector_gen_params),
+	KUNIT_CASE_PARAM(message_is_within_the_zone, place_gen_params),
+	KUNIT_CASE(impossible_segment_is_not_built),
+	KUNIT_CASE(each_result_has_a_name),
+	{}
+};
+
+static struct kunit_suite wire_suite = {
+	.name = "siw_dg_wire",
+	.test_cases = wire_cases,
+};
+
+kunit_test_suite(wire_suite);
+
+MODULE_DESCRIPTION("KUnit tests of datagram iWARP's wire format");
+MODULE_LICENSE("Dual BSD/GPL");
