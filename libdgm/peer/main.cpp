@@ -1,0 +1,211 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// dgmpeer: sends and expects any datagram, see dgmpeer(1)
+#include "datagram.h"
+
+#include "../tools/common.h"
+
+#include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <chrono>
+#include <iostream>
+#include <map>
+#include <thread>
+
+#include <CLI/CLI.hpp>
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+namespace {
+
+using namespace dgmpeer;
+
+class Socket {
+public:
+	explicit Socket(int family) : fd_(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0))
+	{
+		if (fd_ < 0)
+			tools::fail("socket");
+	}
+	~Socket() { ::close(fd_); }
+	Socket(const Socket &) = delete;
+	Socket &operator=(const Socket &) = delete;
+	void bind(const dgm_address &address) const
+	{
+		if (::bind(fd_, &address.any, tools::length_of(address)) != 0)
+			tools::fail("bind");
+	}
+	void send(const dgm_address &to, const Bytes &bytes) const
+	{
+		if (::sendto(fd_, bytes.data(), bytes.size(), 0, &to.any, tools::length_of(to)) < 0 && errno != ECONNREFUSED)
+			tools::fail("sendto");
+	}
+	// Empty optional: nothing came in time
+	[[nodiscard]] std::optional<Bytes> receive(int timeout) const
+	{
+		pollfd wait{.fd = fd_, .events = POLLIN, .revents = 0};
+		Bytes bytes(65536);
+		if (::poll(&wait, 1, timeout) < 1)
+			return {};
+		const ssize_t size = ::recv(fd_, bytes.data(), bytes.size(), 0);
+		bytes.resize(size > 0 ? static_cast<size_t>(size) : 0);
+		return bytes;
+	}
+
+private:
+	int fd_;
+};
+
+Bytes from_hex(const std::string &hex)
+{
+	Bytes bytes;
+	if (hex.size() % 2 != 0 || hex.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
+		throw std::runtime_error("not octets in hex: '" + hex + "'");
+	for (size_t i = 0; i < hex.size(); i += 2)
+		bytes.push_back(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
+	return bytes;
+}
+
+std::string to_hex(const Bytes &bytes)
+{
+	std::string hex;
+	for (const uint8_t octet : bytes)
+		hex += fmt::format("{:02x}", octet);
+	return hex;
+}
+
+nlohmann::json decode(const Bytes &bytes)
+{
+	nlohmann::json out{{"octets", bytes.size()}, {"hex", to_hex(bytes)}};
+	if (bytes.size() < 4)
+		return out;
+	const Datagram datagram(Bytes(bytes.begin(), bytes.end() - 4));
+	for (const Field &field : fields())
+		if (const auto value = datagram.get(field.name))
+			out[std::string(field.name)] = *value;
+	out["crc"] = datagram.sealed() == bytes;
+	return out;
+}
+
+struct Make {
+	std::string kind, data;
+	std::vector<std::string> set;
+	int cut = -1;
+	bool bad_crc = false;
+};
+
+Bytes make(const Make &options)
+{
+	const Bytes data(options.data.begin(), options.data.end());
+	const auto size = static_cast<uint32_t>(data.size());
+	Datagram datagram = options.kind == "send"    ? Datagram::send(0, 1, data)
+			    : options.kind == "write" ? Datagram::write(0, 0, 0, 1, 0, size, data)
+						      : Datagram::error(1, 1, 1, 0, Datagram::write(0, 0, 0, 1, 0, size, data));
+	for (const std::string &assignment : options.set) {
+		const size_t equal = assignment.find('=');
+		if (equal == std::string::npos)
+			throw std::runtime_error("not FIELD=VALUE: '" + assignment + "'");
+		datagram.set(assignment.substr(0, equal), std::stoull(assignment.substr(equal + 1), nullptr, 0));
+	}
+	Bytes bytes = datagram.sealed();
+	if (options.bad_crc)
+		bytes.back() ^= 1;
+	if (options.cut >= 0)
+		bytes.resize(std::min(bytes.size(), static_cast<size_t>(options.cut)));
+	return bytes;
+}
+
+// Returns how many were sent for each counter
+std::map<std::string, uint64_t> send_hostile(const tools::Target &target, uint64_t count, double rate)
+{
+	const auto list = hostile_datagrams({target.send_key, target.zone, target.qkey, target.size});
+	const Socket socket(target.address.any.sa_family);
+	std::map<std::string, uint64_t> sent;
+	const auto begin = std::chrono::steady_clock::now();
+	for (uint64_t i = 0; i < (count != 0 ? count : list.size()); i++) {
+		const auto &bad = list[i % list.size()];
+		socket.send(target.address, bad.datagram);
+		sent[bad.counter]++;
+		if (rate > 0 && i % 32 == 31)
+			std::this_thread::sleep_until(begin + std::chrono::duration_cast<std::chrono::nanoseconds>(
+				std::chrono::duration<double>(static_cast<double>(i) / rate)));
+	}
+	return sent;
+}
+
+int expect(const dgm_address &address, int count, double timeout)
+{
+	const Socket socket(address.any.sa_family);
+	socket.bind(address);
+	const auto until = std::chrono::steady_clock::now() + std::chrono::milliseconds(static_cast<int>(timeout * 1000));
+	std::cout << "listening" << std::endl;
+	for (int i = 0; i < count; i++) {
+		const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now()).count();
+		const auto bytes = socket.receive(static_cast<int>(std::max<long>(left, 0)));
+		if (!bytes)
+			return 1;
+		std::cout << decode(*bytes).dump() << std::endl;
+	}
+	return 0;
+}
+
+int run(int argc, char **argv)
+{
+	CLI::App app("Send and expect any datagram of datagram iWARP");
+	app.require_subcommand(1);
+	std::string host, hex, target;
+	uint16_t port = 0;
+	Make options;
+	uint64_t flood = 0;
+	int count = 1;
+	double rate = 0, timeout = 10;
+	const auto with_address = [&](CLI::App *sub) {
+		sub->add_option("address", host)->required();
+		sub->add_option("port", port)->required();
+		return sub;
+	};
+	auto *const send = with_address(app.add_subcommand("send", "send one datagram"));
+	send->add_option("kind", options.kind)->required()->check(CLI::IsMember({"send", "write", "error"}));
+	send->add_option("set", options.set, "FIELD=VALUE");
+	send->add_option("--data", options.data, "the data");
+	send->add_option("--cut", options.cut, "send only the first N octets");
+	send->add_flag("--bad-crc", options.bad_crc, "one bit of the CRC is wrong");
+	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
+	raw->add_option("hex", hex)->required();
+	auto *const hostile = app.add_subcommand("hostile", "send datagrams that are wrong in one thing");
+	hostile->add_option("target", target, "what dgm-recv prints")->required();
+	hostile->add_option("--count", flood, "how many; without it each once");
+	hostile->add_option("--rate", rate, "datagrams a second");
+	auto *const listen = with_address(app.add_subcommand("expect", "print datagrams that arrive"));
+	listen->add_option("--count", count, "how many");
+	listen->add_option("--timeout", timeout, "seconds");
+	auto *const show = app.add_subcommand("decode", "print a datagram");
+	show->add_option("hex", hex)->required();
+	CLI11_PARSE(app, argc, argv);
+
+	if (*send || *raw) {
+		const dgm_address address = tools::parse_address(host, port);
+		Socket(address.any.sa_family).send(address, *send ? make(options) : from_hex(hex));
+	} else if (*hostile) {
+		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
+	} else if (*listen) {
+		return expect(tools::parse_address(host, port), count, timeout);
+	} else {
+		std::cout << decode(from_hex(hex)).dump() << '\n';
+	}
+	return 0;
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	try {
+		return run(argc, argv);
+	} catch (const std::exception &error) {
+		std::cerr << "dgmpeer: " << error.what() << '\n';
+		return 1;
+	}
+}

@@ -1,0 +1,240 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+// Datagrams of peers that are broken, hostile, or behind a bad network: counted by reason, nothing is placed or recorded
+// that must not be, memory stays bounded, and nothing is answered
+#include "world.h"
+
+using namespace world;
+
+namespace {
+
+class Hostile : public testing::Test {
+protected:
+	Endpoint b;
+	sockaddr_in to_b = b.address();
+	Raw raw;
+};
+
+TEST_F(Hostile, EachWrongDatagramRaisesItsCounterAlone)
+{
+	Zone zone(b, 65536);
+	Bytes memory(100);
+	ASSERT_EQ(dgm_recv(b, memory.data(), memory.size(), nullptr), 0);
+	for (const auto &bad : dgmpeer::hostile_datagrams({dgm_qkey(b), zone.number, zone.qkey, zone.size()})) {
+		auto want = b.counters();
+		want[bad.counter]++;
+		raw.send(to_b, bad.datagram);
+		ASSERT_TRUE(b.wait([&] { return b.counters() == want; })) << bad.name << ": not " << bad.counter;
+	}
+	EXPECT_TRUE(zone.is_blank());
+	EXPECT_EQ(memory, Bytes(100));
+	EXPECT_EQ(b.events(1, 50).size(), 0u);
+	EXPECT_FALSE(raw.hears_something(50)) << "nothing is sent in answer";
+}
+
+TEST_F(Hostile, HonestDatagramsOfTheSamePeerAreGood)
+{
+	Zone zone(b, 65536);
+	Bytes memory(100);
+	ASSERT_EQ(dgm_recv(b, memory.data(), memory.size(), nullptr), 0);
+	const Bytes data = random_bytes(20);
+	raw.send(to_b, Datagram::send(dgm_qkey(b), 1, data).sealed());
+	raw.send(to_b, Datagram::write(zone.number, zone.qkey, 5, 1, 0, 20, data).sealed());
+	raw.send(to_b, Datagram::error(1, 1, 1, 0, Datagram::send(1, 1, data)).sealed());
+	EXPECT_EQ(b.events(2).size(), 2u);
+	EXPECT_TRUE(zone.holds(5, data));
+	EXPECT_TRUE(b.wait_counter("error_messages", 1));
+}
+
+// The message of 10 segments of 100 octets at 50
+constexpr uint32_t S = 100, ML = 950;
+constexpr uint64_t base = 50;
+
+class Pieces : public Hostile {
+protected:
+	void piece(const Zone &zone, uint32_t msn, uint32_t index)
+	{
+		const uint32_t mo = index * S;
+		const auto data = std::span(message).subspan(mo, std::min(S, ML - mo));
+		raw.send(to_b, Datagram::write(zone.number, zone.qkey, base, msn, mo, ML, data).sealed());
+	}
+	Bytes message = random_bytes(ML);
+};
+
+TEST_F(Pieces, DGM_14_29_PartialMessageIsARecordForEachRun)
+{
+	Zone zone(b, 2000, DGM_PARTIAL);
+	for (const uint32_t index : {0, 1, 4, 5, 9, 7})
+		piece(zone, 1, index);
+	const auto events = b.events(4);
+	const std::pair<uint64_t, uint64_t> want[] = {{0, 200}, {400, 200}, {700, 100}, {900, 50}};
+	ASSERT_EQ(events.size(), 4u);
+	for (size_t i = 0; i < 4; i++) {
+		EXPECT_EQ(events[i].offset, base + want[i].first);
+		EXPECT_EQ(events[i].length, want[i].second);
+		EXPECT_EQ(events[i].flags, DGM_HOLES | (i == 3 ? DGM_END : 0u));
+		EXPECT_TRUE(zone.holds(events[i].offset, std::span(message).subspan(want[i].first, want[i].second)));
+	}
+	EXPECT_EQ(events[3].bytes, 550u);
+	piece(zone, 1, 2);
+	EXPECT_TRUE(b.wait_counter("late", 1)) << "after its end a message is not placed";
+	EXPECT_TRUE(zone.holds(base + 200, Bytes(100)));
+}
+
+TEST(Timers, DGM_14_WholeMessageIsDiscardedAtItsDeadline)
+{
+	auto chosen = options();
+	chosen.deadline_ms = 100;
+	const Endpoint b(&chosen);
+	const Raw raw;
+	Zone zone(b, 2000);
+	raw.send(b.address(), Datagram::write(zone.number, zone.qkey, 0, 1, 8, 16, random_bytes(8)).sealed());
+	EXPECT_TRUE(b.wait_counter("messages_expired", 1));
+	EXPECT_EQ(b.events(1, 20).size(), 0u);
+}
+
+TEST(Timers, DGM_14_PartialMessageWithoutLastEndsAtItsDeadline)
+{
+	for (const uint32_t flags : {0, DGM_NO_THREAD}) {
+		auto chosen = options(flags);
+		chosen.deadline_ms = 100;
+		const Endpoint b(&chosen);
+		const Raw raw;
+		Zone zone(b, 2000, DGM_PARTIAL);
+		raw.send(b.address(), Datagram::write(zone.number, zone.qkey, 0, 1, 0, 16, random_bytes(8)).sealed());
+		EXPECT_EQ(b.events(1, 20).size(), 0u);
+		const auto events = b.events(1);
+		ASSERT_EQ(events.size(), 1u);
+		EXPECT_EQ(events[0].length, 8u);
+		EXPECT_EQ(events[0].flags, static_cast<uint32_t>(DGM_END | DGM_HOLES));
+	}
+}
+
+TEST(Timers, WithoutAGapLastEndsThePartialMessage)
+{
+	auto chosen = options();
+	chosen.gap_ms = 0;
+	const Endpoint b(&chosen);
+	const Raw raw;
+	Zone zone(b, 2000, DGM_PARTIAL);
+	raw.send(b.address(), Datagram::write(zone.number, zone.qkey, 0, 1, 8, 16, random_bytes(8)).sealed());
+	const auto events = b.events(1);
+	ASSERT_EQ(events.size(), 1u);
+	EXPECT_EQ(events[0].offset, 8u);
+}
+
+TEST_F(Pieces, DGM_15_NewerMessageDiscardsTheOlder)
+{
+	Zone zone(b, 2000);
+	piece(zone, 0xffffffff, 0);
+	for (uint32_t index = 0; index < 10; index++)
+		piece(zone, 0, index);
+	piece(zone, 0xffffffff, 1);
+	const auto events = b.events(1);
+	ASSERT_EQ(events.size(), 1u);
+	EXPECT_EQ(events[0].msn, 0u);
+	EXPECT_TRUE(b.wait_counter("late", 1));
+	EXPECT_EQ(b.counter("messages_superseded"), 1u);
+}
+
+TEST_F(Pieces, LyingMlAndBaseOfLaterSegmentsAreDropped)
+{
+	Zone zone(b, 2000);
+	piece(zone, 1, 0);
+	const Bytes data = random_bytes(S, 9);
+	raw.send(to_b, Datagram::write(zone.number, zone.qkey, base, 1, S, ML + S, data).sealed());
+	raw.send(to_b, Datagram::write(zone.number, zone.qkey, base + 1, 1, S, ML, data).sealed());
+	raw.send(to_b, Datagram::write(zone.number, zone.qkey, base, 1, S / 2, ML, std::span(data).first(S / 2)).sealed());
+	EXPECT_TRUE(b.wait_counter("mismatch", 3));
+	EXPECT_TRUE(zone.holds(base + S, Bytes(ML - S)));
+}
+
+// 1,024 sources with a message in progress, 64 slots: an honest message still comes through
+TEST_F(Hostile, DGM_33_SourcesByTheThousandCostOnlyTheSlots)
+{
+	Zone zone(b, 65536);
+	for (uint32_t i = 0; i < 1024; i++) {
+		const Raw source(0x7f010000 + i);
+		source.send(to_b, Datagram::write(zone.number, zone.qkey, 1000, 1, 0, 16, random_bytes(8)).sealed());
+		if (i % 64 == 63) { // no faster than the socket takes them
+			ASSERT_TRUE(b.wait_counter("segments_placed", i + 1));
+		}
+	}
+	EXPECT_EQ(b.counter("messages_evicted"), 1024u - 64);
+	const Endpoint honest;
+	const Bytes data = random_bytes(100000);
+	Zone big(b, 100000);
+	ASSERT_EQ(write(honest, b, big, 0, data), 0);
+	const auto events = b.events(1);
+	ASSERT_EQ(events.size(), 1u);
+	EXPECT_TRUE(big.holds(0, data));
+}
+
+// Loss, duplicates, reordering and replays, several messages at once: exactly what came whole is recorded, and the
+// octets of each record are those that were sent
+TEST_F(Hostile, RecordsAreExactlyWhatCame)
+{
+	std::mt19937 random(42);
+	constexpr uint32_t segment = 64;
+	for (int round = 0; round < 60; round++) {
+		Zone zone(b, 40000, DGM_PARTIAL);
+		const uint32_t ml = 65 + static_cast<uint32_t>(random() % 20000), number = (ml - 1) / segment + 1;
+		const Bytes data = random_bytes(ml, static_cast<unsigned>(round));
+		const uint64_t begin = random() % 20000;
+		std::vector<uint32_t> order;
+		std::vector<bool> sent(number);
+		for (uint32_t i = 0; i < number; i++) {
+			if (random() % 10 == 0)
+				continue; // lost
+			order.push_back(i);
+			sent[i] = true;
+			if (random() % 20 == 0)
+				order.push_back(i); // duplicated
+		}
+		for (size_t i = 0; i + 1 < order.size(); i++) // reordered, but Last stays within the gap
+			if (random() % 4 == 0)
+				std::swap(order[i], order[i + 1]);
+		uint64_t handled = 0;
+		const auto before = b.counters();
+		for (const uint32_t i : order) {
+			const auto piece = std::span(data).subspan(i * segment, std::min(segment, ml - i * segment));
+			raw.send(to_b, Datagram::write(zone.number, zone.qkey, begin, 1, i * segment, ml, piece).sealed());
+			if (++handled % 64 == 0)
+				::usleep(200);
+		}
+		std::vector<bool> recorded(number);
+		while (true) {
+			const auto events = b.events(1);
+			ASSERT_EQ(events.size(), 1u) << "round " << round;
+			const dgm_event &event = events[0];
+			ASSERT_TRUE(zone.holds(event.offset, std::span(data).subspan(event.offset - begin, event.length)));
+			for (uint64_t at = event.offset - begin; at < event.offset - begin + event.length; at += segment)
+				recorded[at / segment] = true;
+			if (event.flags & DGM_END)
+				break;
+		}
+		ASSERT_EQ(recorded, sent) << "round " << round;
+		for (uint32_t i = 0; i < number; i++)
+			ASSERT_TRUE(sent[i] || zone.holds(begin + i * segment, Bytes(std::min(segment, ml - i * segment))));
+	}
+}
+
+// 10^5 bad datagrams between those of an honest sender, no faster than the socket takes them
+TEST_F(Hostile, BadDatagramsDoNotCostTheHonestSenderItsOwn)
+{
+	Zone zone(b, 65536, DGM_NO_RECORD);
+	const auto bad = dgmpeer::hostile_datagrams({dgm_qkey(b), zone.number, zone.qkey, zone.size()});
+	const Endpoint honest;
+	uint64_t sent = 0;
+	for (int i = 0; i < 100000; i++) {
+		raw.send(to_b, bad[static_cast<size_t>(i) % bad.size()].datagram);
+		if (i % 100 == 99) {
+			ASSERT_EQ(write(honest, b, zone, 0, random_bytes(1000)), 0);
+			sent++;
+			ASSERT_TRUE(b.wait_counter("segments_placed", sent));
+		}
+	}
+	EXPECT_EQ(b.counter("segments_placed"), 1000u);
+	EXPECT_EQ(b.counter("socket_overflows"), 0u);
+}
+
+} // namespace
