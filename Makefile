@@ -13,6 +13,7 @@
 # make tools    user-space tools, in build/tools
 # make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
 # make dist     the release, in build/dist
+# make datagram  datagram iWARP (read libdgm/NOTICE first): library, tools and source package, in build/datagram
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
 # make series-check  does each patch compile and pass KUnit on 6.1? KERNEL=… for another
 #
@@ -64,6 +65,9 @@ bench:
 fuzz:
 	@scripts/fuzz --seconds $(SECONDS)
 
+datagram:
+	@scripts/datagram build
+
 MINUTES ?= 10
 soak:
 	@scripts/soak --kernel $(or $(KERNEL),debian) --minutes $(MINUTES) --keep
@@ -74,4 +78,4 @@ exs-random:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz soak exs-random clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz soak exs-random datagram clean
