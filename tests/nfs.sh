@@ -210,6 +210,14 @@ is_called_back() {
 	[[ $(count_events xprtrdma_cb_call) -gt 0 ]] || fail 'no callback'
 }
 
+# A COMPOUND of PUTROOTFH, LOOKUP and READ of 8000 octets, with no chunk for them
+long_reply_is_refused() {
+	local got call='7e 0 2 186a3 4 1 1 14 0 0 0 0 0 0 0 0 0 3 18 f 4 64617461 19 0 0 0 0 0 0 1f40'
+	# shellcheck disable=SC2086 # words
+	got=$(timeout 30 "$RPCPEER" call "$(address b)" 7e 2 1 0 0 0 0 0 $call 2>&1) || fail "rpcpeer: $got"
+	[[ $got =~ ^'20 octets: 7e 2 '[0-9a-f]+' 4 2'$ ]] || fail "$got"
+}
+
 default_is_one() {
 	local before
 	before=$(count_events xprtrdma_err_vers)
@@ -248,8 +256,10 @@ work_over() { # LINK
 	check "$1: fio verifies" verifies
 	check "RPC-8: $1: a delegation is recalled" is_called_back
 	check "RPC-10: $1: the server restarts" survives_a_restart
-	if [[ $1 == rxe && $(version_here) == 2 && $(<"$MOUNT/server") == 2 ]]; then
-		check 'tshark decodes what is sent' is_decoded
+	# both have version two
+	if [[ $(version_here) == 2 && $(cat "$MOUNT/server" 2>/dev/null) == 2 ]]; then
+		check "RPC-9: $1: a READ of 8000 octets without a chunk for them is refused" long_reply_is_refused
+		[[ $1 != rxe ]] || check 'tshark decodes what is sent' is_decoded
 	fi
 	check "$1: version one is the default" default_is_one
 }

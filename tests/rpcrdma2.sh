@@ -19,13 +19,15 @@ readonly CALLBACK='63 0 2 40000000 1 0 0 0 0 0'
 
 # ---- the client
 
-# mounts [timeo=TENTHS] ANSWER…: a mount from a server that gives these answers
+# mounts [version=N] [timeo=TENTHS] ANSWER…: a mount from a server that gives these answers
 mounts() {
 	local -a answers=()
-	local words patience=''
+	local words patience='' version=2
+	[[ $1 != version=* ]] || { version=${1#*=} && shift; }
 	[[ $1 != timeo=* ]] || { patience=,$1 && shift; }
 	for words in "$@"; do answers+=(--answer "$words"); done
-	echo 2 >"$MAX_VERSION"
+	# unmodified modules have version one alone
+	[[ ! -e $MAX_VERSION ]] || echo "$version" >"$MAX_VERSION"
 	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 "${answers[@]}"
 	wait_line peer '^listening' 20
 	mkdir -p "$MOUNT"
@@ -45,15 +47,15 @@ stop_both() {
 }
 
 # mount's text for EIO is "can't read superblock"
-fails_with() { # TEXT ANSWER
+fails_with() { # TEXT [version=N] ANSWER
 	mounts "${@:2}"
 	ended mount 60
-	has_line mount "$1" || fail "status $STATUS, not '$1'"
+	has_line mount "$1" || fail "status $STATUS, not '$1': $(paste -sd' ' "$WORK/mount.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
 	stop peer KILL
 }
 
-goes_on_with_one() {
-	mounts 'xid 2 40 4 1 1 3' "xid 1 40 0 0 0 0 $NULL_REPLY" none
+goes_on_with_one() { # ANSWER
+	mounts "$1" "xid 1 40 0 0 0 0 $NULL_REPLY" none
 	peer_said 2 connection
 	peer_said 3 'octets: [0-9a-f]+ 2 '
 	peer_said 4 'octets: [0-9a-f]+ 1 '
@@ -88,6 +90,15 @@ settles_nothing() { # ANSWER
 	peer_said 3 'octets: [0-9a-f]+ 2 '
 	sleep 3
 	[[ $(wc -l <"$WORK/peer.log") == 3 ]] || fail 'the client has sent more'
+	is_gone mount && fail 'the mount has ended'
+	stop_both
+}
+
+# The answer to the second message
+is_dropped_later() { # ANSWER
+	mounts "xid 2 40 0 1 0 0 0 $NULL_REPLY" "$1" none
+	peer_said 4 'octets: [0-9a-f]+ 2 '
+	sleep 3
 	is_gone mount && fail 'the mount has ended'
 	stop_both
 }
@@ -129,18 +140,34 @@ is_taken_for_a_call() { # ANSWER
 }
 
 modprobe rpcrdma
-check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one
+check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one 'xid 2 40 4 1 1 3'
 check 'RPC-12: a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
 check 'RPC-13: a server that refuses, and closes' next_begins_with_one 'xid 2 40 4 1 1 1 close'
 check 'RPC-13: a server that closes' next_begins_with_one 'none close'
 check 'RPC-13: a silent server' next_begins_with_one timeo=30 none
 check 'RPC-13: a server that loses first messages' loses_first_messages
-check 'RPC-16: a server that finds the header bad' fails_with "can't read superblock" 'xid 2 40 4 2'
+check 'RPC-12: a server that finds the header of the first message bad' goes_on_with_one 'xid 2 40 4 2'
+check 'RPC-16: a server that finds the header of a later message bad' fails_with "can't read superblock" \
+	"xid 2 40 0 1 0 0 0 $NULL_REPLY" 'xid 2 40 4 2'
+check 'RPC-3: an error with a payload is dropped' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
+check 'RPC-3: an error of version one is dropped when version two is settled' is_dropped_later 'xid 1 40 4 2'
 check 'RPC-2: a reply with a Write list without end' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
 check 'RPC-6: a reply that says it is a call' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
 check 'RPC-10: a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
 check 'RPC-2: a reply whose Reply chunk wraps' fails_with "can't read superblock" \
 	'xid 2 40 1 1 0 0 1 1 7 1001 ffffffff fffff000'
+for version in 1 2; do
+	words="xid $version 40 1$([[ $version == 1 ]] || echo ' 1') 0"
+	check "F81: version $version: a reply says that its Reply chunk has 4 GiB" fails_with "can't read superblock" \
+		version=$version "$words 0 1 1 7 ffff0000 0 1000"
+	check "F81: version $version: a reply says that its Reply chunk, which was not offered, has 64 KiB" \
+		fails_with "can't read superblock" version=$version "$words 0 1 1 7 10000 0 1000"
+	words="${words/ 40 1/ 40 0}"
+	check "F81: version $version: a reply says that a Write chunk, which was not offered, has 4 GiB" \
+		fails_with "can't read superblock" version=$version "$words 1 1 7 ffff0000 0 1000 0 0 $NULL_REPLY"
+	check "F81: version $version: a reply says that a Write chunk, which was not offered, has 4 octets" \
+		fails_with "can't read superblock" version=$version "$words 1 1 7 4 0 1000 0 0 $NULL_REPLY"
+done
 check 'RPC-5: an option that the client does not know' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
 check 'RPC-16: a callback of proc 2' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
 check 'RPC-6: a callback that says it is a reply' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"

@@ -10,34 +10,49 @@
 source "${0%/*}/lib.sh"
 
 readonly RPCPEER=$BUILD/rpcpeer/rpcpeer
-readonly NFSD=/proc/fs/nfsd
+readonly NFSD=/run/nfsd
 readonly MAX_VERSION=/proc/sys/sunrpc/svc_rdma/max_version
 # A call of NFSv4's procedure 0, and the server's answers to it and to bad headers
 readonly NULL='7e 0 2 186a3 4 0 0 0 0 0'
 readonly NULL_REPLY='52 octets: 7e 1 [0-9a-f]+ 0 0 0 0 7e 1 0 0 0'
 readonly NULL_REPLY_2='56 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0'
+readonly ERR_CHUNK='20 octets: 7e 1 [0-9a-f]+ 4 2'
 readonly BAD_HEADER='20 octets: 7e 2 [0-9a-f]+ 4 2'
+# Octets of the largest READ and WRITE: a call may have few pages
+readonly BLOCK=32768
+
+# In the network namespace b alone: the end of the mount is the end of the server
+in_b() {
+	nsenter --net=/run/netns/b "$@"
+}
 
 set_nfsd() { # FILE WORDS
-	# shellcheck disable=SC2016 # for that shell
-	within b bash -ec 'mount -t nfsd nfsd "$1" && echo "$3" >"$1/$2"' sh "$NFSD" "$1" "$2"
+	in_b tee "$NFSD/$1" <<<"$2" >/dev/null
 }
 
 starts() {
 	modprobe nfsd
 	modprobe rpcrdma
 	[[ ! -e $MAX_VERSION ]] || echo 2 >"$MAX_VERSION"
-	mkdir -p /var/lib/nfs/v4recovery
+	mkdir -p /var/lib/nfs/v4recovery "$NFSD"
+	in_b mount -t nfsd nfsd "$NFSD"
+	set_nfsd max_block_size "$BLOCK"
 	# no lockd
 	set_nfsd versions -3
+	# a wildcard listener listens on all devices: here, two would have the same address and port
+	rdma link del siw0
 	set_nfsd portlist 'rdma 20049'
 	set_nfsd threads 4
+	# what mountd says of a: it belongs to a domain, so that its calls of COMPOUND are taken
+	in_b tee /proc/net/rpc/auth.unix.ip/channel <<<"nfsd $(address a) $(($(date +%s) + 86400)) client" >/dev/null
+	add_device a siw0
 }
 
 # A thread that does not return would keep this waiting
 stops() {
 	# shellcheck disable=SC2016 # for that shell
-	run_well stop b 60 bash -ec 'mount -t nfsd nfsd "$1" && echo 0 >"$1/threads"' sh "$NFSD"
+	run_well stop b 60 sh -c 'echo 0 >"$1/threads"' sh "$NFSD"
+	umount "$NFSD"
 }
 
 # answered REGEX [OPTION VALUE]… WORDS
@@ -52,6 +67,98 @@ answered() {
 wrong() { # REGEX [OPTION VALUE]… WORDS
 	answered "$@"
 	answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
+}
+
+# ---- chunks; the words behind the version are those of version one, and PROC is the first
+
+# in_both [OPTION VALUE]… PROC LISTS-AND-PAYLOAD: a header that is bad in version one and in version two
+bad_in_both() {
+	local -a options=("${@:1:$#-2}")
+	wrong "$ERR_CHUNK" "${options[@]}" "7e 1 1 ${*: -2:1} ${*: -1}"
+	# unmodified modules have version one alone
+	[[ -e $MAX_VERSION ]] || return 0
+	wrong "$BAD_HEADER" "${options[@]}" "7e 2 1 ${*: -2:1} 0 ${*: -1}"
+}
+
+good_in_both() {
+	local -a options=("${@:1:$#-2}")
+	answered "$NULL_REPLY" "${options[@]}" "7e 1 1 ${*: -2:1} ${*: -1}"
+	[[ -e $MAX_VERSION ]] || return 0
+	answered "$NULL_REPLY_2" "${options[@]}" "7e 2 1 ${*: -2:1} 0 ${*: -1}"
+}
+
+# read_segment POSITION LENGTH [OFFSET]: hexadecimal
+read_segment() {
+	printf '1 %x key %x high low+%x ' "$1" "$2" "${3:-0}"
+}
+
+# Lengths about the limit: the server takes the call or refuses it, and goes on
+takes_or_refuses() { # LISTS-AND-PAYLOAD
+	wrong "$NULL_REPLY|$ERR_CHUNK" --size 131072 "7e 1 1 0 $1"
+}
+
+one_chunk_of_pages() {
+	local pages
+	good_in_both --size 131072 0 "$(read_segment 40 "$BLOCK") 0 0 0 $NULL"
+	for ((pages = BLOCK / 4096; pages < BLOCK / 4096 + 6; pages++)); do
+		takes_or_refuses "$(read_segment 40 $((4096 * pages))) 0 0 0 $NULL"
+		takes_or_refuses "$(read_segment 40 $((4096 * pages - 1))) 0 0 0 $NULL"
+	done
+}
+
+# The first chunk ends where a page ends
+two_chunks_of_pages() {
+	local pages
+	for ((pages = BLOCK / 4096; pages < BLOCK / 4096 + 6; pages++)); do
+		takes_or_refuses "$(read_segment 40 $((4096 * pages - 40)))$(read_segment $((4096 * pages)) 40) 0 0 0 $NULL"
+	done
+}
+
+# write_chunk SEGMENTS OCTETS: all segments but the first have one octet
+write_chunk() {
+	local segment
+	printf '%x key %x high low ' "$1" $(($2 - $1 + 1))
+	for ((segment = 1; segment < $1; segment++)); do printf 'key 1 high low '; done
+}
+
+# The reply to a COMPOUND that has a tag of 200 octets, 236 octets, needs a Write for each segment of the Reply chunk. With
+# max_requests = 16, the Send Queue has about 170 entries.
+reply_fills_send_queue() {
+	local segments call
+	call="7e 0 2 186a3 4 1 0 0 0 0 c8 $(printf '61616161 %.0s' {1..50})1 0"
+	echo 16 >/proc/sys/sunrpc/svc_rdma/max_requests
+	for ((segments = 164; segments <= 174; segments++)); do
+		answered '[0-9]+ octets: 7e 1 [0-9a-f]+ (1 0 0 1 .*|4 2)' --seconds 10 --size 4096 "7e 1 1 0 0 0 1 $(write_chunk "$segments" 236) $call"
+	done
+	echo 64 >/proc/sys/sunrpc/svc_rdma/max_requests
+}
+
+# A COMPOUND without operations; its tag is in two chunks and inline, and comes back in the reply
+has_parts_in_order() {
+	local memory='61616161 61616161 63636363 63636363'
+	local tag='18 61616161 61616161 62626262 62626262 63636363 63636363'
+	local chunks call='7e 0 2 186a3 4 1 0 0 0 0 18 62626262 62626262 1 0'
+	chunks="$(read_segment 44 8)$(read_segment 60 8 8)0 0 0"
+	answered "88 octets: 7e 1 [0-9a-f]+ 0 0 0 0 7e 1 0 0 0 0 0 $tag 0" --show 22 --memory "$memory" "7e 1 1 0 $chunks $call"
+	[[ ! -e $MAX_VERSION ]] ||
+		answered "92 octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 0 0 0 0 0 $tag 0" --show 23 --memory "$memory" "7e 2 1 0 0 $chunks $call"
+}
+
+# Callbacks have no chunks
+reply_posts_no_read() {
+	local event=$TRACING/events/rpcrdma/svcrdma_post_read_chunk
+	echo >"$TRACING/trace"
+	echo 1 >"$event/enable"
+	wrong 'no answer' "7e 2 1 0 1 $(read_segment 24 4)0 0 0 7e 1 0 0 0 0"
+	echo 0 >"$event/enable"
+	! grep -q svcrdma_post_read_chunk "$TRACING/trace" || fail 'the server has read the chunk'
+}
+
+random_headers() { # VERSION COUNT
+	local seed=$RANDOM
+	note "seed $seed"
+	run_well fuzz a 300 "$RPCPEER" fuzz "$(address b)" --rpc-version "$1" --count "$2" --seed "$seed" --seconds 0.2
+	note "$(tail -n 1 "$WORK/fuzz.log")"
 }
 
 check 'nfsd starts' starts
@@ -70,5 +177,20 @@ check 'RPC-9: a first call of 4096 octets' wrong "$NULL_REPLY_2" --octets 4096 "
 check 'RPC-16: 12 octets' wrong 'no answer' '7e 2 1'
 check 'RPC-16: 12 octets of version one' wrong 'no answer' '7e 1 1'
 check 'RPC-16: 31 octets' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
+check 'RPC-16: 20 octets of version one' wrong 'no answer' --octets 20 '7e 1 1 0 0'
+check 'RPC-16: 27 octets of version one' wrong 'no answer' --octets 27 '7e 1 1 0 0 0 0'
+check 'RPC-8: the chunk of a reply is not read' reply_posts_no_read
+check 'F77: a Read segment of length 0 inside the call' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
+check 'F77: a Read segment of length 0 is the call' bad_in_both 1 "$(read_segment 0 0)0 0 0"
+check 'F77: a Read segment of length 0 behind another one' bad_in_both --memory "$NULL" 1 \
+	"$(read_segment 0 40)$(read_segment 0 0 40)0 0 0"
+check 'the call is read by one Read segment for each of its words' good_in_both --memory "$NULL" 1 \
+	"$(for ((word = 0; word < 10; word++)); do read_segment 0 4 $((4 * word)); done)0 0 0"
+check 'F78: a reply needs about as many work requests as the Send Queue has' reply_fills_send_queue
+check 'F79: a Read chunk of as many pages as a call may have, and more' one_chunk_of_pages
+check 'F79: two Read chunks and inline content of as many pages as a call may have, and more' two_chunks_of_pages
+check 'F80: inline content between Read chunks arrives in its place' has_parts_in_order
+check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
+check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
 check 'nfsd stops' stops
 finish

@@ -43,7 +43,7 @@ public:
             throw Malformed{};
         return value == 1;
     }
-    void segment()
+    std::uint64_t segment()
     {
         word();
         const std::uint64_t length = word();
@@ -51,6 +51,7 @@ public:
         const unsigned __int128 offset = high << 32 | word();
         if (offset + length > static_cast<unsigned __int128>(1) << 64)
             throw Malformed{};
+        return length;
     }
     Bytes opaque()
     {
@@ -86,7 +87,8 @@ rpcrdma2_chunks read_chunks(Reader &reader)
         const auto position = reader.word();
         if (position % 4 != 0)
             throw Malformed{};
-        reader.segment();
+        if (reader.segment() == 0)
+            throw Malformed{};
         chunks.reads++;
         chunks.calls += position == 0;
     }

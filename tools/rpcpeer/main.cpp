@@ -3,20 +3,27 @@
 // one wrong thing at a time. It knows nothing of the protocol but that a message begins with its xid.
 //
 //   rpcpeer call ADDRESS -p PORT WORD…    sends one message, prints the answer
+//   rpcpeer fuzz ADDRESS -p PORT …        sends random headers; after each bad one a call of procedure 0 has to be answered
 //   rpcpeer serve ADDRESS -p PORT --answer 'WORD…' …
 //                                         prints each message; the first gets the first answer and so on,
 //                                         each later one the last answer
 //
 // A WORD is hexadecimal; "xid" stands for that of the message which is answered. An answer "none" is
 // silence, "close" ends the connection, WORDS with "close" at the end do both.
+//
+// call --memory 'WORD…' --size OCTETS registers memory that the server may read and write. It holds these words and
+// then zeros. The words "key", "high" and "low" are its handle and its address; "low+10" is 16 octets further.
 #include <array>
 #include <cerrno>
 #include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <iterator>
+#include <map>
 #include <memory>
 #include <optional>
+#include <random>
 #include <span>
 #include <sstream>
 #include <stdexcept>
@@ -35,6 +42,8 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 using std::chrono::milliseconds;
+
+using Bytes = std::vector<uint8_t>;
 
 constexpr size_t buffer_size = 4096;
 constexpr size_t receives = 16;
@@ -138,7 +147,7 @@ private:
 	}
 
 	Endpoint id_;
-	std::vector<uint8_t> memory_;
+	Bytes memory_;
 	std::unique_ptr<ibv_mr, RegionDeleter> region_;
 	bool closed_ = false;
 };
@@ -151,24 +160,44 @@ uint32_t word_at(std::span<const uint8_t> message, size_t number)
 	return ntohl(word);
 }
 
-/// At most as many words as the longest header without chunks and some more.
-std::string describe(std::span<const uint8_t> message)
+std::string describe(std::span<const uint8_t> message, size_t words)
 {
 	std::string text = fmt::format("{} octets:", message.size());
-	for (size_t i = 0; i < std::min<size_t>(message.size() / 4, 12); i++)
+	for (size_t i = 0; i < std::min(message.size() / 4, words); i++)
 		text += fmt::format(" {:x}", word_at(message, i));
 	return text;
 }
 
-std::vector<uint8_t> encode(const std::vector<std::string> &words, uint32_t xid)
+void append(Bytes &message, uint32_t value)
 {
-	std::vector<uint8_t> message;
-	for (const auto &text : words) {
-		const uint32_t word = htonl(text == "xid" ? xid : static_cast<uint32_t>(std::stoul(text, nullptr, 16)));
-		const auto *const bytes = reinterpret_cast<const uint8_t *>(&word);
-		message.insert(message.end(), bytes, bytes + 4);
-	}
+	for (int shift = 24; shift >= 0; shift -= 8)
+		message.push_back(static_cast<uint8_t>(value >> shift));
+}
+
+/// Words that have a name, and their values
+using Names = std::map<std::string, uint32_t>;
+
+uint32_t parse_word(const std::string &text, const Names &names)
+{
+	const auto plus = text.find('+');
+	const auto named = names.find(text.substr(0, plus));
+	if (named == names.end())
+		return static_cast<uint32_t>(std::stoul(text, nullptr, 16));
+	return named->second + (plus == std::string::npos ? 0 : static_cast<uint32_t>(std::stoul(text.substr(plus + 1), nullptr, 16)));
+}
+
+Bytes encode(const std::vector<std::string> &words, const Names &names)
+{
+	Bytes message;
+	for (const auto &text : words)
+		append(message, parse_word(text, names));
 	return message;
+}
+
+std::vector<std::string> split(const std::string &text)
+{
+	std::istringstream stream(text);
+	return {std::istream_iterator<std::string>(stream), {}};
 }
 
 struct Options {
@@ -176,7 +205,13 @@ struct Options {
 	std::string port = "20049";
 	std::vector<std::string> words;
 	std::vector<std::string> answers;
+	std::string memory;
+	size_t size = 0;
 	size_t octets = 0;
+	size_t show = 12;
+	uint32_t version = 1;
+	uint32_t seed = 1;
+	unsigned count = 100;
 	double seconds = 3;
 };
 
@@ -185,33 +220,217 @@ milliseconds patience_of(const Options &options)
 	return milliseconds(static_cast<int64_t>(options.seconds * 1000));
 }
 
+/// Memory that the peer may read and write.
+class Exposed {
+public:
+	Exposed(rdma_cm_id *id, Bytes content) : memory_(std::move(content))
+	{
+		region_.reset(ibv_reg_mr(id->pd, memory_.data(), memory_.size(),
+					 IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_WRITE));
+		if (!region_)
+			throw_errno("ibv_reg_mr");
+	}
+
+	Names names() const
+	{
+		const auto address = reinterpret_cast<uint64_t>(memory_.data());
+		return {{"key", region_->rkey}, {"high", static_cast<uint32_t>(address >> 32)}, {"low", static_cast<uint32_t>(address)}};
+	}
+
+private:
+	Bytes memory_;
+	std::unique_ptr<ibv_mr, RegionDeleter> region_;
+};
+
+/// A connection to a server
+struct Client {
+	Client(const Options &options, Bytes content)
+		: connection(make_endpoint(options.address, options.port, false)), exposed(connection.id(), std::move(content))
+	{
+		rdma_conn_param param{};
+		param.responder_resources = 1;
+		check(rdma_connect(connection.id(), &param), "rdma_connect");
+	}
+
+	Connection connection;
+	Exposed exposed;
+};
+
 int call(const Options &options)
 {
-	Connection connection(make_endpoint(options.address, options.port, false));
-	rdma_conn_param param{};
-	param.responder_resources = 1;
-	check(rdma_connect(connection.id(), &param), "rdma_connect");
-	auto message = encode(options.words, 0);
+	Bytes content = encode(split(options.memory), {});
+	content.resize(std::max({content.size(), options.size, size_t{4}}));
+	Client client(options, std::move(content));
+	auto message = encode(options.words, client.exposed.names());
 	if (options.octets)
 		message.resize(options.octets);
-	connection.send(message);
-	const auto answer = connection.receive(patience_of(options));
-	fmt::print("{}\n", answer ? describe(*answer) : connection.is_closed() ? "closed" : "no answer");
+	client.connection.send(message);
+	const auto answer = client.connection.receive(patience_of(options));
+	fmt::print("{}\n", answer ? describe(*answer, options.show) : client.connection.is_closed() ? "closed" : "no answer");
+	return 0;
+}
+
+// ---- random headers
+
+using Random = std::mt19937;
+
+uint32_t below(Random &random, uint32_t limit)
+{
+	return std::uniform_int_distribution<uint32_t>(0, limit - 1)(random);
+}
+
+bool happens(Random &random, uint32_t in)
+{
+	return below(random, in) == 0;
+}
+
+/// The exposed memory of one client: what random segments are about
+struct Target {
+	uint32_t key, high, low, size;
+};
+
+/// Values at which arithmetic goes wrong, and reasonable ones
+uint32_t random_length(Random &random, const Target &target)
+{
+	switch (below(random, 8)) {
+	case 0: return std::array{0u, 1u, 0x7fffffffu, 0x80000000u, 0xfffff000u, 0xffffffffu}[below(random, 6)];
+	case 1: return target.size;
+	case 2: return 4096 * below(random, 16) + below(random, 3) - 1;
+	default: return 4 * below(random, 64);
+	}
+}
+
+void append_segment(Random &random, const Target &target, Bytes &message)
+{
+	append(message, happens(random, 20) ? random() : target.key);
+	append(message, random_length(random, target));
+	append(message, happens(random, 20) ? random() : target.high);
+	append(message, happens(random, 20) ? random() : target.low);
+}
+
+void append_presence(Random &random, Bytes &message, bool present)
+{
+	append(message, happens(random, 100) ? random() : present);
+}
+
+uint32_t random_position(Random &random)
+{
+	switch (below(random, 4)) {
+	case 0: return 0;
+	case 1: return random_length(random, {0, 0, 0, 4096});
+	default: return 4 * below(random, 128);
+	}
+}
+
+uint32_t random_count(Random &random)
+{
+	return happens(random, 6) ? below(random, 200) : below(random, 4);
+}
+
+void append_chunk(Random &random, const Target &target, Bytes &message)
+{
+	const uint32_t count = random_count(random);
+	append(message, happens(random, 20) ? random_length(random, target) : count);
+	for (uint32_t i = 0; i < count; i++)
+		append_segment(random, target, message);
+}
+
+void append_lists(Random &random, const Target &target, Bytes &message)
+{
+	for (uint32_t count = random_count(random), position = random_position(random); count; count--) {
+		append_presence(random, message, true);
+		if (happens(random, 3))
+			position = random_position(random);
+		append(message, position);
+		append_segment(random, target, message);
+	}
+	append_presence(random, message, false);
+	for (uint32_t count = happens(random, 2) ? below(random, 3) : 0; count; count--) {
+		append_presence(random, message, true);
+		append_chunk(random, target, message);
+	}
+	append_presence(random, message, false);
+	const bool reply = happens(random, 3);
+	append_presence(random, message, reply);
+	if (reply)
+		append_chunk(random, target, message);
+}
+
+constexpr std::array<uint32_t, 10> null_call{0x7e, 0, 2, 100003, 4, 0, 0, 0, 0, 0};
+
+Bytes null_message(uint32_t version)
+{
+	Bytes message;
+	for (const uint32_t word : {0x7eu, version, 1u, 0u})
+		append(message, word);
+	for (int words = version == 2 ? 4 : 3; words; words--)
+		append(message, 0);
+	for (const uint32_t word : null_call)
+		append(message, word);
+	return message;
+}
+
+Bytes random_message(Random &random, const Target &target, uint32_t version)
+{
+	Bytes message;
+	append(message, 0x7e);
+	append(message, happens(random, 50) ? random() : version);
+	append(message, random());
+	append(message, happens(random, 4) ? below(random, 7) : below(random, 2));
+	if (version == 2)
+		append(message, happens(random, 10) ? random() : below(random, 2));
+	append_lists(random, target, message);
+	for (const uint32_t word : null_call)
+		append(message, word);
+	if (happens(random, 10))
+		message.resize(1 + below(random, message.size()));
+	message.resize(std::min(message.size(), buffer_size));
+	return message;
+}
+
+/// The server has to answer this at any time, and soon
+void check_server(const Options &options, uint32_t seed)
+{
+	Client client(options, Bytes(4));
+	client.connection.send(null_message(1));
+	if (!client.connection.receive(std::chrono::seconds(20)))
+		throw std::runtime_error(fmt::format("no answer to a good call after message {}", seed));
+}
+
+int fuzz(const Options &options)
+{
+	constexpr uint32_t size = 16 * 4096;
+	unsigned answered = 0, closed = 0;
+	for (uint32_t seed = options.seed; seed < options.seed + options.count; seed++) {
+		Random random(seed);
+		Bytes content;
+		for (const uint32_t word : null_call)
+			append(content, word);
+		content.resize(size);
+		Client client(options, std::move(content));
+		const auto names = client.exposed.names();
+		const Target target{names.at("key"), names.at("high"), names.at("low"), size};
+		const auto version = options.version ? options.version : 1 + below(random, 2);
+		client.connection.send(random_message(random, target, version));
+		answered += client.connection.receive(patience_of(options)).has_value();
+		closed += client.connection.is_closed();
+		if (seed % 10 == 0)
+			check_server(options, seed);
+	}
+	check_server(options, options.seed + options.count - 1);
+	fmt::print("{} messages, {} answered, {} connections closed\n", options.count, answered, closed);
 	return 0;
 }
 
 /// Returns whether the connection goes on.
 bool answer(Connection &connection, const std::string &text, uint32_t xid)
 {
-	std::istringstream stream(text);
-	std::vector<std::string> words;
-	for (std::string word; stream >> word;)
-		words.push_back(word);
+	auto words = split(text);
 	const bool closes = !words.empty() && words.back() == "close";
 	if (closes)
 		words.pop_back();
 	if (!words.empty() && words.front() != "none")
-		connection.send(encode(words, xid));
+		connection.send(encode(words, {{"xid", xid}}));
 	if (closes)
 		poll(nullptr, 0, 300); // so that the answer is read first
 	return !closes;
@@ -238,7 +457,7 @@ int serve(const Options &options)
 			const auto message = connection.receive(patience_of(options));
 			if (!message)
 				continue;
-			fmt::print("{}\n", describe(*message));
+			fmt::print("{}\n", describe(*message, options.show));
 			std::fflush(stdout);
 			goes_on = answer(connection, options.answers[std::min(number, options.answers.size() - 1)],
 					 word_at(*message, 0));
@@ -256,18 +475,25 @@ int main(int argc, char **argv)
 	app.require_subcommand(1);
 	auto *const caller = app.add_subcommand("call", "send one message, print the answer");
 	auto *const server = app.add_subcommand("serve", "print messages, answer them");
-	for (auto *const command : {caller, server}) {
+	auto *const fuzzer = app.add_subcommand("fuzz", "send random headers, check that the server goes on");
+	for (auto *const command : {caller, server, fuzzer}) {
 		command->add_option("address", options.address, "address of the server")->required();
 		command->add_option("-p,--port", options.port, "its port")->capture_default_str();
 		command->add_option("--seconds", options.seconds, "how long to wait for a message")->capture_default_str();
+		command->add_option("--show", options.show, "words to print of a message")->capture_default_str();
 	}
 	caller->add_option("words", options.words, "hexadecimal words of the message")->required();
 	caller->add_option("--octets", options.octets, "cut the message to this length, or fill it up with zeros")
 		->check(CLI::Range(1, 4096));
+	caller->add_option("--memory", options.memory, "words of the memory that the server may read and write");
+	caller->add_option("--size", options.size, "octets of that memory")->check(CLI::Range(4, 1 << 24));
+	fuzzer->add_option("--rpc-version", options.version, "version of the headers; 0 for both")->check(CLI::Range(0, 2));
+	fuzzer->add_option("--seed", options.seed, "seed of the first message; the next has the next seed")->capture_default_str();
+	fuzzer->add_option("--count", options.count, "number of messages")->capture_default_str();
 	server->add_option("--answer", options.answers, "words, \"none\" or \"close\"")->required();
 	CLI11_PARSE(app, argc, argv);
 	try {
-		return caller->parsed() ? call(options) : serve(options);
+		return caller->parsed() ? call(options) : fuzzer->parsed() ? fuzz(options) : serve(options);
 	} catch (const std::exception &error) {
 		fmt::print(stderr, "rpcpeer: {}\n", error.what());
 		return 1;

@@ -8,7 +8,7 @@
  *            | max. 2       | max. 1, or the server is known to have no 2
  *            v              v
  *        probing -------> version 1
- *            |    ERR_VERS
+ *            |    ERR_VERS, BAD_HEADER
  *            | a reply
  *            v
  *        version 2
@@ -212,6 +212,18 @@ static bool receive_v2(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 	return xdr_inline_decode(&rep->rr_stream, sizeof(__be32));
 }
 
+/* Only a server that has not answered in version two yet may lack it */
+static bool is_error(const struct rpcrdma_xprt *r_xprt,
+		     const struct rpcrdma_rep *rep)
+{
+	struct rpcrdma2_hdr hdr;
+
+	if (rep->rr_vers != rpcrdma2_version)
+		return r_xprt->rx_ep->re_probing;
+	return rpcrdma2_decode(rep->rr_hdrbuf.head[0].iov_base,
+			       rep->rr_hdrbuf.len, &hdr) == RPCRDMA2_GOOD;
+}
+
 /**
  * rpcrdma2_receive - does a received message have the connection's version?
  * @r_xprt: the transport
@@ -219,7 +231,8 @@ static bool receive_v2(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
  *	is now decoded up to the chunk lists or to the error
  *
  * While a connection is probing, an error may have any version, because that
- * of a server without version two is its own.
+ * of a server without version two is its own. A malformed error of version two
+ * is dropped (sections 4.2.1 and 4.2.3).
  */
 bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 {
@@ -228,7 +241,7 @@ bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 	if (rep->rr_vers == rpcrdma2_version)
 		r_xprt->rx_v2_seen = true;
 	if (rep->rr_proc == rdma_error)
-		return true;
+		return is_error(r_xprt, rep);
 	return rep->rr_vers == rpcrdma2_version && receive_v2(r_xprt, rep);
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_receive);
@@ -274,7 +287,7 @@ static bool was_sent_in_v2(const struct rpc_rqst *rqst)
 }
 
 /**
- * rpcrdma2_refuse - handle an ERR_VERS
+ * rpcrdma2_refuse - handle an ERR_VERS, or a BAD_HEADER in its place
  * @r_xprt: the transport that it came from
  * @rqst: the call that it answers
  * @low: lowest version that the server has
@@ -310,7 +323,9 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 	ep->re_inline_send = ep->re_v1_send;
 	ep->re_inline_recv = ep->re_v1_recv;
 	rpcrdma_set_max_header_sizes(ep);
+	spin_lock(&r_xprt->rx_xprt.transport_lock);
 	r_xprt->rx_xprt.connect_cookie++;
+	spin_unlock(&r_xprt->rx_xprt.transport_lock);
 	trace_xprtrdma_settle_v1(r_xprt);
 	return -EAGAIN;
 }

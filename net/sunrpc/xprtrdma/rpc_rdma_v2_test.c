@@ -21,6 +21,7 @@ static void begin(struct client *client)
 {
 	memset(&client->ep, 0, sizeof(client->ep));
 	client->xprt.rx_ep = &client->ep;
+	spin_lock_init(&client->xprt.rx_xprt.transport_lock);
 	rpcrdma2_start(&client->xprt, &client->ep);
 	/* so says the server when it accepts */
 	client->ep.re_inline_send = 1024;
@@ -68,24 +69,74 @@ static int refuse(struct kunit *test, u32 sent_in, u32 low, u32 high)
 	return rpcrdma2_refuse(&client->xprt, &req->rl_slot, low, high);
 }
 
+static bool receive(struct kunit *test, const __be32 *message, size_t words)
+{
+	struct client *client = test->priv;
+	size_t octets = words * sizeof(*message);
+	struct rpcrdma_rep *rep;
+	void *buf;
+
+	rep = kunit_kzalloc(test, sizeof(*rep), GFP_KERNEL);
+	buf = kunit_kzalloc(test, octets, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, rep && buf);
+	memcpy(buf, message, octets);
+	rep->rr_xid = message[0];
+	rep->rr_vers = message[1];
+	rep->rr_proc = message[3];
+	rep->rr_hdrbuf.head[0].iov_base = buf;
+	rep->rr_hdrbuf.head[0].iov_len = octets;
+	rep->rr_hdrbuf.len = octets;
+	return rpcrdma2_receive(&client->xprt, rep);
+}
+
 /* A message of version two that ends before its direction */
 static void receive_half_a_header(struct kunit *test)
 {
 	static const __be32 message[] = {
 		cpu_to_be32(7), cpu_to_be32(2), cpu_to_be32(1), cpu_to_be32(0),
 	};
-	struct client *client = test->priv;
-	struct rpcrdma_rep *rep;
 
-	rep = kunit_kzalloc(test, sizeof(*rep), GFP_KERNEL);
-	KUNIT_ASSERT_NOT_NULL(test, rep);
-	rep->rr_xid = message[0];
-	rep->rr_vers = message[1];
-	rep->rr_proc = message[3];
-	rep->rr_hdrbuf.head[0].iov_base = (void *)message;
-	rep->rr_hdrbuf.head[0].iov_len = sizeof(message);
-	rep->rr_hdrbuf.len = sizeof(message);
-	KUNIT_EXPECT_FALSE(test, rpcrdma2_receive(&client->xprt, rep));
+	KUNIT_EXPECT_FALSE(test, receive(test, message, ARRAY_SIZE(message)));
+}
+
+/* An ERROR with this code, and some words behind it */
+static bool receive_error(struct kunit *test, u32 vers, u32 code, size_t behind)
+{
+	const __be32 message[7] = {
+		cpu_to_be32(7), cpu_to_be32(vers), cpu_to_be32(1),
+		cpu_to_be32(4), cpu_to_be32(code), cpu_to_be32(1),
+		cpu_to_be32(1),
+	};
+
+	return receive(test, message, 5 + behind);
+}
+
+/* RPC-12: that version is its own; RPC-3 */
+static void first_error_may_have_any_version(struct kunit *test)
+{
+	KUNIT_EXPECT_TRUE(test, receive_error(test, 1, 1, 2));
+	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 1, 2));
+	KUNIT_EXPECT_TRUE(test, receive_error(test, 3, 1, 2));
+	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 2, 0));
+}
+
+/* RPC-3 */
+static void later_error_has_version_two(struct kunit *test)
+{
+	struct client *client = test->priv;
+
+	client->ep.re_probing = false;
+	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 2, 0));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 1, 2, 0));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 3, 2, 0));
+}
+
+/* RPC-3: no payload, a range behind ERR_VERS, no other code */
+static void malformed_error_is_dropped(struct kunit *test)
+{
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 2, 2));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 1, 1));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 4, 0));
 }
 
 /* RPC-12: the same call again, in version one, on the same connection */
@@ -163,6 +214,9 @@ static void bad_message_shows_the_version(struct kunit *test)
 }
 
 static struct kunit_case client_cases[] = {
+	KUNIT_CASE(first_error_may_have_any_version),
+	KUNIT_CASE(later_error_has_version_two),
+	KUNIT_CASE(malformed_error_is_dropped),
 	KUNIT_CASE(refusal_means_version_one),
 	KUNIT_CASE(late_refusal_is_no_error),
 	KUNIT_CASE(server_without_either_is_not_one_of_version_one),

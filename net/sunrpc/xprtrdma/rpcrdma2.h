@@ -22,6 +22,7 @@ struct rpcrdma_ep;
 struct rpcrdma_rep;
 struct rpcrdma_xprt;
 struct svc_rdma_recv_ctxt;
+struct svc_rdma_send_ctxt;
 struct svcxprt_rdma;
 
 /* Client - xprtrdma/rpc_rdma_v2.c */
@@ -43,6 +44,7 @@ extern unsigned int svcrdma_max_version;
 int svc_rdma_v2_receive(struct svcxprt_rdma *rdma,
 			struct svc_rdma_recv_ctxt *rctxt);
 bool svc_rdma_is_v2(const struct svc_rdma_recv_ctxt *rctxt);
+bool svc_rdma_sends_v2(const struct svc_rdma_send_ctxt *sctxt);
 
 /* Options - xprtrdma/rpcrdma2_option.c */
 

@@ -85,6 +85,14 @@ static const struct vector good_vectors[] = {
 			 .chunks = { .offset = 20, .has_reply = true,
 				     .reply_segs = 1 } },
 	}, {
+		.name = "RPC-2: a long reply with an unused segment",
+		.octets = 68,
+		.word = { XID, 2, CREDITS, 1, 1, 0, 0, 1, 2, HANDLE, LENGTH,
+			  HIGH, LOW, HANDLE, 0, HIGH, LOW },
+		.hdr = { .proc = 1, .direction = 1, .len = 68,
+			 .chunks = { .offset = 20, .has_reply = true,
+				     .reply_segs = 2 } },
+	}, {
 		.name = "RPC-2: a segment that ends where the addresses end",
 		.octets = 52,
 		.word = { XID, 2, CREDITS, 1, 1, 0, 0, 1, 1, 7, 4096,
@@ -184,6 +192,16 @@ static const struct vector bad_vectors[] = {
 		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 64,
 		.word = { XID, 2, CREDITS, 0, 0, 1, 2, HANDLE, LENGTH, HIGH,
 			  LOW, 0, 0, 0, XID, 0 },
+	}, {
+		.name = "F77: a Read segment of length 0",
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 64,
+		.word = { XID, 2, CREDITS, 0, 0, 1, 4, HANDLE, 0, HIGH, LOW,
+			  0, 0, 0, XID, 0 },
+	}, {
+		.name = "F77: a Read segment of length 0 is the call",
+		.want = RPCRDMA2_BAD_CHUNKS, .answer = 2, .octets = 56,
+		.word = { XID, 2, CREDITS, 1, 0, 1, 0, HANDLE, 0, HIGH, LOW,
+			  0, 0, 0 },
 	}, {
 		.name = "RPC-2: a segment that wraps",
 		.want = RPCRDMA2_BAD_CHUNKS, .octets = 52,

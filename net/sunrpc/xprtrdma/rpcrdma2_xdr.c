@@ -60,31 +60,31 @@ static bool take_presence(struct cursor *at, bool *present)
 }
 
 /* A segment may end at the end of the address space, but not beyond it */
-static bool take_segment(struct cursor *at)
+static bool take_segment(struct cursor *at, u32 *length)
 {
 	const __be32 *p;
-	u32 length;
 	u64 offset;
 
 	if (!take_words(at, SEGMENT_WORDS, &p))
 		return false;
-	length = be32_to_cpu(p[1]);
+	*length = be32_to_cpu(p[1]);
 	offset = (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]);
-	return !length || offset + (length - 1) >= offset;
+	return !*length || offset + (*length - 1) >= offset;
 }
 
 static bool take_read_list(struct cursor *at, struct rpcrdma2_chunks *chunks)
 {
+	u32 position, length;
 	bool present;
-	u32 position;
 
 	for (;;) {
 		if (!take_presence(at, &present))
 			return false;
 		if (!present)
 			return true;
+		/* There is nothing to read in a segment without octets */
 		if (!take_u32(at, &position) || position & 3 ||
-		    !take_segment(at))
+		    !take_segment(at, &length) || !length)
 			return false;
 		chunks->reads++;
 		if (!position)
@@ -94,13 +94,13 @@ static bool take_read_list(struct cursor *at, struct rpcrdma2_chunks *chunks)
 
 static bool take_write_chunk(struct cursor *at, unsigned int *segments)
 {
-	u32 count;
+	u32 count, length;
 
 	if (!take_u32(at, &count) || count > at->words / SEGMENT_WORDS)
 		return false;
 	*segments += count;
 	while (count--)
-		if (!take_segment(at))
+		if (!take_segment(at, &length))
 			return false;
 	return true;
 }

@@ -122,8 +122,8 @@ struct rpcrdma2_hdr {
  * @RPCRDMA2_BAD_DIRECTION: neither a call nor a reply, or not the direction
  *	of the RPC message that follows
  * @RPCRDMA2_BAD_CHUNKS: a list that does not end within the message, a value
- *	that is no boolean, a segment whose end wraps, a Read segment at a
- *	position that is not a multiple of four
+ *	that is no boolean, a segment whose end wraps, a Read segment of length
+ *	zero or at a position that is not a multiple of four
  * @RPCRDMA2_BAD_ERROR: an error code that version two does not have, or a
  *	range of versions that is cut off or has no member
  * @RPCRDMA2_BAD_OPTION: an option's data is longer than the message

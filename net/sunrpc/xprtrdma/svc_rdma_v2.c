@@ -24,6 +24,17 @@ bool svc_rdma_is_v2(const struct svc_rdma_recv_ctxt *rctxt)
 }
 
 /**
+ * svc_rdma_sends_v2 - does this message have a header of version two?
+ * @sctxt: a message to send, whose header begins in its buffer
+ */
+bool svc_rdma_sends_v2(const struct svc_rdma_send_ctxt *sctxt)
+{
+	const __be32 *p = sctxt->sc_xprt_buf;
+
+	return p[1] == rpcrdma2_version;
+}
+
+/**
  * svc_rdma_v2_receive - judge a message of version two
  * @rdma: the connection it came from
  * @rctxt: the message
@@ -50,12 +61,13 @@ int svc_rdma_v2_receive(struct svcxprt_rdma *rdma,
 	case RDMA2_OPTIONAL:
 		return rpcrdma2_receive_option(&hdr, rctxt->rc_recv_buf,
 					       rctxt->rc_byte_len);
-	case RDMA2_NOMSG:
-		/* Callbacks have no chunk for a long reply */
-		if (hdr.direction == RPCRDMA2_REPLY)
-			return 0;
-		break;
 	}
+	/* Callbacks have no chunks: memory of the client must not be read or
+	 * written for a reply
+	 */
+	if (hdr.direction == RPCRDMA2_REPLY &&
+	    (hdr.proc == RDMA2_NOMSG || hdr.len != RPCRDMA2_HDRLEN_MIN))
+		return 0;
 	if (hdr.direction == RPCRDMA2_CALL)
 		WRITE_ONCE(rdma->sc_vers, RPCRDMA2_VERSION);
 	return 1;
