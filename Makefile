@@ -14,6 +14,8 @@
 # make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
 # make dist     the release, in build/dist
 # make datagram  datagram iWARP (read libdgm/NOTICE first): library, tools and source package, in build/datagram
+# make tree     the patched files of the kernel and ours, to read: a git work tree with a commit for each patch,
+#               in build/tree/7.2; KERNEL=… for another
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
 # make series-check  does each patch compile and pass KUnit on 6.1? KERNEL=… for another
 #
@@ -40,6 +42,10 @@ deb:
 
 deb-test:
 	@scripts/deb-test
+
+tree:
+	@rm -rf build/tree/$(or $(KERNEL),7.2)
+	@scripts/series tree build/tree/$(or $(KERNEL),7.2) $(or $(KERNEL),7.2)
 
 dist:
 	@scripts/dist
@@ -78,4 +84,4 @@ exs-random:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool deb deb-test dist series-check demo check check-all conformance bench fuzz soak exs-random datagram clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check tree demo check check-all conformance bench fuzz soak exs-random datagram clean
