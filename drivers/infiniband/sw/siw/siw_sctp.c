@@ -9,7 +9,10 @@
  * and CRC that the receive path takes off, and leaves them away when sending.
  *
  * Receive: callbacks only queue the endpoint's work. It reads the socket, as its
- * one reader, with the endpoint in use. Memory behind a gap is bounded.
+ * one reader, with the endpoint in use. Chunks behind a gap have to be read: the
+ * missing one may come after them, and an unread socket shuts the window for it.
+ * Their memory is charged to the socket and limited for the session, the remote
+ * address and the host. The time that a gap may last is limited as well.
  *
  * Send: a chunk goes as a whole or not at all. SCTP does not call
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
@@ -23,7 +26,9 @@
  * the peer has agreed to the shutdown, or takes no more of our data.
  */
 #include <linux/delay.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
@@ -34,6 +39,7 @@
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/sctp/sctp.h>
+#include <net/sctp/sm.h>
 #include <net/sctp/structs.h>
 #include <net/sock.h>
 #include <rdma/ib_addr.h>
@@ -55,11 +61,22 @@
 /* Room for control chunks in the same packet, RFC 5043 section 9 */
 #define SIW_SCTP_BUNDLE_ROOM	32
 
-/* Memory for chunks behind a gap, in bytes: in all, and while a session is set up */
-#define SIW_SCTP_HELD_MAX	(4 << 20)
+/*
+ * Memory for chunks behind a gap, in bytes: of a session, and before its Initiate.
+ * Linux receives at most 4096 chunks behind one that is missing: those of packets
+ * of up to 1700 bytes fit always.
+ */
+#define SIW_SCTP_HELD_MAX	(10 << 20)
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
-/* With this many bytes no more than 32767 chunks are in flight */
-#define SIW_SCTP_SNDBUF_MAX	(16 << 20)
+/* All sessions together: one part in so many of the host's memory */
+#define SIW_SCTP_HELD_PART	16
+/*
+ * No more in flight than our own receiver would hold. It may need 2.3 times the
+ * memory that the sender needs for a chunk. Nor are these 32767 chunks.
+ */
+#define SIW_SCTP_SNDBUF_MAX	(SIW_SCTP_HELD_MAX / 4)
+/* Milliseconds that a gap may last while SCTP misses no chunk */
+#define SIW_SCTP_GAP_MS		30000
 /* Associations that wait for accept(), at least: there SCTP refuses the next */
 #define SIW_SCTP_BACKLOG_MIN	1024
 /* Chunks to process before the endpoint is released to other users */
@@ -80,10 +97,41 @@
 #define SIW_SCTP_CLOSING_MAX	1024
 
 /**
+ * struct siw_remote - a remote address, for all associations with it
+ * @node: in remotes
+ * @refs: number of associations; under remotes_lock
+ * @net: cookie of their namespace
+ * @ip: the address, IPv4 mapped
+ * @held: memory behind gaps
+ */
+struct siw_remote {
+	struct hlist_node node;
+	unsigned int refs;
+	u64 net;
+	struct in6_addr ip;
+	struct siw_ssn_share held;
+};
+
+/**
+ * struct siw_gap - the gap in a stream
+ * @open: there is one
+ * @next: DDP-SSN of the missing chunk
+ * @since: since when it is missing, in jiffies
+ * @explained: when SCTP has missed a chunk last, in jiffies
+ */
+struct siw_gap {
+	bool open;
+	u16 next;
+	unsigned long since;
+	unsigned long explained;
+};
+
+/**
  * struct siw_chan - one session: a pair of streams with the same number
  * @stream: its number
  * @tx_ssn: DDP-SSN of the next chunk to send
  * @rx: order of the received chunks
+ * @gap: the gap in this order
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
@@ -92,6 +140,7 @@ struct siw_chan {
 	u16 stream;
 	u16 tx_ssn;
 	struct siw_ssn_window rx;
+	struct siw_gap gap;
 	bool established;
 	bool over;
 	bool sent;
@@ -107,10 +156,12 @@ struct siw_chan {
  * @seg_max: largest chunk without its header, in bytes
  * @local: our address
  * @remote: the peer's address
+ * @peer: the same for all associations with @remote; %NULL until it is up
  * @qp: QP to wake when send space is freed
  * @space: entry in the socket's wait queue
  * @cep: until detach: the endpoint
- * @again: until detach: there was no memory to send or to receive
+ * @again: until detach: there was no memory to send or to receive, or a gap has
+ *	lasted too long
  * @sock: after detach: the socket
  * @net: after close: its namespace, held
  * @drain: after close: work until the peer has agreed
@@ -129,6 +180,7 @@ struct siw_assoc {
 	unsigned int seg_max;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	struct siw_remote *peer;
 
 	struct siw_qp *qp;
 	struct wait_queue_entry space;
@@ -159,6 +211,11 @@ static bool exiting;
 /* The lists and the number alone */
 static DEFINE_SPINLOCK(closing_lock);
 
+static struct siw_ssn_pool held_pool;
+static DEFINE_HASHTABLE(remotes, 8);
+/* The table and its counts of references */
+static DEFINE_SPINLOCK(remotes_lock);
+
 static struct siw_chunk_cb *chunk_cb(struct sk_buff *skb)
 {
 	BUILD_BUG_ON(sizeof(struct siw_chunk_cb) > sizeof(skb->cb));
@@ -175,6 +232,62 @@ static struct siw_assoc *sock_assoc(const struct socket *s)
 	const struct siw_cep *cep = sk_to_cep(s->sk);
 
 	return cep ? cep->assoc : NULL;
+}
+
+/* ---- remote addresses */
+
+static struct siw_remote *find_remote(u64 net, const struct in6_addr *ip)
+{
+	struct siw_remote *remote;
+
+	hash_for_each_possible(remotes, remote, node, ipv6_addr_hash(ip))
+		if (remote->net == net && ipv6_addr_equal(&remote->ip, ip))
+			return remote;
+	return NULL;
+}
+
+/* Returns NULL if there is no memory */
+static struct siw_remote *get_remote(const struct sock *sk,
+				     const struct sockaddr_storage *ss)
+{
+	struct siw_remote *fresh = kzalloc_obj(*fresh, sk->sk_allocation);
+	struct siw_remote *remote;
+
+	if (!fresh)
+		return NULL;
+	fresh->net = sock_net(sk)->net_cookie;
+	if (ss->ss_family == AF_INET)
+		ipv6_addr_set_v4mapped(((struct sockaddr_in *)ss)->sin_addr.s_addr,
+				       &fresh->ip);
+	else
+		fresh->ip = ((struct sockaddr_in6 *)ss)->sin6_addr;
+
+	spin_lock_bh(&remotes_lock);
+	remote = find_remote(fresh->net, &fresh->ip);
+	if (!remote) {
+		remote = fresh;
+		hash_add(remotes, &remote->node, ipv6_addr_hash(&remote->ip));
+	}
+	remote->refs++;
+	spin_unlock_bh(&remotes_lock);
+	if (remote != fresh)
+		kfree(fresh);
+	return remote;
+}
+
+static void put_remote(struct siw_remote *remote)
+{
+	bool last;
+
+	if (!remote)
+		return;
+	spin_lock_bh(&remotes_lock);
+	last = !--remote->refs;
+	if (last)
+		hash_del(&remote->node);
+	spin_unlock_bh(&remotes_lock);
+	if (last)
+		kfree(remote);
 }
 
 /* ---- SCTP's association; each function needs the socket's lock */
@@ -205,7 +318,7 @@ static void learn_seg_max(struct siw_assoc *assoc,
 	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
 }
 
-static void learn_up(struct siw_assoc *assoc,
+static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 		     const struct sctp_association *peer)
 {
 	const struct sctp_transport *path = peer->peer.primary_path;
@@ -214,6 +327,11 @@ static void learn_up(struct siw_assoc *assoc,
 	set_addr(&assoc->local, &path->saddr, peer->base.bind_addr.port);
 	set_addr(&assoc->remote, &path->ipaddr, peer->peer.port);
 	learn_seg_max(assoc, peer);
+	assoc->peer = get_remote(sk, &assoc->remote);
+	if (assoc->peer)
+		assoc->chan[0].rx.share = &assoc->peer->held;
+	else
+		assoc->err = -ENOMEM;
 	/* Without the indication DDP must not be used, RFC 5043 section 11.1 */
 	if (peer->peer.adaptation_ind != SIW_SCTP_ADAPTATION)
 		assoc->err = -EPROTO;
@@ -242,7 +360,7 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 
 	/* The peer may have shut it down already, before it was accepted */
 	if (!assoc->up && peer && peer->state >= SCTP_STATE_ESTABLISHED)
-		learn_up(assoc, peer);
+		learn_up(assoc, sk, peer);
 	switch (peer ? peer->state : SCTP_STATE_CLOSED) {
 	case SCTP_STATE_COOKIE_WAIT:
 	case SCTP_STATE_COOKIE_ECHOED:
@@ -464,12 +582,13 @@ static void try_again(struct timer_list *timer)
 		siw_sq_start(qp);
 }
 
-/* Not after detach, which waits for the timer */
-static void arm_again(struct siw_assoc *assoc, struct sock *sk)
+/* At @when, in jiffies, or before. Not after detach, which waits for the timer. */
+static void arm_again(struct siw_assoc *assoc, struct sock *sk,
+		      unsigned long when)
 {
 	read_lock_bh(&sk->sk_callback_lock);
 	if (sk_to_cep(sk))
-		mod_timer(&assoc->again, jiffies + SIW_SCTP_AGAIN);
+		timer_reduce(&assoc->again, when);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -481,7 +600,10 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 
 	if (!assoc)
 		return -ENOMEM;
-	siw_ssn_init(&assoc->chan[0].rx, SIW_SCTP_HELD_SETUP);
+	/* Segments come right behind an Accept, which may get lost */
+	siw_ssn_init(&assoc->chan[0].rx,
+		     cep->state == SIW_EPSTATE_CONNECTING ?
+		     SIW_SCTP_HELD_MAX : SIW_SCTP_HELD_SETUP, &held_pool);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->cep = cep;
@@ -643,7 +765,7 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
 	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
-		arm_again(assoc, s->sk);
+		arm_again(assoc, s->sk, jiffies + SIW_SCTP_AGAIN);
 		rv = -EAGAIN;
 	}
 	return rv;
@@ -676,20 +798,33 @@ unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
 
 /* ---- receive */
 
-/* Length of the first message, 0 if there is none */
-static size_t first_length(struct sock *sk, bool *fragmented)
+/**
+ * struct siw_first - the first message in a socket
+ * @len: its length in bytes, 0 if there is none
+ * @ssn: its DDP-SSN, if it has one
+ * @fragmented: it has come in several chunks
+ */
+struct siw_first {
+	size_t len;
+	__be16 ssn;
+	bool fragmented;
+};
+
+static struct siw_first peek_first(struct sock *sk)
 {
+	struct siw_first first = {};
 	const struct sk_buff *skb;
-	size_t len = 0;
 
 	lock_sock(sk);
 	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
-		len = skb->len;
-		*fragmented = skb_has_frag_list(skb);
+		first.len = skb->len;
+		first.fragmented = skb_has_frag_list(skb);
+		if (skb->len >= sizeof(first.ssn))
+			skb_copy_bits(skb, 0, &first.ssn, sizeof(first.ssn));
 	}
 	release_sock(sk);
-	return len;
+	return first;
 }
 
 /* Nothing has come: why? Negative errno */
@@ -739,17 +874,18 @@ static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	bool fragmented = false;
+	struct siw_first first = peek_first(s->sk);
+	size_t len = first.len;
 	struct sk_buff *skb;
 	struct kvec iov;
-	size_t len;
 	int rv;
 
-	len = first_length(s->sk, &fragmented);
 	if (!len)
 		return ERR_PTR(nothing_came(s));
-	if (fragmented || len < SIW_SCTP_SSN_LEN ||
-	    len > SIW_SCTP_SSN_LEN + U16_MAX)
+	/* Not before this is memory spent, RFC 5043 section 10 */
+	if (first.fragmented || len < SIW_SCTP_SSN_LEN ||
+	    len > SIW_SCTP_SSN_LEN + U16_MAX ||
+	    !siw_ssn_possible(&chan->rx, be16_to_cpu(first.ssn)))
 		return ERR_PTR(-EPROTO);
 	/* With room for the pad and the CRC of an FPDU */
 	skb = alloc_skb(len + 2 * MPA_CRC_SIZE, GFP_KERNEL);
@@ -768,26 +904,119 @@ static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
 	return skb;
 }
 
-/* Takes the next chunk in order; ERR_PTR(-EAGAIN) if it has not come */
-static struct sk_buff *next_chunk(struct socket *s, struct siw_chan *chan)
+static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
 {
+	bool charged;
+
+	lock_sock(sk);
+	charged = sk_rmem_schedule(sk, skb, cost);
+	if (charged)
+		sk_mem_charge(sk, cost);
+	release_sock(sk);
+	return charged;
+}
+
+static void uncharge_sock(struct sock *sk, int cost)
+{
+	lock_sock(sk);
+	sk_mem_uncharge(sk, cost);
+	release_sock(sk);
+}
+
+/* Holds a chunk behind a gap. Returns 0 or a negative errno. */
+static int hold_chunk(struct siw_chan *chan, struct sock *sk,
+		      struct sk_buff *skb)
+{
+	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
+	enum siw_ssn_verdict verdict;
+
+	if (!charge_sock(sk, skb, entry->cost))
+		return -ENOBUFS;
+	verdict = siw_ssn_offer(&chan->rx, entry);
+	if (verdict == SIW_SSN_HELD)
+		return 0;
+	uncharge_sock(sk, entry->cost);
+	return verdict == SIW_SSN_FULL ? -ENOBUFS : -EPROTO;
+}
+
+/*
+ * For how long may a gap last, in jiffies? As long as SCTP tries to send a chunk
+ * again, if it misses one. If not, the sender has changed the order.
+ */
+static unsigned long gap_end(struct siw_gap *gap, struct sock *sk)
+{
+	const struct sctp_association *peer;
+	unsigned long end, retries = 0;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	if (peer && sctp_tsnmap_has_gap(&peer->peer.tsn_map))
+		gap->explained = jiffies;
+	if (peer)
+		retries = min_t(u64, (u64)peer->rto_max *
+				     (peer->max_retrans + 1),
+				MAX_JIFFY_OFFSET / 2);
+	release_sock(sk);
+	end = gap->explained + msecs_to_jiffies(SIW_SCTP_GAP_MS);
+	return time_before(gap->since + retries, end) ? gap->since + retries :
+							end;
+}
+
+/* All that has come is read. Returns -EAGAIN, or -EPROTO if it took too long. */
+static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
+		     struct sock *sk)
+{
+	struct siw_gap *gap = &chan->gap;
+	unsigned long end;
+
+	if (!siw_ssn_holds(&chan->rx)) {
+		gap->open = false;
+		return -EAGAIN;
+	}
+	if (!gap->open || gap->next != chan->rx.next)
+		*gap = (struct siw_gap) {
+			.open = true,
+			.next = chan->rx.next,
+			.since = jiffies,
+			.explained = jiffies,
+		};
+	end = gap_end(gap, sk);
+	if (time_after(jiffies, end))
+		return -EPROTO;
+	arm_again(assoc, sk, end + 1);
+	return -EAGAIN;
+}
+
+/*
+ * Takes the next chunk in order. Returns an ERR_PTR: -EAGAIN if it has not come,
+ * -ENOMEM if there is no memory now, -ENOBUFS if too much is held.
+ */
+static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
+{
+	struct siw_chan *chan = &assoc->chan[0];
 	struct siw_ssn_entry *entry = siw_ssn_take(&chan->rx);
 	struct sk_buff *skb;
+	int rv;
 
-	if (entry)
+	if (entry) {
+		uncharge_sock(s->sk, entry->cost);
 		return entry_skb(entry);
+	}
 	for (;;) {
 		skb = recv_chunk(s, chan);
+		if (PTR_ERR(skb) == -EAGAIN)
+			return ERR_PTR(check_gap(assoc, chan, s->sk));
 		if (IS_ERR(skb))
 			return skb;
-		switch (siw_ssn_offer(&chan->rx, &chunk_cb(skb)->entry)) {
-		case SIW_SSN_NEXT:
+		entry = &chunk_cb(skb)->entry;
+		if (entry->ssn == chan->rx.next) {
+			siw_ssn_offer(&chan->rx, entry);
 			return skb;
-		case SIW_SSN_HELD:
-			break;
-		default:
+		}
+		rv = hold_chunk(chan, s->sk, skb);
+		if (rv) {
 			kfree_skb(skb);
-			return ERR_PTR(-EPROTO);
+			return ERR_PTR(rv);
 		}
 	}
 }
@@ -815,13 +1044,16 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	if (assoc->err)
 		return iw_mpa_peer_gone(&cep->mpa, assoc->err);
 	while (next == IW_MPA_NEXT_WAIT) {
-		skb = next_chunk(cep->sock, &assoc->chan[0]);
+		skb = next_chunk(assoc, cep->sock);
 		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk);
+			arm_again(assoc, cep->sock->sk,
+				  jiffies + SIW_SCTP_AGAIN);
 		if (PTR_ERR(skb) == -EAGAIN || PTR_ERR(skb) == -ENOMEM)
 			return IW_MPA_NEXT_WAIT;
 		if (PTR_ERR(skb) == -EPROTO)
 			return iw_mpa_out_of_turn(&cep->mpa);
+		if (PTR_ERR(skb) == -ENOBUFS)
+			return iw_mpa_abort(&cep->mpa, -ENOBUFS);
 		if (IS_ERR(skb))
 			return iw_mpa_peer_gone(&cep->mpa, PTR_ERR(skb));
 		next = take_message(cep, skb);
@@ -875,10 +1107,11 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 	if (assoc->err || qp->rx_stream.rx_suspend ||
 	    qp->attrs.state != SIW_QP_STATE_RTS)
 		return false;
-	skb = next_chunk(cep->sock, &assoc->chan[0]);
+	skb = next_chunk(assoc, cep->sock);
 	if (IS_ERR(skb)) {
 		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk);
+			arm_again(assoc, cep->sock->sk,
+				  jiffies + SIW_SCTP_AGAIN);
 		else if (PTR_ERR(skb) != -EAGAIN)
 			lose_session(cep, PTR_ERR(skb), false);
 		return false;
@@ -918,12 +1151,22 @@ static void siw_sctp_pump(struct siw_cep *cep)
 
 /* ---- end */
 
-static void free_assoc(struct siw_assoc *assoc)
+/* The session is over: nobody processes what is behind a gap */
+static void free_held(struct siw_assoc *assoc, struct sock *sk)
 {
 	struct siw_ssn_entry *entry;
+	int cost = 0;
 
-	while ((entry = siw_ssn_drop(&assoc->chan[0].rx)))
+	while ((entry = siw_ssn_drop(&assoc->chan[0].rx))) {
+		cost += entry->cost;
 		kfree_skb(entry_skb(entry));
+	}
+	uncharge_sock(sk, cost);
+}
+
+static void free_assoc(struct siw_assoc *assoc)
+{
+	put_remote(assoc->peer);
 	kfree(assoc);
 }
 
@@ -934,7 +1177,6 @@ static void free_assoc(struct siw_assoc *assoc)
  */
 static bool discard_data(struct socket *s)
 {
-	bool fragmented;
 	int i;
 
 	for (i = 0; i < SIW_SCTP_DISCARD_BATCH; i++) {
@@ -942,7 +1184,7 @@ static bool discard_data(struct socket *s)
 		struct kvec iov;
 		u8 buf[256];
 
-		if (!first_length(s->sk, &fragmented))
+		if (!peek_first(s->sk).len)
 			break;
 
 		iov = (struct kvec) { .iov_base = buf, .iov_len = sizeof(buf) };
@@ -1003,7 +1245,10 @@ static void drain(struct work_struct *work)
 	free_assoc(assoc);
 }
 
-/* The association that siw_sctp_detach() has taken from the endpoint, or NULL */
+/*
+ * The association that siw_sctp_detach() has taken from the endpoint, or NULL. It
+ * holds nothing any more.
+ */
 static struct siw_assoc *take_assoc(const struct socket *s)
 {
 	struct siw_assoc *assoc, *found = NULL;
@@ -1017,6 +1262,8 @@ static struct siw_assoc *take_assoc(const struct socket *s)
 		}
 	}
 	spin_unlock_bh(&closing_lock);
+	if (found)
+		free_held(found, s->sk);
 	return found;
 }
 
@@ -1087,6 +1334,7 @@ const struct siw_llp_ops siw_llp_sctp = {
  */
 int siw_sctp_init(void)
 {
+	held_pool.max = totalram_pages() / SIW_SCTP_HELD_PART * PAGE_SIZE;
 	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
 	return closing_wq ? 0 : -ENOMEM;
 }
