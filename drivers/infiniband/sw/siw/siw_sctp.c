@@ -68,6 +68,8 @@
  */
 #define SIW_SCTP_HELD_MAX	(10 << 20)
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
+/* Segments that come before the ULP has answered: others wait in the socket */
+#define SIW_SCTP_EARLY_MAX	(64 << 10)
 /* All sessions together: one part in so many of the host's memory */
 #define SIW_SCTP_HELD_PART	16
 /*
@@ -132,6 +134,9 @@ struct siw_gap {
  * @tx_ssn: DDP-SSN of the next chunk to send
  * @rx: order of the received chunks
  * @gap: the gap in this order
+ * @early: segments that came before the ULP has answered the Initiate; charged
+ *	to @rx
+ * @asked: the ULP has the Initiate
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
@@ -141,6 +146,8 @@ struct siw_chan {
 	u16 tx_ssn;
 	struct siw_ssn_window rx;
 	struct siw_gap gap;
+	struct sk_buff_head early;
+	bool asked;
 	bool established;
 	bool over;
 	bool sent;
@@ -604,6 +611,7 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	siw_ssn_init(&assoc->chan[0].rx,
 		     cep->state == SIW_EPSTATE_CONNECTING ?
 		     SIW_SCTP_HELD_MAX : SIW_SCTP_HELD_SETUP, &held_pool);
+	__skb_queue_head_init(&assoc->chan[0].early);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->cep = cep;
@@ -1021,8 +1029,39 @@ static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
 	}
 }
 
+/*
+ * The active side may send segments as soon as its Initiate was acknowledged
+ * (RFC 5043 section 6.6). They wait for the ULP's answer. Returns 0 or -ENOBUFS.
+ */
+static int keep_early(struct siw_chan *chan, struct sock *sk,
+		      struct sk_buff *skb)
+{
+	u32 cost = chunk_cb(skb)->entry.cost;
+
+	if (!charge_sock(sk, skb, cost))
+		return -ENOBUFS;
+	if (!siw_ssn_charge(&chan->rx, cost)) {
+		uncharge_sock(sk, cost);
+		return -ENOBUFS;
+	}
+	__skb_queue_tail(&chan->early, skb);
+	return 0;
+}
+
+static struct sk_buff *take_early(struct siw_chan *chan, struct sock *sk)
+{
+	struct sk_buff *skb = __skb_dequeue(&chan->early);
+
+	if (skb) {
+		siw_ssn_uncharge(&chan->rx, chunk_cb(skb)->entry.cost);
+		uncharge_sock(sk, chunk_cb(skb)->entry.cost);
+	}
+	return skb;
+}
+
 static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 {
+	struct siw_chan *chan = &cep->assoc->chan[0];
 	enum iw_mpa_next next;
 	size_t used;
 
@@ -1030,8 +1069,31 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 		return iw_mpa_out_of_turn(&cep->mpa);
 	next = iw_mpa_rx(&cep->mpa, skb->data + SIW_SCTP_SSN_LEN,
 			 skb->len - SIW_SCTP_SSN_LEN, &used);
-	if (next == IW_MPA_NEXT_FRAME)
+	if (next == IW_MPA_NEXT_FRAME) {
 		next = iw_mpa_process(&cep->mpa, false);
+		chan->asked = next == IW_MPA_NEXT_WAIT;
+		if (chan->asked)
+			chan->rx.limit = SIW_SCTP_HELD_MAX;
+	}
+	return next;
+}
+
+/* Takes @skb */
+static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
+{
+	struct siw_chan *chan = &cep->assoc->chan[0];
+	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
+	int rv;
+
+	if (chan->asked && chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT) {
+		rv = keep_early(chan, cep->sock->sk, skb);
+		if (!rv)
+			return next;
+		next = iw_mpa_abort(&cep->mpa, rv);
+	} else {
+		next = take_message(cep, skb);
+	}
+	kfree_skb(skb);
 	return next;
 }
 
@@ -1044,6 +1106,9 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	if (assoc->err)
 		return iw_mpa_peer_gone(&cep->mpa, assoc->err);
 	while (next == IW_MPA_NEXT_WAIT) {
+		if (assoc->chan[0].asked &&
+		    assoc->chan[0].rx.cost >= SIW_SCTP_EARLY_MAX)
+			return IW_MPA_NEXT_WAIT;
 		skb = next_chunk(assoc, cep->sock);
 		if (PTR_ERR(skb) == -ENOMEM)
 			arm_again(assoc, cep->sock->sk,
@@ -1056,8 +1121,7 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 			return iw_mpa_abort(&cep->mpa, -ENOBUFS);
 		if (IS_ERR(skb))
 			return iw_mpa_peer_gone(&cep->mpa, PTR_ERR(skb));
-		next = take_message(cep, skb);
-		kfree_skb(skb);
+		next = take_chunk(cep, skb);
 	}
 	/* Segments may have come right behind the Accept */
 	if (next == IW_MPA_NEXT_DONE)
@@ -1107,7 +1171,8 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 	if (assoc->err || qp->rx_stream.rx_suspend ||
 	    qp->attrs.state != SIW_QP_STATE_RTS)
 		return false;
-	skb = next_chunk(assoc, cep->sock);
+	skb = take_early(&assoc->chan[0], cep->sock->sk) ?:
+	      next_chunk(assoc, cep->sock);
 	if (IS_ERR(skb)) {
 		if (PTR_ERR(skb) == -ENOMEM)
 			arm_again(assoc, cep->sock->sk,
@@ -1155,8 +1220,11 @@ static void siw_sctp_pump(struct siw_cep *cep)
 static void free_held(struct siw_assoc *assoc, struct sock *sk)
 {
 	struct siw_ssn_entry *entry;
+	struct sk_buff *skb;
 	int cost = 0;
 
+	while ((skb = take_early(&assoc->chan[0], sk)))
+		kfree_skb(skb);
 	while ((entry = siw_ssn_drop(&assoc->chan[0].rx))) {
 		cost += entry->cost;
 		kfree_skb(entry_skb(entry));
