@@ -175,7 +175,7 @@ struct siw_chan {
  * @deadline: after close: jiffies
  * @poll_ms: after close: milliseconds between two looks
  * @unacked: after close: memory of what the peer has not acknowledged, in bytes
- * @owes_terminate: after close: the Terminate has not been sent yet
+ * @owes_terminate: the Terminate has to be sent after close
  * @list: after detach: in detached_assocs; after close: in closing_assocs
  */
 struct siw_assoc {
@@ -740,13 +740,11 @@ static int send_terminate(struct socket *s, struct siw_chan *chan)
 	return send_control(s, chan, &code, sizeof(code));
 }
 
-/* The session's Terminate while it is set up; best effort */
+/* The session ends while it is set up: siw_sctp_close() follows */
 static void siw_sctp_end(struct siw_cep *cep)
 {
-	if (!cep->sock || !cep->assoc)
-		return;
-	send_terminate(cep->sock, &cep->assoc->chan[0]);
-	cep->assoc->chan[0].over = true;
+	if (cep->assoc)
+		cep->assoc->owes_terminate = true;
 }
 
 /**
@@ -1283,6 +1281,23 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 	return gone || time_after_eq(jiffies, assoc->deadline);
 }
 
+/*
+ * A control message must not overtake the one before it (RFC 5043 section 6.6).
+ * That one is our first chunk: an Initiate or an Accept.
+ */
+static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
+{
+	const struct sctp_association *peer;
+	bool may = !assoc->chan[0].tx_ssn;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	if (peer)
+		may = may || TSN_lte(peer->c.initial_tsn, peer->ctsn_ack_point);
+	release_sock(sk);
+	return may;
+}
+
 static void drain(struct work_struct *work)
 {
 	struct siw_assoc *assoc = container_of(to_delayed_work(work),
@@ -1290,7 +1305,7 @@ static void drain(struct work_struct *work)
 	struct socket *s = assoc->sock;
 	int rv;
 
-	if (assoc->owes_terminate) {
+	if (assoc->owes_terminate && may_terminate(assoc, s->sk)) {
 		rv = send_terminate(s, &assoc->chan[0]);
 		assoc->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
 	}
@@ -1344,7 +1359,8 @@ static void siw_sctp_close(struct socket *s)
 	 * goes now. In a namespace that ends, nobody waits for the peer. If
 	 * nothing was sent, there is nothing to wait for.
 	 */
-	if (assoc && assoc->up && assoc->chan[0].sent && !assoc->restarted &&
+	if (assoc && assoc->up && !assoc->restarted &&
+	    (assoc->chan[0].sent || assoc->owes_terminate) &&
 	    READ_ONCE(n_closing) < SIW_SCTP_CLOSING_MAX)
 		assoc->net = maybe_get_net(sock_net(s->sk));
 	if (!assoc || !assoc->net) {
@@ -1353,8 +1369,8 @@ static void siw_sctp_close(struct socket *s)
 			free_assoc(assoc);
 		return;
 	}
-	assoc->owes_terminate = assoc->chan[0].established &&
-				!assoc->chan[0].over;
+	if (assoc->chan[0].established && !assoc->chan[0].over)
+		assoc->owes_terminate = true;
 	assoc->deadline = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MS);
 	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
