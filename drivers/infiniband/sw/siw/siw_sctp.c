@@ -677,13 +677,8 @@ static void siw_sctp_kick_rx(struct socket *s)
 
 /* ---- send */
 
-/*
- * Sends a chunk, whose first two bytes are its DDP-SSN, or nothing. One caller
- * at a time, which the endpoint (setup), tx_mutex (segments) or the drain work
- * provides.
- */
-static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
-		      struct kvec *iov, size_t num, size_t len)
+static int send_message(struct socket *s, const struct siw_chan *chan,
+			u32 ppid, struct kvec *iov, size_t num, size_t len)
 {
 	union {
 		struct cmsghdr hdr;
@@ -695,7 +690,6 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
 	struct sctp_sndinfo *info = CMSG_DATA(&control.hdr);
-	int rv;
 
 	control.hdr.cmsg_level = IPPROTO_SCTP;
 	control.hdr.cmsg_type = SCTP_SNDINFO;
@@ -704,8 +698,36 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 	info->snd_flags = SCTP_UNORDERED;
 	info->snd_ppid = (__force u32)htonl(ppid);
 
+	return kernel_sendmsg(s, &msg, iov, num, len);
+}
+
+/*
+ * Packets are so small that SCTP or IP has to fragment: SCTP does (RFC 5043
+ * section 9). Segments are as small as can be from now on.
+ */
+static void allow_fragments(struct socket *s)
+{
+	int off = 0;
+
+	set_option(s, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
+}
+
+/*
+ * Sends a chunk, whose first two bytes are its DDP-SSN, or nothing. One caller
+ * at a time, which the endpoint (setup), tx_mutex (segments) or the drain work
+ * provides.
+ */
+static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
+		      struct kvec *iov, size_t num, size_t len)
+{
+	int rv;
+
 	put_unaligned_be16(chan->tx_ssn, iov[0].iov_base);
-	rv = kernel_sendmsg(s, &msg, iov, num, len);
+	rv = send_message(s, chan, ppid, iov, num, len);
+	if (rv == -EMSGSIZE && len <= SIW_SCTP_SEG_MIN) {
+		allow_fragments(s);
+		rv = send_message(s, chan, ppid, iov, num, len);
+	}
 	if (rv < 0)
 		return rv;
 	chan->tx_ssn++;
@@ -808,12 +830,10 @@ unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
  * struct siw_first - the first message in a socket
  * @len: its length in bytes, 0 if there is none
  * @ssn: its DDP-SSN, if it has one
- * @fragmented: it has come in several chunks
  */
 struct siw_first {
 	size_t len;
 	__be16 ssn;
-	bool fragmented;
 };
 
 static struct siw_first peek_first(struct sock *sk)
@@ -825,7 +845,6 @@ static struct siw_first peek_first(struct sock *sk)
 	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
 		first.len = skb->len;
-		first.fragmented = skb_has_frag_list(skb);
 		if (skb->len >= sizeof(first.ssn))
 			skb_copy_bits(skb, 0, &first.ssn, sizeof(first.ssn));
 	}
@@ -889,7 +908,7 @@ static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
 	if (!len)
 		return ERR_PTR(nothing_came(s));
 	/* Not before this is memory spent, RFC 5043 section 10 */
-	if (first.fragmented || len < SIW_SCTP_SSN_LEN ||
+	if (len < SIW_SCTP_SSN_LEN ||
 	    len > SIW_SCTP_SSN_LEN + U16_MAX ||
 	    !siw_ssn_possible(&chan->rx, be16_to_cpu(first.ssn)))
 		return ERR_PTR(-EPROTO);
