@@ -305,6 +305,14 @@ static struct sctp_association *sctp_assoc_of(const struct sock *sk)
 					struct sctp_association, asocs);
 }
 
+/* SCTP gives each address a scope, but only link-local ones have one */
+static void set_addr6(struct sockaddr_in6 *sin6, u16 port)
+{
+	sin6->sin6_port = htons(port);
+	sin6->sin6_scope_id = ipv6_iface_scope_id(&sin6->sin6_addr,
+						  sin6->sin6_scope_id);
+}
+
 static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
 		     u16 port)
 {
@@ -313,7 +321,7 @@ static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
 	if (ss->ss_family == AF_INET)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 	else
-		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+		set_addr6((struct sockaddr_in6 *)ss, port);
 }
 
 static void learn_seg_max(struct siw_assoc *assoc,
