@@ -95,8 +95,11 @@
 /* Milliseconds until the next look: more each time while nothing comes */
 #define SIW_SCTP_POLL_MIN_MS	10U
 #define SIW_SCTP_POLL_MAX_MS	320U
-/* Peers that answer no shutdown hold no more associations than these */
+/* The same for a peer that acknowledges a little now and then */
+#define SIW_SCTP_LINGER_MAX_MS	120000
+/* Peers that answer no shutdown hold no more associations: in all, and each */
 #define SIW_SCTP_CLOSING_MAX	1024
+#define SIW_SCTP_CLOSING_SHARE	256
 
 /**
  * struct siw_remote - a remote address, for all associations with it
@@ -105,6 +108,7 @@
  * @net: cookie of their namespace
  * @ip: the address, IPv4 mapped
  * @held: memory behind gaps
+ * @n_closing: number of associations in closing_assocs; under closing_lock
  */
 struct siw_remote {
 	struct hlist_node node;
@@ -112,6 +116,7 @@ struct siw_remote {
 	u64 net;
 	struct in6_addr ip;
 	struct siw_ssn_share held;
+	unsigned int n_closing;
 };
 
 /**
@@ -172,7 +177,8 @@ struct siw_chan {
  * @sock: after detach: the socket
  * @net: after close: its namespace, held
  * @drain: after close: work until the peer has agreed
- * @deadline: after close: jiffies
+ * @deadline: after close: jiffies, later if the peer acknowledges data
+ * @latest: after close: jiffies, latest @deadline
  * @poll_ms: after close: milliseconds between two looks
  * @unacked: after close: memory of what the peer has not acknowledged, in bytes
  * @owes_terminate: the Terminate has to be sent after close
@@ -198,6 +204,7 @@ struct siw_assoc {
 	struct net *net;
 	struct delayed_work drain;
 	unsigned long deadline;
+	unsigned long latest;
 	unsigned int poll_ms;
 	int unacked;
 	bool owes_terminate;
@@ -215,7 +222,7 @@ static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
 static bool exiting;
-/* The lists and the number alone */
+/* The lists and the numbers alone */
 static DEFINE_SPINLOCK(closing_lock);
 
 static struct siw_ssn_pool held_pool;
@@ -1305,7 +1312,8 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 		assoc->deadline = jiffies +
 				  msecs_to_jiffies(SIW_SCTP_LINGER_MS);
 	assoc->unacked = unacked;
-	return gone || time_after_eq(jiffies, assoc->deadline);
+	return gone || time_after_eq(jiffies, assoc->deadline) ||
+	       time_after_eq(jiffies, assoc->latest);
 }
 
 /*
@@ -1350,9 +1358,27 @@ static void drain(struct work_struct *work)
 	put_net(assoc->net);
 	spin_lock_bh(&closing_lock);
 	list_del(&assoc->list);
-	WRITE_ONCE(n_closing, n_closing - 1);
+	n_closing--;
+	assoc->peer->n_closing--;
 	spin_unlock_bh(&closing_lock);
 	free_assoc(assoc);
+}
+
+/* Returns false if the peer, or all peers, hold too many already */
+static bool add_closing(struct siw_assoc *assoc)
+{
+	bool room;
+
+	spin_lock_bh(&closing_lock);
+	room = n_closing < SIW_SCTP_CLOSING_MAX &&
+	       assoc->peer->n_closing < SIW_SCTP_CLOSING_SHARE;
+	if (room) {
+		n_closing++;
+		assoc->peer->n_closing++;
+		list_add(&assoc->list, &closing_assocs);
+	}
+	spin_unlock_bh(&closing_lock);
+	return room;
 }
 
 /*
@@ -1377,34 +1403,45 @@ static struct siw_assoc *take_assoc(const struct socket *s)
 	return found;
 }
 
+/* Is there anything to wait for before the association can be aborted? */
+static bool has_to_drain(struct siw_assoc *assoc, struct sock *sk)
+{
+	if (!assoc->up || !assoc->peer)
+		return false;
+	/* The peer may have started anew meanwhile */
+	lock_sock(sk);
+	assoc_status(assoc, sk);
+	release_sock(sk);
+	return !assoc->restarted &&
+	       (assoc->chan[0].sent || assoc->owes_terminate);
+}
+
 static void siw_sctp_close(struct socket *s)
 {
 	struct siw_assoc *assoc = take_assoc(s);
 
+	if (assoc && assoc->chan[0].established && !assoc->chan[0].over)
+		assoc->owes_terminate = true;
 	/*
 	 * The socket may hold no reference on its namespace, and the endpoint
-	 * goes now. In a namespace that ends, nobody waits for the peer. If
-	 * nothing was sent, there is nothing to wait for.
+	 * goes now. In a namespace that ends, nobody waits for the peer.
 	 */
-	if (assoc && assoc->up && !assoc->restarted &&
-	    (assoc->chan[0].sent || assoc->owes_terminate) &&
-	    READ_ONCE(n_closing) < SIW_SCTP_CLOSING_MAX)
+	if (assoc && has_to_drain(assoc, s->sk))
 		assoc->net = maybe_get_net(sock_net(s->sk));
+	if (assoc && assoc->net && !add_closing(assoc)) {
+		put_net(assoc->net);
+		assoc->net = NULL;
+	}
 	if (!assoc || !assoc->net) {
 		siw_sock_abort(s);
 		if (assoc)
 			free_assoc(assoc);
 		return;
 	}
-	if (assoc->chan[0].established && !assoc->chan[0].over)
-		assoc->owes_terminate = true;
 	assoc->deadline = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MS);
+	assoc->latest = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MAX_MS);
 	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
-	spin_lock_bh(&closing_lock);
-	list_add(&assoc->list, &closing_assocs);
-	WRITE_ONCE(n_closing, n_closing + 1);
-	spin_unlock_bh(&closing_lock);
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
 
