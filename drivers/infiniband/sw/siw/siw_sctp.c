@@ -1304,7 +1304,7 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 
 	lock_sock(sk);
 	peer = sctp_assoc_of(sk);
-	gone = !peer || peer->state == SCTP_STATE_CLOSED;
+	gone = !peer || peer->state == SCTP_STATE_CLOSED || assoc->restarted;
 	if (peer)
 		unacked = peer->sndbuf_used;
 	release_sock(sk);
@@ -1327,10 +1327,12 @@ static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
 
 	lock_sock(sk);
 	peer = sctp_assoc_of(sk);
-	if (peer)
+	if (peer) {
 		may = may || TSN_lte(peer->c.initial_tsn, peer->ctsn_ack_point);
+		check_restart(assoc, peer);
+	}
 	release_sock(sk);
-	return may;
+	return may && !assoc->restarted;
 }
 
 static void drain(struct work_struct *work)
