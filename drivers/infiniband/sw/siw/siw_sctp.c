@@ -175,7 +175,7 @@ struct siw_chan {
  * @again: until detach: there was no memory to send or to receive, or a gap has
  *	lasted too long
  * @sock: after detach: the socket
- * @net: after close: its namespace, held
+ * @net: its namespace, held: accepted sockets of older kernels hold none
  * @drain: after close: work until the peer has agreed
  * @deadline: after close: jiffies, later if the peer acknowledges data
  * @latest: after close: jiffies, latest @deadline
@@ -630,6 +630,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->cep = cep;
+	/* The listener's socket holds it now */
+	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
 	sk->sk_sndbuf = min(sk->sk_sndbuf, SIW_SCTP_SNDBUF_MAX);
 	assoc_status(assoc, sk);
@@ -1264,8 +1266,10 @@ static void free_held(struct siw_assoc *assoc, struct sock *sk)
 	uncharge_sock(sk, cost);
 }
 
+/* After its socket */
 static void free_assoc(struct siw_assoc *assoc)
 {
+	put_net(assoc->net);
 	put_remote(assoc->peer);
 	kfree(assoc);
 }
@@ -1357,7 +1361,6 @@ static void drain(struct work_struct *work)
 		return;
 	}
 	siw_sock_abort(s);
-	put_net(assoc->net);
 	spin_lock_bh(&closing_lock);
 	list_del(&assoc->list);
 	n_closing--;
@@ -1424,17 +1427,7 @@ static void siw_sctp_close(struct socket *s)
 
 	if (assoc && assoc->chan[0].established && !assoc->chan[0].over)
 		assoc->owes_terminate = true;
-	/*
-	 * The socket may hold no reference on its namespace, and the endpoint
-	 * goes now. In a namespace that ends, nobody waits for the peer.
-	 */
-	if (assoc && has_to_drain(assoc, s->sk))
-		assoc->net = maybe_get_net(sock_net(s->sk));
-	if (assoc && assoc->net && !add_closing(assoc)) {
-		put_net(assoc->net);
-		assoc->net = NULL;
-	}
-	if (!assoc || !assoc->net) {
+	if (!assoc || !has_to_drain(assoc, s->sk) || !add_closing(assoc)) {
 		siw_sock_abort(s);
 		if (assoc)
 			free_assoc(assoc);
