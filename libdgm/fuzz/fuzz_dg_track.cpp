@@ -230,7 +230,7 @@ dg_segment make_segment(Input &input, uint32_t zone)
 	return seg;
 }
 
-// What dg_parse() lets through
+// A datagram that dg_parse() accepts
 bool possible(const dg_segment &seg)
 {
 	const uint64_t end = uint64_t{seg.mo} + seg.len;

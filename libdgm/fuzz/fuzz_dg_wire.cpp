@@ -127,7 +127,7 @@ void check_rebuilt(const dg_segment &seg, std::span<const uint8_t> datagram)
 	CHECK(std::memcmp(built.data(), datagram.data(), built.size()) == 0);
 }
 
-// What dg_build() accepts, dg_parse() must accept
+// dg_parse() must accept each datagram of dg_build()
 void check_any_struct(Input input)
 {
 	const uint64_t flags = input.number(1);

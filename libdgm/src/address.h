@@ -19,7 +19,7 @@ socklen_t to_sockaddr(const dg_source &source, int family, dgm_address &address)
 bool is_v4(const dg_source &source);
 bool is_multicast(const dg_source &source);
 
-// Who may write to a zone
+// The sources that may write to a zone
 class SourceSet {
 public:
 	static constexpr size_t limit = 65536;

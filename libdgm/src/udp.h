@@ -38,7 +38,7 @@ private:
 	int fd_ = -1;
 };
 
-// What the error queue has
+// An entry of the error queue
 struct NetworkError {
 	int error;
 	dg_source peer;

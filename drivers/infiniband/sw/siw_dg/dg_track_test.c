@@ -219,7 +219,7 @@ static void full_tracker_discards_the_oldest(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, SLOTS, 7, 0));
 }
 
-/* What is only remembered gives way to a message in progress */
+/* A message in progress replaces one that is only remembered */
 static void ended_message_is_evicted_first(struct kunit *test)
 {
 	struct world *w = new_world(test, false);

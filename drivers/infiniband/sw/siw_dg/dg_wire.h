@@ -117,7 +117,7 @@ void dg_crc_put(u32 crc, void *buf);
 bool dg_crc_good(const void *buf, size_t len);
 const char *dg_result_str(enum dg_result result);
 
-/* What dg_crc_add() begins with */
+/* The first value of dg_crc_add() */
 #define DG_CRC_START	(~0U)
 
 #endif
