@@ -42,6 +42,7 @@ struct fake {
 /* Events that the ULP's handler of one cm_id has seen, and its duration */
 struct ulp {
 	enum iw_cm_event_type seen[MAX_EVENTS];
+	int status[MAX_EVENTS];
 	unsigned long data[MAX_EVENTS];
 	atomic_t n;
 	bool slow;
@@ -175,6 +176,7 @@ static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
 
 	if (n < MAX_EVENTS) {
 		u->seen[n] = event->event;
+		u->status[n] = event->status;
 		u->data[n] = (unsigned long)event->provider_data;
 	}
 	if (u->accepts && event->event == IW_CM_EVENT_CONNECT_REQUEST) {
@@ -438,6 +440,22 @@ static void a_connection_has_one_outcome(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
+/* A ULP that connects waits for CONNECT_REPLY and for no other event */
+static void a_close_before_the_reply_is_reported_as_a_reset(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	KUNIT_EXPECT_EQ(test, (int)u->seen[0], (int)IW_CM_EVENT_CONNECT_REPLY);
+	KUNIT_EXPECT_EQ(test, u->status[0], -ECONNRESET);
+	iw_destroy_cm_id(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
 static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -471,6 +489,7 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(others_than_listeners_take_no_requests),
 	KUNIT_CASE(events_of_a_connection_come_in_order),
 	KUNIT_CASE(a_connection_has_one_outcome),
+	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
 	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
 	{}
 };
