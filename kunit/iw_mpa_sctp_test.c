@@ -660,14 +660,14 @@ static struct stage *name_peer_and_connect(struct kunit *test,
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
 	struct stage *st = new_stage(test, props);
 
+	st->s.setup->config.policy_id = 1;
 	iw_mpa_set_peer(&st->s, &init_net, (const struct sockaddr *)&sin);
 	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&st->s, &ulp));
 	note_next(st, iw_mpa_connected(&st->s));
 	return st;
 }
 
-/* A peer that is old over SCTP says nothing about TCP */
-static void old_peer_is_remembered_for_its_llp(struct kunit *test)
+static void plain_peer_is_remembered(struct kunit *test)
 {
 	static const struct scene first = {
 		.script = "0004 connected 0002",
@@ -675,14 +675,10 @@ static void old_peer_is_remembered_for_its_llp(struct kunit *test)
 	}, again = {
 		.script = "0002",
 		.log = ASKS_PLAIN " enter:8/8/0 reply:0 done",
-	}, tcp = {
-		.script = "",
-		.log = MPA_REQUEST,
 	};
 
 	run(name_peer_and_connect(test, FALLBACK), &first);
 	run(name_peer_and_connect(test, FALLBACK), &again);
-	run(name_peer_and_connect(test, FALLBACK | TCP), &tcp);
 }
 
 static struct kunit_case message_cases[] = {
@@ -703,7 +699,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE_PARAM(initiator_plays_its_scene, initiator_scene_gen_params),
 	KUNIT_CASE_PARAM(responder_plays_its_scene, responder_scene_gen_params),
 	KUNIT_CASE(longest_message_is_taken),
-	KUNIT_CASE(old_peer_is_remembered_for_its_llp),
+	KUNIT_CASE(plain_peer_is_remembered),
 	{}
 };
 

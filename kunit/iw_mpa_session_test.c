@@ -17,6 +17,7 @@
 
 #include <rdma/ib_verbs.h>
 
+#include "device.h"
 #include "session.h"
 
 #define REQ "4d504120494420526571204672616d65"
@@ -898,44 +899,7 @@ static void set_peer(struct fake *f, u32 ip, u16 port)
 	iw_mpa_set_peer(&f->s, &init_net, (struct sockaddr *)&sin);
 }
 
-static void expect_first_rev(struct kunit *test, u32 ip, u16 port,
-			     enum rdma_mpa_model model, u8 rev)
-{
-	struct fake *f = new_fake(test, fallback_policy(model));
-
-	set_peer(f, ip, port);
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
-	iw_mpa_connected(&f->s);
-	KUNIT_EXPECT_EQ(test, rev, f->tx[17]);
-}
-
-/* IOP-09: no RTR then */
-static void rev1_peer_is_remembered(struct kunit *test)
-{
-	const u32 ip = 0xc0000201; /* 192.0.2.1 */
-	struct fake *f = new_fake(test, fallback_policy(RDMA_MPA_MODEL_PEER_TO_PEER));
-
-	set_peer(f, ip, 7174);
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
-	iw_mpa_connected(&f->s);
-	iw_mpa_peer_gone(&f->s, 0);
-	iw_mpa_connected(&f->s);
-	/* The peer has not answered Rev 1 yet, either */
-	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
-
-	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
-			feed(f, REP "00010000", 64, false));
-	KUNIT_EXPECT_EQ(test, 1, f->events);
-	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
-	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
-
-	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 1);
-	expect_first_rev(test, ip, 7174, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, 2);
-	expect_first_rev(test, ip, 7175, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
-	expect_first_rev(test, ip + 1, 7174, RDMA_MPA_MODEL_PEER_TO_PEER, 2);
-}
-
-/* ---- counters */
+/* ---- devices */
 
 /* A device with one port; settings not in @initial have built-in values */
 static struct iw_mpa_device *new_iw_device(struct kunit *test,
@@ -961,13 +925,140 @@ static struct iw_mpa_device *new_iw_device(struct kunit *test,
 	return dev;
 }
 
-static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
+static struct fake *open_with(struct kunit *test, struct iw_mpa_device *dev,
+			      const struct iw_mpa_layer *options)
 {
 	struct fake *f = new_endpoint(test);
 
-	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, dev, 1, NULL));
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_session_open(&f->s, dev, 1, options));
 	return f;
 }
+
+static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
+{
+	return open_with(test, dev, NULL);
+}
+
+/* ---- peers that know only Rev 1 */
+
+static const struct iw_mpa_choice fallback[] = {
+	{ RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_FALLBACK },
+};
+
+/* Options of a program: @setting is @value */
+static struct iw_mpa_layer option(struct kunit *test,
+				  enum rdma_mpa_setting setting, u32 value)
+{
+	struct iw_mpa_layer layer = {};
+
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_layer_set(&layer, setting, value));
+	return layer;
+}
+
+static void expect_first_rev(struct kunit *test, struct iw_mpa_device *dev,
+			     const struct iw_mpa_layer *options, u32 ip,
+			     u16 port, u8 rev)
+{
+	struct fake *f = open_with(test, dev, options);
+
+	set_peer(f, ip, port);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, rev, f->tx[17]);
+	iw_mpa_session_close(&f->s);
+}
+
+/* The peer closes on a Rev 2 Request, then waits for a Rev 1 Request */
+static struct fake *try_rev2(struct kunit *test, struct iw_mpa_device *dev,
+			     const struct iw_mpa_layer *options, u32 ip)
+{
+	struct fake *f = open_with(test, dev, options);
+
+	set_peer(f, ip, 7174);
+	KUNIT_ASSERT_EQ(test, 0, iw_mpa_connect(&f->s, &ulp_8_8));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 2, f->tx[17]);
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_RECONNECT, iw_mpa_peer_gone(&f->s, 0));
+	iw_mpa_connected(&f->s);
+	KUNIT_EXPECT_EQ(test, 1, f->tx[17]);
+	return f;
+}
+
+static void answer_rev1(struct kunit *test, struct fake *f)
+{
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE,
+			feed(f, REP "00010000", 64, false));
+	KUNIT_EXPECT_EQ(test, 1, f->events);
+	KUNIT_EXPECT_EQ(test, 0, f->ev.status);
+	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
+}
+
+/* IOP-09: no RTR then */
+static void rev1_peer_is_remembered(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, fallback,
+						  ARRAY_SIZE(fallback));
+	const u32 ip = 0xc0000201; /* 192.0.2.1 */
+	struct fake *f = try_rev2(test, dev, NULL, ip);
+
+	/* The peer has not answered Rev 1 yet, either */
+	expect_first_rev(test, dev, NULL, ip, 7174, 2);
+	answer_rev1(test, f);
+
+	expect_first_rev(test, dev, NULL, ip, 7174, 1);
+	expect_first_rev(test, dev, NULL, ip, 7175, 2);
+	expect_first_rev(test, dev, NULL, ip + 1, 7174, 2);
+	iw_mpa_unregister_device(dev);
+}
+
+/* Any user may set options. The dialect is one that makes a peer close. */
+static void a_program_s_options_make_no_other_fall_back(struct kunit *test)
+{
+	const struct iw_mpa_layer options[] = {
+		option(test, RDMA_MPA_SETTING_REVISION,
+		       RDMA_MPA_REVISION_FALLBACK),
+		option(test, RDMA_MPA_SETTING_DIALECT,
+		       RDMA_MPA_DIALECT_EARLY_DRAFT),
+	};
+	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, fallback,
+						  ARRAY_SIZE(fallback));
+	const u32 ip = 0xc0000211; /* 192.0.2.17 */
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(options); i++) {
+		answer_rev1(test, try_rev2(test, dev, &options[i], ip + i));
+		expect_first_rev(test, dev, NULL, ip + i, 7174, 2);
+		expect_first_rev(test, dev, &options[i], ip + i, 7174, 2);
+	}
+	iw_mpa_unregister_device(dev);
+}
+
+static void rev1_peer_is_remembered_for_one_port_s_policy(struct kunit *test)
+{
+	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, fallback,
+						  ARRAY_SIZE(fallback));
+	struct iw_mpa_device *other = new_iw_device(test, &fake_caps, fallback,
+						    ARRAY_SIZE(fallback));
+	const struct iw_mpa_layer layer =
+		option(test, RDMA_MPA_SETTING_REPLY_MS, 20000);
+	const struct iw_mpa_place place = { .dev = dev };
+	const u32 ip = 0xc0000221; /* 192.0.2.33 */
+	char why[96];
+
+	answer_rev1(test, try_rev2(test, dev, NULL, ip));
+	expect_first_rev(test, other, NULL, ip, 7174, 2);
+	expect_first_rev(test, dev, NULL, ip, 7174, 1);
+
+	mutex_lock(&iw_mpa_devices_lock);
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_replace_layer(&place, &layer, why,
+						      sizeof(why)));
+	mutex_unlock(&iw_mpa_devices_lock);
+	expect_first_rev(test, dev, NULL, ip, 7174, 2);
+	iw_mpa_unregister_device(other);
+	iw_mpa_unregister_device(dev);
+}
+
+/* ---- counters */
 
 static struct rdma_hw_stats *read_counters(struct kunit *test,
 					   struct iw_mpa_device *dev)
@@ -1810,6 +1901,8 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
+	KUNIT_CASE(a_program_s_options_make_no_other_fall_back),
+	KUNIT_CASE(rev1_peer_is_remembered_for_one_port_s_policy),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
 	KUNIT_CASE_PARAM(session_counts_each_thing_once,
 			 story_gen_params),

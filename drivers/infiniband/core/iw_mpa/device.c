@@ -42,6 +42,8 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_generation);
 
 static struct iw_mpa_layer default_layer;
 static DEFINE_SPINLOCK(effective_lock);
+/* The last number of a port's policy; under effective_lock */
+static u32 last_policy_id;
 
 /* ---- counters */
 
@@ -254,6 +256,7 @@ static u32 update_device(struct iw_mpa_device *dev)
 		not_taken |= view.not_taken;
 		spin_lock_bh(&effective_lock);
 		dev->port[i].effective = view.effective;
+		dev->port[i].policy_id = ++last_policy_id;
 		spin_unlock_bh(&effective_lock);
 	}
 	return not_taken;
@@ -531,6 +534,7 @@ static int fill_config(struct iw_mpa_config *config, struct iw_mpa_device *dev,
 {
 	struct iw_mpa_policy policy;
 	struct iw_mpa_port *port;
+	u32 policy_id;
 	int rv;
 
 	if (!port_num || port_num > dev->ports)
@@ -538,12 +542,14 @@ static int fill_config(struct iw_mpa_config *config, struct iw_mpa_device *dev,
 	port = &dev->port[port_num - 1];
 	spin_lock_bh(&effective_lock);
 	policy = port->effective;
+	policy_id = port->policy_id;
 	spin_unlock_bh(&effective_lock);
 	log_not_taken(dev);
 
 	rv = iw_mpa_config_init(config, dev->driver.ops, &dev->driver.caps,
 				&policy);
 	config->port = port;
+	config->policy_id = policy_id;
 	return rv ?: iw_mpa_config_apply(config, options);
 }
 

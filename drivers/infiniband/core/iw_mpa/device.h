@@ -92,6 +92,8 @@ struct iw_mpa_view {
  * @num: its number, from 1
  * @layer: its settings; under iw_mpa_devices_lock
  * @effective: the settings in force; under effective_lock
+ * @policy_id: number of @effective, of no other port and of no earlier settings;
+ *	under effective_lock
  * @counters: the counters of each CPU
  */
 struct iw_mpa_port {
@@ -99,6 +101,7 @@ struct iw_mpa_port {
 	u32 num;
 	struct iw_mpa_layer layer;
 	struct iw_mpa_policy effective;
+	u32 policy_id;
 	struct iw_mpa_counters __percpu *counters;
 };
 

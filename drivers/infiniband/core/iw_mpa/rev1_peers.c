@@ -4,6 +4,10 @@
  * connection to them begins with Rev 1. Over SCTP these are peers that ended the
  * session on an Enhanced Initiate and answered a plain one.
  *
+ * An entry serves connections with the policy that found it: a change of the
+ * port's settings ends its use. A connection with options of its program neither
+ * adds nor uses one, else any program could make others fall back.
+ *
  * There is one entry for each hash value; a later peer replaces an earlier one.
  * An entry is valid for ten minutes. A lost entry costs one refused attempt.
  *
@@ -35,13 +39,14 @@ static struct rev1_peer *rev1_slot(const struct iw_mpa_addr *addr)
 	u32 hash = jhash2((__force const u32 *)addr->ip.s6_addr32, 4,
 			  (__force u16)addr->port);
 
-	return &rev1_peers[jhash_2words(hash, addr->net, addr->llp) % REV1_PEERS];
+	return &rev1_peers[jhash_2words(hash, addr->net, addr->policy_id) %
+			   REV1_PEERS];
 }
 
 static bool same_addr(const struct iw_mpa_addr *a, const struct iw_mpa_addr *b)
 {
-	return a->net == b->net && a->port == b->port && a->llp == b->llp &&
-	       ipv6_addr_equal(&a->ip, &b->ip);
+	return a->net == b->net && a->port == b->port &&
+	       a->policy_id == b->policy_id && ipv6_addr_equal(&a->ip, &b->ip);
 }
 
 /* Has this peer shown lately that it knows only Rev 1? Any context. */
@@ -51,7 +56,7 @@ bool iw_mpa_peer_is_rev1(const struct iw_mpa_addr *addr)
 	unsigned long flags;
 	bool found;
 
-	if (!addr->net)
+	if (!addr->net || !addr->policy_id)
 		return false;
 	peer = rev1_slot(addr);
 	spin_lock_irqsave(&rev1_lock, flags);
@@ -67,7 +72,7 @@ void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
 	struct rev1_peer *peer;
 	unsigned long flags;
 
-	if (!addr->net)
+	if (!addr->net || !addr->policy_id)
 		return;
 	peer = rev1_slot(addr);
 	spin_lock_irqsave(&rev1_lock, flags);
@@ -83,8 +88,8 @@ void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
  * @addr: the peer's address and port, IPv4 or IPv6
  *
  * For the policy's fallback: iw_mpa remembers for a while that a peer knows
- * only Rev 1. If a driver does not name the peer, each connection has to find
- * out again. Any context.
+ * only Rev 1. If a driver does not name the peer, or the ULP has set options,
+ * the connection has to find out by itself. Any context.
  */
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 		     const struct sockaddr *addr)
@@ -105,7 +110,7 @@ void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 	default:
 		return;
 	}
-	peer->llp = s->setup->config.caps.llp;
+	peer->policy_id = s->setup->config.policy_id;
 	peer->net = net->net_cookie;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_set_peer);

@@ -91,6 +91,8 @@ int iw_mpa_config_apply(struct iw_mpa_config *config,
 		return 0;
 	iw_mpa_layer_apply(options, ~0U, &changed.policy);
 	iw_mpa_policy_limit(&changed.policy, &changed.caps);
+	if (options->set)
+		changed.policy_id = 0;
 	rv = iw_mpa_policy_check(&changed.policy, &changed.caps);
 	if (!rv)
 		*config = changed;

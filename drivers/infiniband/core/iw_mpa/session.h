@@ -55,6 +55,8 @@ enum iw_mpa_state {
  * @device_ird: the device's own largest IRD
  * @device_ord: the device's own largest ORD
  * @policy: the policy; settings that change later have no effect on it
+ * @policy_id: number of the port's policy, see struct iw_mpa_port; 0 if options
+ *	of the ULP have changed it
  *
  * A listener holds one for its future connections.
  */
@@ -65,6 +67,7 @@ struct iw_mpa_config {
 	u16 device_ird;
 	u16 device_ord;
 	struct iw_mpa_policy policy;
+	u32 policy_id;
 };
 
 /**
@@ -72,13 +75,13 @@ struct iw_mpa_config {
  * @net: cookie of the network namespace, 0 = no peer
  * @ip: its address, IPv4 mapped
  * @port: its port
- * @llp: lower layer protocol, enum rdma_mpa_llp
+ * @policy_id: policy that the entry serves, 0 = none
  */
 struct iw_mpa_addr {
 	u64 net;
 	struct in6_addr ip;
 	__be16 port;
-	u8 llp;
+	u32 policy_id;
 };
 
 /* One call of a driver passes through at most this many states */
