@@ -158,7 +158,14 @@ qp_is_told_right() {
 	serve
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --ird 2 --ord 8 --odd query --timeout 20
 	# IBV_QPS_RTS
-	has_line client '^state 3 max_rd_atomic 8 max_dest_rd_atomic 2$' || fail "$(grep '^state' "$WORK/client.log")"
+	has_line client '^state 3 max_rd_atomic 8 max_dest_rd_atomic 2 sq_sig_all 1$' || fail "$(grep '^state' "$WORK/client.log")"
+}
+
+# The QP is created without sq_sig_all
+qp_is_not_all_signalled() {
+	serve
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd query-unsignaled --timeout 20
+	has_line client ' sq_sig_all 0$' || fail "$(grep '^state' "$WORK/client.log")"
 }
 
 memory_behind_empty_sge() {
@@ -420,6 +427,7 @@ bad 'F3: a SEND that is interrupted by DDP version 2' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
 	'END=expect term 1/2/6'
 bad 'ibv_query_qp() tells state, ORD and IRD' qp_is_told_right
+bad 'F87: ibv_query_qp() reports a queue pair whose requests are not all signalled' qp_is_not_all_signalled
 bad 'F4: a WRITE that ends behind the last address (TERM 1/1/1)' odd_terminated write-wrap 1/1/1
 bad 'F4: a Read Request for 2 GB and more (TERM 0/1/1)' odd_terminated read-huge 0/1/1
 # the header in the TERM: mpa_len, opcode 1, QN 1, MSN 1, MO 0

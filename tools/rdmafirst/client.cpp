@@ -220,7 +220,8 @@ Exit Client::start()
 {
 	if (const Exit result = resolve(); result != Exit::ok)
 		return result;
-	endpoint_.create_qp(send_queue_for(options_.odd), options_.odd != "write-and-change");
+	const bool signal_all = options_.odd != "write-and-change" && options_.odd != "query-unsignaled";
+	endpoint_.create_qp(send_queue_for(options_.odd), signal_all);
 	if (options_.spoil)
 		endpoint_.spoil_qp();
 	if (!options_.modify.empty())

@@ -74,8 +74,8 @@ void query(Endpoint &endpoint, const Exposed &)
 	ibv_qp_init_attr init{};
 	if (ibv_query_qp(endpoint.id()->qp, &attr, IBV_QP_STATE, &init) != 0)
 		throw SystemError("ibv_query_qp");
-	say(fmt::format("state {} max_rd_atomic {} max_dest_rd_atomic {}", static_cast<int>(attr.qp_state),
-			attr.max_rd_atomic, attr.max_dest_rd_atomic));
+	say(fmt::format("state {} max_rd_atomic {} max_dest_rd_atomic {} sq_sig_all {}",
+			static_cast<int>(attr.qp_state), attr.max_rd_atomic, attr.max_dest_rd_atomic, init.sq_sig_all));
 }
 
 void write(Endpoint &endpoint, const Exposed &exposed)
@@ -638,7 +638,7 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 
 const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> things = {
 	{"send-in-error", send_in_error}, {"write-wrap", write_wrap}, {"read-huge", read_huge}, {"read-beyond", read_beyond}, {"read", read},
-	{"query", query}, {"two-reads", two_reads},   {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
+	{"query", query}, {"query-unsignaled", query}, {"two-reads", two_reads}, {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
 	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 	{"read-local", read_local}, {"refill", refill}, {"refill-one", refill_one}, {"read-across", read_across}, {"send-across", send_across},
