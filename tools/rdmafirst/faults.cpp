@@ -33,6 +33,10 @@ struct FaultOptions {
 	double seconds = 120;
 };
 
+// Each attempt waits for one event that rdma_ucm may lose without memory, ESTABLISHED
+// of the client; a lost CONNECT_REQUEST is refused.
+constexpr unsigned most_lost = 1;
+
 // What is made from here on is made in that namespace.
 void enter(const std::string &netns)
 {
@@ -88,6 +92,7 @@ Faults Faults::workers()
 struct Outcome {
 	bool hit = false;
 	bool connected = false;
+	bool lost = false;
 	std::string text;
 };
 
@@ -242,9 +247,10 @@ Outcome Attempt::run()
 	} catch (const SystemError &error) {
 		outcome_.text = error.what();
 	} catch (const DeadlinePassed &error) {
-		if (workers)
-			static_cast<void>(workers->disarm());
-		throw DeadlinePassed(fmt::format("{} {}: {}", options_.stage, nth_, error.what()));
+		// rdma_ucm loses an event for which it has no memory
+		if (!workers || !workers->disarm())
+			throw DeadlinePassed(fmt::format("{} {}: {}", options_.stage, nth_, error.what()));
+		return {.hit = true, .lost = true, .text = "no event"};
 	}
 	if (workers)
 		outcome_.hit = workers->disarm();
@@ -255,6 +261,7 @@ bool run(const FaultOptions &options)
 {
 	unsigned quiet = 0;
 	unsigned failed = 0;
+	unsigned lost = 0;
 	std::map<std::string, unsigned> outcomes;
 	const auto end = Clock::now() + std::chrono::duration<double>(options.seconds);
 	unsigned nth = 1;
@@ -268,6 +275,7 @@ bool run(const FaultOptions &options)
 		if (outcome.hit) {
 			quiet = 0;
 			failed++;
+			lost += outcome.lost;
 			outcomes[outcome.connected ? "connected all the same" : outcome.text]++;
 		} else if (outcome.connected || options.stage == "listen") {
 			quiet++;
@@ -285,7 +293,7 @@ bool run(const FaultOptions &options)
 	const std::string pinned = pinned_memory();
 	if (pinned != "0 kB")
 		say("pinned in the end: " + pinned);
-	return failed != 0 && quiet >= 3 && pinned == "0 kB";
+	return failed != 0 && lost <= most_lost && quiet >= 3 && pinned == "0 kB";
 }
 
 } // namespace

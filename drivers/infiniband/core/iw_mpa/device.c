@@ -21,6 +21,7 @@
  */
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/netdevice.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
 #include <linux/string.h>
@@ -103,8 +104,18 @@ static u64 read_counter(const struct iw_mpa_port *port,
 	u64 sum = 0;
 	int cpu;
 
-	for_each_possible_cpu(cpu)
-		sum += READ_ONCE(per_cpu_ptr(port->counters, cpu)->n[counter]);
+	for_each_possible_cpu(cpu) {
+		const struct iw_mpa_counters *c =
+			per_cpu_ptr(port->counters, cpu);
+		unsigned int start;
+		u64 value;
+
+		do {
+			start = u64_stats_fetch_begin(&c->syncp);
+			value = u64_stats_read(&c->n[counter]);
+		} while (u64_stats_fetch_retry(&c->syncp, start));
+		sum += value;
+	}
 	return sum;
 }
 
@@ -462,7 +473,8 @@ static int init_ports(struct iw_mpa_device *dev, u32 count)
 
 		port->dev = dev;
 		port->num = i + 1;
-		port->counters = alloc_percpu(struct iw_mpa_counters);
+		port->counters =
+			netdev_alloc_pcpu_stats(struct iw_mpa_counters);
 		if (!port->counters)
 			return -ENOMEM;
 		dev->ports++;

@@ -9,6 +9,7 @@
 #include <linux/mutex.h>
 #include <linux/percpu.h>
 #include <linux/string.h>
+#include <linux/u64_stats_sync.h>
 
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_mpa.h>
@@ -68,7 +69,8 @@ enum iw_mpa_counter {
 };
 
 struct iw_mpa_counters {
-	u64 n[IW_MPA_COUNTERS];
+	u64_stats_t n[IW_MPA_COUNTERS];
+	struct u64_stats_sync syncp;
 };
 
 /**

@@ -92,10 +92,19 @@ void iw_mpa_name_session(const struct iw_mpa_session *s,
 
 /* ---- counters */
 
+/* Any context: a responder's first FPDU comes in a softirq */
 static void count(const struct iw_mpa_session *s, enum iw_mpa_counter counter)
 {
-	if (s->port)
-		this_cpu_inc(s->port->counters->n[counter]);
+	struct iw_mpa_counters *c;
+	unsigned long flags;
+
+	if (!s->port)
+		return;
+	c = get_cpu_ptr(s->port->counters);
+	flags = u64_stats_update_begin_irqsave(&c->syncp);
+	u64_stats_inc(&c->n[counter]);
+	u64_stats_update_end_irqrestore(&c->syncp, flags);
+	put_cpu_ptr(s->port->counters);
 }
 
 /* The responder's counter follows the initiator's */

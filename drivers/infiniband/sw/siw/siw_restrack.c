@@ -47,8 +47,19 @@ static int siw_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 	return rv;
 }
 
-/* Puts the caller's reference on @cep */
-static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
+/*
+ * rdma_cm makes its object, whose first member is the rdma_cm_id, the context of
+ * the iw_cm_id. The endpoint is in use and keeps its iw_cm_id.
+ */
+static bool siw_cep_is_of(const struct siw_cep *cep,
+			  const struct rdma_cm_id *id)
+{
+	return !id || (cep->cm_id && cep->cm_id->context == id);
+}
+
+/* Puts the caller's reference on @cep. @id is NULL if @cep is that of a QP. */
+static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep,
+			const struct rdma_cm_id *id)
 {
 	int rv = 0;
 
@@ -56,7 +67,8 @@ static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
 		return 0;
 	/* The endpoint may be busy for long: do not wait, report nothing */
 	if (siw_cep_try_inuse(cep)) {
-		rv = siw_nest_res(msg, cep);
+		if (siw_cep_is_of(cep, id))
+			rv = siw_nest_res(msg, cep);
 		siw_cep_set_free(cep);
 	}
 	siw_cep_put(cep);
@@ -72,7 +84,7 @@ static int siw_fill_res(struct sk_buff *msg, struct siw_cep *cep)
  */
 int siw_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
 {
-	return siw_fill_res(msg, siw_qp_cep(to_siw_qp(base_qp)));
+	return siw_fill_res(msg, siw_qp_cep(to_siw_qp(base_qp)), NULL);
 }
 
 /**
@@ -80,7 +92,9 @@ int siw_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
  * @msg: the message
  * @id: the connection
  *
- * The iw_cm_id of @id may have been freed: its address is only compared.
+ * The iw_cm_id of @id may have been freed, and another connection may have one
+ * at this address. The address serves to find an endpoint, whose own iw_cm_id
+ * says whether it is that of @id.
  *
  * Return: 0 or a negative errno
  */
@@ -90,7 +104,8 @@ int siw_fill_res_cm_id(struct sk_buff *msg, struct rdma_cm_id *id)
 
 	if (!iw_id)
 		return 0;
-	return siw_fill_res(msg, siw_cep_find(to_siw_dev(id->device), iw_id));
+	return siw_fill_res(msg, siw_cep_find(to_siw_dev(id->device), iw_id),
+			    id);
 }
 
 /**
