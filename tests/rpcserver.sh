@@ -154,6 +154,29 @@ reply_posts_no_read() {
 	! grep -q svcrdma_post_read_chunk "$TRACING/trace" || fail 'the server has read the chunk'
 }
 
+# traced EVENT EVENT WORDS: the message leaves these two events, and neither of the others
+traced() {
+	local -a events=(decode_parse_err decode_option_err err_chunk err_option)
+	local event
+	echo >"$TRACING/trace"
+	# shellcheck disable=SC2086 # words
+	within a timeout 30 "$RPCPEER" call "$(address b)" $3 >"$WORK/traced.log"
+	for event in "${events[@]}"; do
+		[[ " $1 $2 " == *" $event "* ]] && continue
+		! grep -q "svcrdma_$event:" "$TRACING/trace" || fail "$event for $3"
+	done
+	grep -q "svcrdma_$1:" "$TRACING/trace" || fail "no $1 for $3"
+	grep -q "svcrdma_$2:" "$TRACING/trace" || fail "no $2 for $3"
+}
+
+reasons_are_traced() {
+	local -a events=("$TRACING"/events/rpcrdma/svcrdma_{decode_parse_err,decode_option_err,err_chunk,err_option}/enable)
+	echo 1 | tee "${events[@]}" >/dev/null
+	traced decode_parse_err err_chunk '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
+	traced decode_option_err err_option '7e 2 1 5 0 63 4 1'
+	echo 0 | tee "${events[@]}" >/dev/null
+}
+
 random_headers() { # VERSION COUNT
 	local seed=$RANDOM
 	note "seed $seed"
@@ -166,12 +189,17 @@ check 'RPC-15: version one is answered in version one' answered "$NULL_REPLY" "7
 check 'RPC-12: version three gets the range' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
 check 'RPC-1: proc 2' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
 check 'RPC-2: a Read list without end' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
-check 'RPC-2: a segment that wraps' wrong "$BAD_HEADER" "7e 2 1 0 0 0 0 1 1 5 2 ffffffff ffffffff $NULL"
 check 'RPC-3: an error is not answered' wrong 'no answer' '7e 2 1 4 2'
 check 'RPC-5: an unknown option' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
 check 'RPC-6: a call that says it is a reply' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
 check 'RPC-7: no RPC message' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
 check 'RPC-7: an RPC message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
+check 'RPC-7: a long call without a chunk' wrong "$BAD_HEADER" "7e 2 1 1 0 0 0 0 $NULL"
+check 'RPC-7: the memory of a long call has no message' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
+check 'RPC-7: the memory of a long call has a message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
+	"7f 2 1 1 0 $(read_segment 0 40)0 0 0"
+check 'RPC-6: the memory of a long call has a reply' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
+check 'RPC-5: trace events tell a bad header from an unknown option' reasons_are_traced
 check 'RPC-10: a first call of 1025 octets' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
 check 'RPC-9: a first call of 4096 octets' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
 check 'RPC-16: 12 octets' wrong 'no answer' '7e 2 1'

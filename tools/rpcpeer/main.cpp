@@ -45,7 +45,8 @@ using std::chrono::milliseconds;
 
 using Bytes = std::vector<uint8_t>;
 
-constexpr size_t buffer_size = 4096;
+constexpr size_t buffer_size = 16384;
+constexpr size_t largest_message = 4096; // that a server has room for
 constexpr size_t receives = 16;
 
 [[noreturn]] void throw_errno(const char *what)
@@ -206,6 +207,7 @@ struct Options {
 	std::vector<std::string> words;
 	std::vector<std::string> answers;
 	std::string memory;
+	std::string private_data;
 	size_t size = 0;
 	size_t octets = 0;
 	size_t show = 12;
@@ -247,8 +249,11 @@ struct Client {
 	Client(const Options &options, Bytes content)
 		: connection(make_endpoint(options.address, options.port, false)), exposed(connection.id(), std::move(content))
 	{
+		const Bytes private_data = encode(split(options.private_data), {});
 		rdma_conn_param param{};
 		param.responder_resources = 1;
+		param.private_data = private_data.data();
+		param.private_data_len = static_cast<uint8_t>(private_data.size());
 		check(rdma_connect(connection.id(), &param), "rdma_connect");
 	}
 
@@ -384,7 +389,7 @@ Bytes random_message(Random &random, const Target &target, uint32_t version)
 		append(message, word);
 	if (happens(random, 10))
 		message.resize(1 + below(random, message.size()));
-	message.resize(std::min(message.size(), buffer_size));
+	message.resize(std::min(message.size(), largest_message));
 	return message;
 }
 
@@ -487,6 +492,7 @@ int main(int argc, char **argv)
 		->check(CLI::Range(1, 4096));
 	caller->add_option("--memory", options.memory, "words of the memory that the server may read and write");
 	caller->add_option("--size", options.size, "octets of that memory")->check(CLI::Range(4, 1 << 24));
+	caller->add_option("--private", options.private_data, "words of the private data of the connection (RFC 8797)");
 	fuzzer->add_option("--rpc-version", options.version, "version of the headers; 0 for both")->check(CLI::Range(0, 2));
 	fuzzer->add_option("--seed", options.seed, "seed of the first message; the next has the next seed")->capture_default_str();
 	fuzzer->add_option("--count", options.count, "number of messages")->capture_default_str();

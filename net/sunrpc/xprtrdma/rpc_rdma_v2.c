@@ -28,15 +28,28 @@
 unsigned int xprt_rdma_max_version = RPCRDMA_VERSION;
 EXPORT_SYMBOL_IF_KUNIT(xprt_rdma_max_version);
 
-/* No procedure: the RPC that a bad reply belongs to fails */
-#define bad_proc	cpu_to_be32(~0)
+static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
+			     struct rpcrdma_rep *rep, u32 *credits);
+static bool rpcrdma2_is_reply(struct rpcrdma_rep *rep, size_t len);
+
+static const struct rpcrdma_vers_ops version_one = {
+	.vers		= &rpcrdma_vers_one,
+};
+
+static const struct rpcrdma_vers_ops version_two = {
+	.vers		= &rpcrdma_vers_two,
+	/* as many as the calls that the server may send */
+	.max_errors	= 16,
+	.receive	= rpcrdma2_receive,
+	.is_reply	= rpcrdma2_is_reply,
+};
 
 /* mountstats shows the version when there is no connection, too */
 static void set_version(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep,
-			u8 vers)
+			const struct rpcrdma_vers_ops *ops)
 {
-	ep->re_vers = vers;
-	r_xprt->rx_stats.vers = vers;
+	ep->re_vers_ops = ops;
+	r_xprt->rx_stats.vers = be32_to_cpu(ops->vers->number);
 }
 
 /**
@@ -46,10 +59,13 @@ static void set_version(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep,
  */
 void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep)
 {
-	set_version(r_xprt, ep, RPCRDMA_VERSION);
-	if (xprt_rdma_max_version < RPCRDMA2_VERSION || r_xprt->rx_no_v2)
+	ep->re_vers_ops = &version_one;
+	r_xprt->rx_stats.vers = 0;
+	if (xprt_rdma_max_version < RPCRDMA2_VERSION)
 		return;
-	set_version(r_xprt, ep, RPCRDMA2_VERSION);
+	set_version(r_xprt, ep, r_xprt->rx_no_v2 ? &version_one : &version_two);
+	if (r_xprt->rx_no_v2)
+		return;
 	ep->re_probing = true;
 	ep->re_inline_recv = max_t(unsigned int, ep->re_inline_recv,
 				   RPCRDMA2_DEF_INLINE);
@@ -59,6 +75,9 @@ EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_start);
 /**
  * rpcrdma2_limit_probe - set the thresholds of a connection that is probing
  * @ep: a new connection; its thresholds are those of version one
+ *
+ * What both ends have room for by RFC 8797 they have room for in version two,
+ * too. That is why a larger threshold of version one stays.
  */
 void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 {
@@ -67,7 +86,8 @@ void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 	ep->re_v1_send = ep->re_inline_send;
 	ep->re_v1_recv = min(ep->re_inline_recv, xprt_rdma_max_inline_read);
 	ep->re_inline_send = RPCRDMA2_PROBE_MAX;
-	ep->re_inline_recv = RPCRDMA2_DEF_INLINE;
+	ep->re_inline_recv = max_t(unsigned int, ep->re_inline_recv,
+				   RPCRDMA2_DEF_INLINE);
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_limit_probe);
 
@@ -82,7 +102,7 @@ struct error_send {
 	struct ib_cqe cqe;
 	struct rpcrdma_ep *ep;
 	struct ib_sge sge;
-	__be32 message[RPCRDMA2_ERROR_MIN / sizeof(__be32)];
+	__be32 message[RPCRDMA2_ERROR_LEN / sizeof(__be32)];
 };
 
 static void free_error(struct error_send *send)
@@ -101,23 +121,26 @@ static void wc_error(struct ib_cq *cq, struct ib_wc *wc)
 	free_error(container_of(wc->wr_cqe, struct error_send, cqe));
 }
 
-/* Maps a message. Returns NULL if there is no room to send one more */
-static struct error_send *make_error(struct rpcrdma_ep *ep,
-				     const struct rpcrdma2_hdr *hdr)
+/* Returns NULL if there is no room to send one more */
+static struct error_send *make_error(struct rpcrdma_xprt *r_xprt, __be32 xid,
+				     enum rpcrdma2_errcode code)
 {
+	struct rpcrdma_ep *ep = r_xprt->rx_ep;
 	struct ib_device *device = ep->re_id->device;
 	struct error_send *send;
 
-	if (!atomic_add_unless(&ep->re_errors, 1, RPCRDMA2_MAX_ERRORS))
+	if (!atomic_add_unless(&ep->re_errors, 1, version_two.max_errors))
 		return NULL;
 	send = kzalloc_node(sizeof(*send), GFP_NOWAIT | __GFP_NOWARN,
 			    ibdev_to_node(device));
 	if (!send)
 		goto out_dec;
+	/* No credits at all are not valid (RFC 8166, section 3.3.1) */
+	rpcrdma2_encode_error(send->message, xid,
+			      r_xprt->rx_buf.rb_bc_srv_max_requests ?: 1, code);
 	send->cqe.done = wc_error;
 	send->ep = ep;
-	send->sge.length = rpcrdma2_encode_error(hdr, send->message,
-						 sizeof(send->message));
+	send->sge.length = sizeof(send->message);
 	send->sge.lkey = ep->re_pd->local_dma_lkey;
 	send->sge.addr = ib_dma_map_single(device, send->message,
 					   send->sge.length, DMA_TO_DEVICE);
@@ -133,15 +156,11 @@ out_dec:
  * the transport's lock, is not needed: the send queue has room for this, and
  * rpcrdma_xprt_drain() waits for the receive handler, then for its sends.
  */
-static void send_error(struct rpcrdma_xprt *r_xprt, u32 xid, u32 code)
+static void send_error(struct rpcrdma_xprt *r_xprt,
+		       const struct rpcrdma_rep *rep,
+		       enum rpcrdma2_errcode code)
 {
-	const struct rpcrdma2_hdr hdr = {
-		.xid = xid,
-		/* No credits at all are not valid (RFC 8166, section 3.3.1) */
-		.credit = r_xprt->rx_buf.rb_bc_srv_max_requests ?: 1,
-		.error = { .code = code },
-	};
-	struct error_send *send = make_error(r_xprt->rx_ep, &hdr);
+	struct error_send *send = make_error(r_xprt, rep->rr_xid, code);
 	struct ib_send_wr wr = {
 		.opcode = IB_WR_SEND,
 		.send_flags = IB_SEND_SIGNALED,
@@ -152,25 +171,19 @@ static void send_error(struct rpcrdma_xprt *r_xprt, u32 xid, u32 code)
 		return;
 	wr.wr_cqe = &send->cqe;
 	wr.sg_list = &send->sge;
-	if (ib_post_send(r_xprt->rx_ep->re_id->qp, &wr, NULL))
+	if (ib_post_send(r_xprt->rx_ep->re_id->qp, &wr, NULL)) {
 		free_error(send);
+		return;
+	}
+	if (code == RDMA2_ERR_INVALID_OPTION)
+		trace_xprtrdma_reply_option_err(rep);
+	else
+		trace_xprtrdma_reply_refuse_err(rep);
 }
 
 static bool is_payload(__be32 proc)
 {
 	return proc == rdma_msg || proc == rdma_nomsg;
-}
-
-/* Which ERROR answers this message, whose option has been handled; 0 if none */
-static u32 judge(const struct rpcrdma2_hdr *hdr, enum rpcrdma2_parse result)
-{
-	if (result != RPCRDMA2_GOOD)
-		return rpcrdma2_judge(hdr, result);
-	/* The client registers no memory for calls of its server */
-	if (hdr->direction == RPCRDMA2_CALL &&
-	    (hdr->proc == RDMA2_NOMSG || hdr->len != RPCRDMA2_HDRLEN_MIN))
-		return RDMA2_ERR_BAD_HEADER;
-	return 0;
 }
 
 /* Is there somebody who handles the calls of the server? */
@@ -183,87 +196,79 @@ static bool can_take_call(const struct rpcrdma_xprt *r_xprt)
 #endif
 }
 
-/* Handles a message of version two that is no error. False: drop it */
-static bool receive_v2(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
+/* The client registers no memory for calls of its server */
+static bool carries_call(struct rpcrdma_rep *rep)
 {
-	const void *message = rep->rr_hdrbuf.head[0].iov_base;
-	struct rpcrdma2_hdr hdr;
-	enum rpcrdma2_parse result;
-	u32 error;
-
-	result = rpcrdma2_decode(message, rep->rr_hdrbuf.len, &hdr);
-	if (result == RPCRDMA2_SHORT)
-		return false;
-	if (result == RPCRDMA2_GOOD && hdr.proc == RDMA2_OPTIONAL) {
-		if (rpcrdma2_receive_option(&hdr, message, rep->rr_hdrbuf.len))
-			send_error(r_xprt, hdr.xid, RDMA2_ERR_INVALID_OPTION);
-		return false;
-	}
-	error = judge(&hdr, result);
-	if (error) {
-		send_error(r_xprt, hdr.xid, error);
-		return false;
-	}
-	if (result != RPCRDMA2_GOOD)
-		rep->rr_proc = bad_proc;
-	else if (hdr.direction == RPCRDMA2_CALL && !can_take_call(r_xprt))
-		return false;
-	/* The chunk lists come next, as in version one */
-	return xdr_inline_decode(&rep->rr_stream, sizeof(__be32));
+	return rep->rr_proc == rdma_msg &&
+	       rpcrdma2_is_plain(&rep->rr_stream, rep->rr_xid, RPCRDMA2_CALL);
 }
 
-/* Only a server that has not answered in version two yet may lack it */
-static bool is_error(const struct rpcrdma_xprt *r_xprt,
-		     const struct rpcrdma_rep *rep)
+static bool drop(const struct rpcrdma_rep *rep)
 {
-	struct rpcrdma2_hdr hdr;
-
-	if (rep->rr_vers != rpcrdma2_version)
-		return r_xprt->rx_ep->re_probing;
-	return rpcrdma2_decode(rep->rr_hdrbuf.head[0].iov_base,
-			       rep->rr_hdrbuf.len, &hdr) == RPCRDMA2_GOOD;
+	trace_xprtrdma_reply_drop_err(rep);
+	return false;
 }
 
-/**
- * rpcrdma2_receive - does a received message have the connection's version?
- * @r_xprt: the transport
- * @rep: the message, decoded up to its procedure. If the result is true, it
- *	is now decoded up to the chunk lists or to the error
- *
- * While a connection is probing, an error may have any version, because that
- * of a server without version two is its own. A malformed error of version two
- * is dropped (sections 4.2.1 and 4.2.3).
+static bool refuse(struct rpcrdma_xprt *r_xprt, const struct rpcrdma_rep *rep,
+		   enum rpcrdma2_errcode code)
+{
+	send_error(r_xprt, rep, code);
+	return false;
+}
+
+/* While a connection is probing, an error may have any version, because that of
+ * a server without version two is its own. A malformed error of version two is
+ * dropped (sections 4.2.1 and 4.2.3), and no error grants credits (section 5).
  */
-bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
+static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
+			     struct rpcrdma_rep *rep, u32 *credits)
 {
-	if (r_xprt->rx_ep->re_vers == RPCRDMA_VERSION)
-		return rep->rr_vers == rpcrdma_version;
-	if (rep->rr_vers == rpcrdma2_version)
-		r_xprt->rx_v2_seen = true;
 	if (rep->rr_proc == rdma_error)
-		return is_error(r_xprt, rep);
-	return rep->rr_vers == rpcrdma2_version && receive_v2(r_xprt, rep);
+		*credits = r_xprt->rx_buf.rb_credits;
+	if (rep->rr_vers != rpcrdma2_version) {
+		if (rep->rr_proc == rdma_error && r_xprt->rx_ep->re_probing)
+			return true;
+		trace_xprtrdma_reply_vers_err(rep);
+		return false;
+	}
+	r_xprt->rx_v2_seen = true;
+	switch (rpcrdma2_decode(&rep->rr_stream, rep->rr_proc)) {
+	case RPCRDMA2_IS_CALL:
+		if (!carries_call(rep))
+			return refuse(r_xprt, rep, RDMA2_ERR_BAD_HEADER);
+		return can_take_call(r_xprt) || drop(rep);
+	case RPCRDMA2_IS_REPLY:
+		if (carries_call(rep))
+			return refuse(r_xprt, rep, RDMA2_ERR_BAD_HEADER);
+		return true;
+	case RPCRDMA2_IS_ERROR:
+		return true;
+	case RPCRDMA2_IS_OPTION:
+		return refuse(r_xprt, rep, RDMA2_ERR_INVALID_OPTION);
+	case RPCRDMA2_IS_BAD:
+		return refuse(r_xprt, rep, RDMA2_ERR_BAD_HEADER);
+	case RPCRDMA2_IS_DROPPED:
+		break;
+	}
+	return drop(rep);
 }
-EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_receive);
 
-/**
- * rpcrdma2_has_limit - does a message say how many credits the server grants?
- * @r_xprt: the transport
- * @rep: a reply, an error or a callback that rpcrdma2_receive() has taken
- *
- * Section 5: an error does not, and a bad reply is treated likewise.
- */
-bool rpcrdma2_has_limit(const struct rpcrdma_xprt *r_xprt,
-			const struct rpcrdma_rep *rep)
+/* What a Write chunk has conveyed does not count as part of a MSG */
+static bool rpcrdma2_is_reply(struct rpcrdma_rep *rep, size_t len)
 {
-	return r_xprt->rx_ep->re_vers == RPCRDMA_VERSION ||
-	       is_payload(rep->rr_proc);
+	const __be32 *p = rep->rr_rqst->rq_rcv_buf.head[0].iov_base;
+
+	if (rep->rr_proc == rdma_msg) {
+		p = xdr_inline_decode(&rep->rr_stream, 0);
+		len = (char *)rep->rr_stream.end - (char *)p;
+	}
+	return rpcrdma2_begins_message(p, len, rep->rr_xid, RPCRDMA2_REPLY);
 }
 
 /**
  * rpcrdma2_settle - go on with version two
  * @r_xprt: a transport that is probing
- * @rep: the reply that came; an error or a bad reply settles nothing
+ * @rep: the reply that came; an error settles nothing
  *
  * Comes before the credits of this reply, which let more calls be sent.
  */
@@ -273,11 +278,13 @@ void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 
 	if (!is_payload(rep->rr_proc))
 		return;
-	ep->re_inline_send = RPCRDMA2_DEF_INLINE;
+	ep->re_inline_send = max_t(unsigned int, ep->re_v1_send,
+				   RPCRDMA2_DEF_INLINE);
 	ep->re_probing = false;
 	rpcrdma_set_max_header_sizes(ep);
 	trace_xprtrdma_settle_v2(r_xprt);
 }
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_settle);
 
 static bool was_sent_in_v2(const struct rpc_rqst *rqst)
 {
@@ -306,7 +313,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 {
 	struct rpcrdma_ep *ep = r_xprt->rx_ep;
 
-	if (ep->re_vers == RPCRDMA_VERSION)
+	if (ep->re_vers_ops == &version_one)
 		/* The task of the first message was killed, and this was sent
 		 * before the answer to that came.
 		 */
@@ -318,7 +325,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 		rpcrdma_force_disconnect(ep);
 		return -EAGAIN;
 	}
-	set_version(r_xprt, ep, RPCRDMA_VERSION);
+	set_version(r_xprt, ep, &version_one);
 	ep->re_probing = false;
 	ep->re_inline_send = ep->re_v1_send;
 	ep->re_inline_recv = ep->re_v1_recv;
@@ -345,8 +352,10 @@ void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt)
 
 	if (!ep->re_probing || !ep->re_probe_sent)
 		return;
-	if (!r_xprt->rx_v2_seen)
+	if (!r_xprt->rx_v2_seen) {
 		r_xprt->rx_no_v2 = true;
+		trace_xprtrdma_assume_v1(r_xprt);
+	}
 	r_xprt->rx_v2_seen = false;
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_stop);

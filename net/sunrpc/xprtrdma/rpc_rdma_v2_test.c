@@ -16,18 +16,30 @@ struct client {
 	unsigned int max_version;
 };
 
-/* A connection whose first message, of version two, has been sent */
-static void begin(struct client *client)
+/* A connection whose first message has been sent. Both ends have room for
+ * messages of so many octets in version one (RFC 8797).
+ */
+static void begin_with(struct client *client, unsigned int octets)
 {
 	memset(&client->ep, 0, sizeof(client->ep));
 	client->xprt.rx_ep = &client->ep;
+	client->xprt.rx_buf.rb_credits = 1;
 	spin_lock_init(&client->xprt.rx_xprt.transport_lock);
 	rpcrdma2_start(&client->xprt, &client->ep);
-	/* so says the server when it accepts */
-	client->ep.re_inline_send = 1024;
-	client->ep.re_inline_recv = 1024;
+	client->ep.re_inline_send = octets;
+	client->ep.re_inline_recv = octets;
 	rpcrdma2_limit_probe(&client->ep);
 	client->ep.re_probe_sent = client->ep.re_probing;
+}
+
+static void begin(struct client *client)
+{
+	begin_with(client, 1024);
+}
+
+static int version(const struct client *client)
+{
+	return be32_to_cpu(client->ep.re_vers_ops->vers->number);
 }
 
 static int init(struct kunit *test)
@@ -69,7 +81,8 @@ static int refuse(struct kunit *test, u32 sent_in, u32 low, u32 high)
 	return rpcrdma2_refuse(&client->xprt, &req->rl_slot, low, high);
 }
 
-static bool receive(struct kunit *test, const __be32 *message, size_t words)
+static bool receive(struct kunit *test, const __be32 *message, size_t words,
+		    u32 *credits)
 {
 	struct client *client = test->priv;
 	size_t octets = words * sizeof(*message);
@@ -80,13 +93,16 @@ static bool receive(struct kunit *test, const __be32 *message, size_t words)
 	buf = kunit_kzalloc(test, octets, GFP_KERNEL);
 	KUNIT_ASSERT_TRUE(test, rep && buf);
 	memcpy(buf, message, octets);
+	rep->rr_rxprt = &client->xprt;
 	rep->rr_xid = message[0];
 	rep->rr_vers = message[1];
 	rep->rr_proc = message[3];
 	rep->rr_hdrbuf.head[0].iov_base = buf;
 	rep->rr_hdrbuf.head[0].iov_len = octets;
 	rep->rr_hdrbuf.len = octets;
-	return rpcrdma2_receive(&client->xprt, rep);
+	xdr_init_decode(&rep->rr_stream, &rep->rr_hdrbuf, buf, NULL);
+	xdr_inline_decode(&rep->rr_stream, 16);
+	return client->ep.re_vers_ops->receive(&client->xprt, rep, credits);
 }
 
 /* A message of version two that ends before its direction */
@@ -96,7 +112,10 @@ static void receive_half_a_header(struct kunit *test)
 		cpu_to_be32(7), cpu_to_be32(2), cpu_to_be32(1), cpu_to_be32(0),
 	};
 
-	KUNIT_EXPECT_FALSE(test, receive(test, message, ARRAY_SIZE(message)));
+	u32 credits = 1;
+
+	KUNIT_EXPECT_FALSE(test, receive(test, message, ARRAY_SIZE(message),
+					 &credits));
 }
 
 /* An ERROR with this code, and some words behind it */
@@ -108,7 +127,24 @@ static bool receive_error(struct kunit *test, u32 vers, u32 code, size_t behind)
 		cpu_to_be32(1),
 	};
 
-	return receive(test, message, 5 + behind);
+	u32 credits = 64;
+	bool taken = receive(test, message, 5 + behind, &credits);
+
+	/* RPC-10: an error grants none */
+	KUNIT_EXPECT_EQ(test, 1U, credits);
+	return taken;
+}
+
+/* A good reply has come */
+static void settle(struct kunit *test)
+{
+	struct client *client = test->priv;
+	struct rpcrdma_rep *rep;
+
+	rep = kunit_kzalloc(test, sizeof(*rep), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rep);
+	rep->rr_proc = rdma_msg;
+	rpcrdma2_settle(&client->xprt, rep);
 }
 
 /* RPC-12: that version is its own; RPC-3 */
@@ -145,13 +181,13 @@ static void refusal_means_version_one(struct kunit *test)
 	struct client *client = test->priv;
 	unsigned int cookie = client->xprt.rx_xprt.connect_cookie;
 
-	KUNIT_EXPECT_EQ(test, 2, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 2, version(client));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
-	KUNIT_EXPECT_EQ(test, 1, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 1, version(client));
 	KUNIT_EXPECT_EQ(test, 1024U, client->ep.re_inline_recv);
 	KUNIT_EXPECT_NE(test, cookie, client->xprt.rx_xprt.connect_cookie);
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 1, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 1, version(client));
 }
 
 /* RPC-12: a call may be on its way in version two when that is refused: the
@@ -174,7 +210,7 @@ static void server_without_either_is_not_one_of_version_one(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, refuse(test, 2, 3, 4));
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 2, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 2, version(client));
 	KUNIT_EXPECT_EQ(test, -EPROTONOSUPPORT, refuse(test, 2, 3, 4));
 }
 
@@ -185,7 +221,7 @@ static void silence_means_version_one(struct kunit *test)
 
 	rpcrdma2_stop(&client->xprt);
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 1, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 1, version(client));
 }
 
 /* RPC-13: a connection on which nothing was sent says nothing */
@@ -196,7 +232,7 @@ static void early_end_means_nothing(struct kunit *test)
 	client->ep.re_probe_sent = false;
 	rpcrdma2_stop(&client->xprt);
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 2, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 2, version(client));
 }
 
 /* RPC-13: the server has spoken version two, so it may lose one message */
@@ -207,10 +243,97 @@ static void bad_message_shows_the_version(struct kunit *test)
 	receive_half_a_header(test);
 	rpcrdma2_stop(&client->xprt);
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 2, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 2, version(client));
 	rpcrdma2_stop(&client->xprt);
 	begin(client);
-	KUNIT_EXPECT_EQ(test, 1, client->ep.re_vers);
+	KUNIT_EXPECT_EQ(test, 1, version(client));
+}
+
+/* RPC-9: 4096 octets are the least in version two */
+static void small_thresholds_rise(struct kunit *test)
+{
+	struct client *client = test->priv;
+
+	KUNIT_EXPECT_EQ(test, 1024U, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_recv);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_recv);
+}
+
+/* RPC-9, RPC-10, RFC 8797: what version one may send, version two may send, but
+ * not in the first message
+ */
+static void larger_thresholds_stay(struct kunit *test)
+{
+	struct client *client = test->priv;
+
+	begin_with(client, 16384);
+	KUNIT_EXPECT_EQ(test, 1024U, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+	settle(test);
+	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+}
+
+/* Without version two, there is nothing of it */
+static void version_one_is_the_default(struct kunit *test)
+{
+	struct client *client = test->priv;
+
+	xprt_rdma_max_version = 1;
+	begin_with(client, 16384);
+	KUNIT_EXPECT_EQ(test, 1, version(client));
+	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+	KUNIT_EXPECT_FALSE(test, client->ep.re_probing);
+	KUNIT_EXPECT_EQ(test, 0U, client->ep.re_vers_ops->max_errors);
+	KUNIT_EXPECT_NULL(test, client->ep.re_vers_ops->receive);
+	KUNIT_EXPECT_NULL(test, client->ep.re_vers_ops->is_reply);
+	/* mountstats has no column for it */
+	KUNIT_EXPECT_EQ(test, 0U, client->xprt.rx_stats.vers);
+}
+
+/* xid and type of an RPC message in 8 octets, or in less */
+static bool is_reply(struct kunit *test, __be32 proc, u32 xid, u32 type,
+		     size_t octets)
+{
+	struct client *client = test->priv;
+	struct rpcrdma_rep *rep;
+	__be32 *message;
+
+	rep = kunit_kzalloc(test, sizeof(*rep), GFP_KERNEL);
+	message = kunit_kzalloc(test, 8, GFP_KERNEL);
+	KUNIT_ASSERT_TRUE(test, rep && message);
+	rep->rr_rqst = kunit_kzalloc(test, sizeof(*rep->rr_rqst), GFP_KERNEL);
+	KUNIT_ASSERT_NOT_NULL(test, rep->rr_rqst);
+	message[0] = cpu_to_be32(xid);
+	message[1] = cpu_to_be32(type);
+	rep->rr_xid = cpu_to_be32(7);
+	rep->rr_proc = proc;
+	rep->rr_rqst->rq_rcv_buf.head[0].iov_base = message;
+	rep->rr_hdrbuf.head[0].iov_base = message;
+	rep->rr_hdrbuf.head[0].iov_len = octets;
+	rep->rr_hdrbuf.len = octets;
+	xdr_init_decode(&rep->rr_stream, &rep->rr_hdrbuf, message, NULL);
+	/* 4096 octets by a Write chunk make no message longer */
+	return client->ep.re_vers_ops->is_reply(rep, proc == rdma_msg ?
+						     octets + 4096 : octets);
+}
+
+/* RPC-6: also of a message that the server has written to memory */
+static void reply_is_a_reply_to_its_call(struct kunit *test)
+{
+	static const __be32 procs[] = { rdma_msg, rdma_nomsg };
+	int i;
+
+	for (i = 0; i < ARRAY_SIZE(procs); i++) {
+		KUNIT_EXPECT_TRUE(test, is_reply(test, procs[i], 7, 1, 8));
+		KUNIT_EXPECT_FALSE(test, is_reply(test, procs[i], 7, 0, 8));
+		KUNIT_EXPECT_FALSE(test, is_reply(test, procs[i], 8, 1, 8));
+		KUNIT_EXPECT_FALSE(test, is_reply(test, procs[i], 7, 1, 7));
+		KUNIT_EXPECT_FALSE(test, is_reply(test, procs[i], 7, 1, 0));
+	}
 }
 
 static struct kunit_case client_cases[] = {
@@ -223,6 +346,10 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(silence_means_version_one),
 	KUNIT_CASE(early_end_means_nothing),
 	KUNIT_CASE(bad_message_shows_the_version),
+	KUNIT_CASE(small_thresholds_rise),
+	KUNIT_CASE(larger_thresholds_stay),
+	KUNIT_CASE(version_one_is_the_default),
+	KUNIT_CASE(reply_is_a_reply_to_its_call),
 	{}
 };
 

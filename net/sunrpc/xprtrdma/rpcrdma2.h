@@ -6,66 +6,76 @@
 #ifndef _RPCRDMA2_H
 #define _RPCRDMA2_H
 
-#include <linux/list.h>
-
 #include "rpcrdma2_xdr.h"
 
-#define rpcrdma2_version	cpu_to_be32(RPCRDMA2_VERSION)
-
-/* ERRORs that a client's connection sends at a time: as many as the calls that
- * its server may send
- */
-#define RPCRDMA2_MAX_ERRORS	16
-
 struct rpc_rqst;
+struct rpc_xprt;
 struct rpcrdma_ep;
 struct rpcrdma_rep;
 struct rpcrdma_xprt;
 struct svc_rdma_recv_ctxt;
 struct svc_rdma_send_ctxt;
+struct svc_rqst;
 struct svcxprt_rdma;
 
 /* Client - xprtrdma/rpc_rdma_v2.c */
+
+/**
+ * struct rpcrdma_vers_ops - a version on the client's side
+ * @vers: its header
+ * @max_errors: ERRORs that may be on their way to the server at a time; the
+ *	Send Queue has room for them
+ * @receive: decodes what follows a message's procedure, up to the chunk lists
+ *	or to the code of an ERROR. Where the message grants no credits, it
+ *	sets them to those that are in use. False: the message needs no more
+ *	attention. NULL: nothing is in between
+ * @is_reply: does a message, or the memory of its call where it has put some
+ *	octets, have the reply that its header announces? NULL: the header
+ *	announces nothing
+ */
+struct rpcrdma_vers_ops {
+	const struct rpcrdma_vers *vers;
+	unsigned int max_errors;
+	bool (*receive)(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep,
+			u32 *credits);
+	bool (*is_reply)(struct rpcrdma_rep *rep, size_t len);
+};
+
 extern unsigned int xprt_rdma_max_version;
 
 void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep);
 void rpcrdma2_limit_probe(struct rpcrdma_ep *ep);
-bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep);
-bool rpcrdma2_has_limit(const struct rpcrdma_xprt *r_xprt,
-			const struct rpcrdma_rep *rep);
 void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep);
 int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 		    u32 low, u32 high);
 void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt);
 
 /* Server - xprtrdma/svc_rdma_v2.c */
-extern unsigned int svcrdma_max_version;
-
-int svc_rdma_v2_receive(struct svcxprt_rdma *rdma,
-			struct svc_rdma_recv_ctxt *rctxt);
-bool svc_rdma_is_v2(const struct svc_rdma_recv_ctxt *rctxt);
-bool svc_rdma_sends_v2(const struct svc_rdma_send_ctxt *sctxt);
-
-/* Options - xprtrdma/rpcrdma2_option.c */
 
 /**
- * struct rpcrdma2_option - an option that the peer may send
- * @type: rdma_opttype
- * @receive: takes a message with this option. @payload holds the @len octets
- *	behind the header. May sleep; must not register an option. The
- *	buffers are valid until it returns.
+ * struct svc_rdma_vers_ops - a version on the server's side
+ * @vers: its header
+ * @decode: decodes what follows a message's procedure, up to the chunk lists.
+ *	Returns a positive value if these come next, %0 if the message needs no
+ *	more attention, or a negative errno that says which ERROR answers it.
+ *	NULL: nothing is in between
+ * @is_call: is what has been assembled the call that the header announces?
+ *	NULL: the header announces nothing
  */
-struct rpcrdma2_option {
-	u32 type;
-	void (*receive)(const struct rpcrdma2_hdr *hdr, const void *payload,
-			size_t len);
-	/* private: */
-	struct list_head list;
+struct svc_rdma_vers_ops {
+	const struct rpcrdma_vers *vers;
+	int (*decode)(struct svcxprt_rdma *rdma,
+		      struct svc_rdma_recv_ctxt *rctxt);
+	bool (*is_call)(const struct svc_rqst *rqstp,
+			const struct svc_rdma_recv_ctxt *rctxt);
 };
 
-int rpcrdma2_register_option(struct rpcrdma2_option *option);
-void rpcrdma2_unregister_option(struct rpcrdma2_option *option);
-int rpcrdma2_receive_option(const struct rpcrdma2_hdr *hdr,
-			    const void *message, size_t len);
+extern unsigned int svcrdma_max_version;
+
+void svc_rdma_v2_fail_callback(struct rpc_xprt *xprt, __be32 xid);
+const struct svc_rdma_vers_ops *
+svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number);
+unsigned int svc_rdma_max_inline(const struct svcxprt_rdma *rdma,
+				 __be32 number);
 
 #endif /* _RPCRDMA2_H */

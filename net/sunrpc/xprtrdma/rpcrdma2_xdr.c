@@ -1,412 +1,210 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Transport header of RPC-over-RDMA version two
- * (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2): octets to a struct
- * and back. Nothing here knows of connections, so that it can be tested with
- * arbitrary octets.
+ * (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2). Nothing here depends
+ * on connections, so that it can be tested with arbitrary octets. The chunk
+ * lists are those of version one, and are decoded where those are.
  */
-#include <linux/errno.h>
 #include <linux/export.h>
-#include <linux/kernel.h>
-#include <linux/string.h>
-#include <asm/byteorder.h>
+#include <linux/sunrpc/xdr.h>
+#include <linux/sunrpc/rpc_rdma.h>
 
 #include <kunit/visibility.h>
 
 #include "rpcrdma2_xdr.h"
 
-#define WORD		sizeof(__be32)
-#define SEGMENT_WORDS	4	/* handle, length, offset */
-
-/**
- * struct cursor - what is left of a message
- * @p: the next word
- * @words: whole words that are left
- */
-struct cursor {
-	const __be32 *p;
-	size_t words;
+const struct rpcrdma_vers rpcrdma_vers_one = {
+	.number		= rpcrdma_version,
+	.fixed_len	= rpcrdma_fixed_maxsz * sizeof(__be32),
+	.min_len	= RPCRDMA_HDRLEN_MIN,
 };
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma_vers_one);
 
-static bool take_words(struct cursor *at, size_t count, const __be32 **words)
+const struct rpcrdma_vers rpcrdma_vers_two = {
+	.number		= rpcrdma2_version,
+	.fixed_len	= (rpcrdma_fixed_maxsz + 1) * sizeof(__be32),
+	.min_len	= RPCRDMA2_HDRLEN_MIN,
+	.has_direction	= true,
+};
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma_vers_two);
+
+/* xdr_stream_remaining() counts the octets of a last, incomplete word as four */
+static size_t octets_left(struct xdr_stream *xdr)
 {
-	if (at->words < count)
-		return false;
-	*words = at->p;
-	at->p += count;
-	at->words -= count;
-	return true;
+	return (char *)xdr->end - (char *)xdr_inline_decode(xdr, 0);
 }
 
-static bool take_u32(struct cursor *at, u32 *value)
+static bool is_short(struct xdr_stream *xdr, size_t smallest)
 {
-	const __be32 *p;
-
-	if (!take_words(at, 1, &p))
-		return false;
-	*value = be32_to_cpu(*p);
-	return true;
+	return octets_left(xdr) < smallest - RPCRDMA2_PREFIX_LEN;
 }
 
-/* The pointers of XDR's lists: is there an item? */
-static bool take_presence(struct cursor *at, bool *present)
+static enum rpcrdma2_kind decode_direction(struct xdr_stream *xdr)
 {
-	u32 value;
+	u32 direction;
 
-	if (!take_u32(at, &value) || value > 1)
-		return false;
-	*present = value;
-	return true;
-}
-
-/* A segment may end at the end of the address space, but not beyond it */
-static bool take_segment(struct cursor *at, u32 *length)
-{
-	const __be32 *p;
-	u64 offset;
-
-	if (!take_words(at, SEGMENT_WORDS, &p))
-		return false;
-	*length = be32_to_cpu(p[1]);
-	offset = (u64)be32_to_cpu(p[2]) << 32 | be32_to_cpu(p[3]);
-	return !*length || offset + (*length - 1) >= offset;
-}
-
-static bool take_read_list(struct cursor *at, struct rpcrdma2_chunks *chunks)
-{
-	u32 position, length;
-	bool present;
-
-	for (;;) {
-		if (!take_presence(at, &present))
-			return false;
-		if (!present)
-			return true;
-		/* There is nothing to read in a segment without octets */
-		if (!take_u32(at, &position) || position & 3 ||
-		    !take_segment(at, &length) || !length)
-			return false;
-		chunks->reads++;
-		if (!position)
-			chunks->calls++;
+	if (xdr_stream_decode_u32(xdr, &direction) < 0)
+		return RPCRDMA2_IS_BAD;
+	switch (direction) {
+	case RPCRDMA2_CALL:
+		return RPCRDMA2_IS_CALL;
+	case RPCRDMA2_REPLY:
+		return RPCRDMA2_IS_REPLY;
 	}
+	return RPCRDMA2_IS_BAD;
 }
 
-static bool take_write_chunk(struct cursor *at, unsigned int *segments)
+/* Section 4.2.1: no payload. The XDR has no direction here, although section
+ * 3.2 has one: a peer of version one could not parse it.
+ */
+static bool is_good_error(const __be32 *p, size_t words)
 {
-	u32 count, length;
-
-	if (!take_u32(at, &count) || count > at->words / SEGMENT_WORDS)
-		return false;
-	*segments += count;
-	while (count--)
-		if (!take_segment(at, &length))
-			return false;
-	return true;
-}
-
-static bool take_write_list(struct cursor *at, struct rpcrdma2_chunks *chunks)
-{
-	bool present;
-
-	for (;;) {
-		if (!take_presence(at, &present))
-			return false;
-		if (!present)
-			return true;
-		if (!take_write_chunk(at, &chunks->write_segs))
-			return false;
-		chunks->writes++;
-	}
-}
-
-static bool take_reply_chunk(struct cursor *at, struct rpcrdma2_chunks *chunks)
-{
-	if (!take_presence(at, &chunks->has_reply))
-		return false;
-	return !chunks->has_reply ||
-	       take_write_chunk(at, &chunks->reply_segs);
-}
-
-static bool take_direction(struct cursor *at, struct rpcrdma2_hdr *hdr)
-{
-	return take_u32(at, &hdr->direction) &&
-	       hdr->direction <= RPCRDMA2_REPLY;
-}
-
-/* RFC 5531: an RPC message begins with its xid and its type */
-static enum rpcrdma2_parse check_payload(const struct cursor *at,
-					 const struct rpcrdma2_hdr *hdr)
-{
-	if (at->words < 2 || be32_to_cpu(at->p[0]) != hdr->xid)
-		return RPCRDMA2_BAD_PAYLOAD;
-	if (be32_to_cpu(at->p[1]) != hdr->direction)
-		return RPCRDMA2_BAD_DIRECTION;
-	return RPCRDMA2_GOOD;
-}
-
-/* A NOMSG conveys the whole RPC message by a chunk (RFC 8166, section 4.1) */
-static enum rpcrdma2_parse check_long_message(const struct rpcrdma2_hdr *hdr)
-{
-	bool conveyed = hdr->direction == RPCRDMA2_CALL ?
-			hdr->chunks.calls : hdr->chunks.has_reply;
-
-	return conveyed ? RPCRDMA2_GOOD : RPCRDMA2_BAD_PAYLOAD;
-}
-
-static enum rpcrdma2_parse decode_chunks(struct cursor *at,
-					 struct rpcrdma2_hdr *hdr)
-{
-	struct rpcrdma2_chunks *chunks = &hdr->chunks;
-
-	if (!take_direction(at, hdr))
-		return RPCRDMA2_BAD_DIRECTION;
-	chunks->offset = RPCRDMA2_FIXED_LEN;
-	if (!take_read_list(at, chunks) || !take_write_list(at, chunks) ||
-	    !take_reply_chunk(at, chunks))
-		return RPCRDMA2_BAD_CHUNKS;
-	if (hdr->proc == RDMA2_MSG)
-		return check_payload(at, hdr);
-	return check_long_message(hdr);
-}
-
-static enum rpcrdma2_parse decode_error(struct cursor *at,
-					struct rpcrdma2_hdr *hdr)
-{
-	struct rpcrdma2_error *error = &hdr->error;
-
-	/* Section 4.2.2: always from a responder. The XDR has no direction
-	 * there, although section 3.2 has one: a peer of version one could
-	 * not parse it.
-	 */
-	hdr->direction = RPCRDMA2_REPLY;
-	if (!take_u32(at, &error->code))
-		return RPCRDMA2_BAD_ERROR;
-	switch (error->code) {
+	switch (be32_to_cpup(p)) {
 	case RDMA2_ERR_VERS:
-		if (!take_u32(at, &error->low) || !take_u32(at, &error->high) ||
-		    error->low > error->high)
-			return RPCRDMA2_BAD_ERROR;
-		break;
+		return words == 3 &&
+		       be32_to_cpup(p + 1) <= be32_to_cpup(p + 2);
 	case RDMA2_ERR_BAD_HEADER:
 	case RDMA2_ERR_INVALID_OPTION:
-		break;
-	default:
-		return RPCRDMA2_BAD_ERROR;
+		return words == 1;
 	}
-	/* Section 4.2.1 */
-	return at->words ? RPCRDMA2_BAD_PAYLOAD : RPCRDMA2_GOOD;
+	return false;
+}
+
+static enum rpcrdma2_kind check_error(struct xdr_stream *xdr)
+{
+	if (is_short(xdr, RPCRDMA2_ERROR_LEN) ||
+	    !is_good_error(xdr_inline_decode(xdr, 0),
+			   octets_left(xdr) / sizeof(__be32)))
+		return RPCRDMA2_IS_DROPPED;
+	return RPCRDMA2_IS_ERROR;
 }
 
 /* All, part or nothing of an RPC message follows, as the option says */
-static enum rpcrdma2_parse decode_optional(struct cursor *at,
-					   struct rpcrdma2_hdr *hdr)
+static enum rpcrdma2_kind decode_optional(struct xdr_stream *xdr)
 {
-	struct rpcrdma2_optional *optional = &hdr->optional;
-	const __be32 *info;
+	size_t size = octets_left(xdr);
+	void *info;
+	u32 type;
 
-	if (!take_direction(at, hdr))
-		return RPCRDMA2_BAD_DIRECTION;
-	if (!take_u32(at, &optional->type) ||
-	    !take_u32(at, &optional->info_len) ||
-	    optional->info_len > at->words * WORD ||
-	    !take_words(at, DIV_ROUND_UP(optional->info_len, WORD), &info))
-		return RPCRDMA2_BAD_OPTION;
-	optional->info = (const u8 *)info;
-	return RPCRDMA2_GOOD;
-}
-
-static size_t smallest_header(u32 proc)
-{
-	switch (proc) {
-	case RDMA2_MSG:
-	case RDMA2_NOMSG:
-		return RPCRDMA2_HDRLEN_MIN;
-	case RDMA2_ERROR:
-		return RPCRDMA2_ERROR_MIN;
-	case RDMA2_OPTIONAL:
-		return RPCRDMA2_OPTIONAL_MIN;
-	}
-	return RPCRDMA2_PREFIX_LEN;
-}
-
-static enum rpcrdma2_parse decode_body(struct cursor *at,
-				       struct rpcrdma2_hdr *hdr)
-{
-	switch (hdr->proc) {
-	case RDMA2_MSG:
-	case RDMA2_NOMSG:
-		return decode_chunks(at, hdr);
-	case RDMA2_ERROR:
-		return decode_error(at, hdr);
-	case RDMA2_OPTIONAL:
-		return decode_optional(at, hdr);
-	}
-	return RPCRDMA2_BAD_PROC;
+	if (is_short(xdr, RPCRDMA2_OPTIONAL_MIN))
+		return RPCRDMA2_IS_DROPPED;
+	if (decode_direction(xdr) == RPCRDMA2_IS_BAD ||
+	    xdr_stream_decode_u32(xdr, &type) < 0 ||
+	    xdr_stream_decode_opaque_inline(xdr, &info, size) < 0)
+		return RPCRDMA2_IS_BAD;
+	return RPCRDMA2_IS_OPTION;
 }
 
 /**
- * rpcrdma2_decode - read a transport header
- * @buf: the message, from the first octet of its header, aligned to four
- * @len: octets received; the last ones are ignored if they are no whole word
- * @hdr: result. Unless the result is %RPCRDMA2_SHORT, @xid, @credit and @proc
- *	are valid; the rest is valid if the result is %RPCRDMA2_GOOD. @direction
- *	is 0 if the message has none
+ * rpcrdma2_decode - read what follows the procedure of a message
+ * @xdr: the message, behind its procedure
+ * @proc: the procedure
  *
- * Carries out sections 4.2, 4.2.1 and 4.2.2 of the draft. Reads nothing
- * beyond @len. May be called in any context.
+ * Carries out sections 4.2, 4.2.1 and 4.2.3 of the draft; the error handling is
+ * that of version one (RFC 8166, section 4.5): no ERROR answers an ERROR, or a
+ * message that is shorter than the smallest header of its kind. May be called
+ * in any context.
  *
- * Return: enum rpcrdma2_parse
+ * Return: what the message is
  */
-enum rpcrdma2_parse rpcrdma2_decode(const void *buf, size_t len,
-				    struct rpcrdma2_hdr *hdr)
+enum rpcrdma2_kind rpcrdma2_decode(struct xdr_stream *xdr, __be32 proc)
 {
-	struct cursor at = { .p = buf, .words = len / WORD };
-	enum rpcrdma2_parse result;
-	const __be32 *p;
-
-	memset(hdr, 0, sizeof(*hdr));
-	if (!take_words(&at, RPCRDMA2_PREFIX_LEN / WORD, &p))
-		return RPCRDMA2_SHORT;
-	hdr->xid = be32_to_cpu(p[0]);
-	hdr->credit = be32_to_cpu(p[2]);
-	hdr->proc = be32_to_cpu(p[3]);
-	if (be32_to_cpu(p[1]) != RPCRDMA2_VERSION)
-		return RPCRDMA2_BAD_VERS;
-	if (len < smallest_header(hdr->proc))
-		return RPCRDMA2_SHORT;
-	result = decode_body(&at, hdr);
-	hdr->len = (at.p - (const __be32 *)buf) * WORD;
-	return result;
+	switch (be32_to_cpu(proc)) {
+	case RDMA_MSG:
+	case RDMA_NOMSG:
+		return is_short(xdr, RPCRDMA2_HDRLEN_MIN) ?
+		       RPCRDMA2_IS_DROPPED : decode_direction(xdr);
+	case RDMA_ERROR:
+		return check_error(xdr);
+	case RDMA2_OPTIONAL:
+		return decode_optional(xdr);
+	}
+	return RPCRDMA2_IS_BAD;
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_decode);
 
 /**
- * rpcrdma2_judge - which ERROR answers a received message?
- * @hdr: result of rpcrdma2_decode()
- * @result: likewise
+ * rpcrdma2_begins_message - hold an RPC message against its header
+ * @p: where the message begins
+ * @len: octets of it
+ * @xid: the header's
+ * @direction: likewise
  *
- * Section 4.2.3: the error handling of version one. A message that is too
- * short to be answered is discarded, and so is an error, and a bad reply, for
- * only a responder sends errors. A message is a call if its header or the RPC
- * message says so, and if it does not say which it is. Other versions are the
- * caller's business.
+ * RFC 5531: an RPC message begins with its xid and its type.
  *
- * Return: enum rpcrdma2_errcode, or 0 if no ERROR answers the message
+ * Return: whether both are those of the header
  */
-u32 rpcrdma2_judge(const struct rpcrdma2_hdr *hdr, enum rpcrdma2_parse result)
+bool rpcrdma2_begins_message(const __be32 *p, size_t len, __be32 xid,
+			     enum rpcrdma2_direction direction)
 {
-	switch (result) {
-	case RPCRDMA2_GOOD:
-	case RPCRDMA2_SHORT:
-	case RPCRDMA2_BAD_VERS:
-		return 0;
-	case RPCRDMA2_BAD_DIRECTION:
-		return RDMA2_ERR_BAD_HEADER;
-	default:
-		return hdr->direction == RPCRDMA2_REPLY ?
-		       0 : RDMA2_ERR_BAD_HEADER;
-	}
+	return len >= 2 * sizeof(*p) && p[0] == xid &&
+	       p[1] == cpu_to_be32(direction);
 }
-EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_judge);
-
-static __be32 *encode_prefix(__be32 *p, u32 xid, u32 credit, u32 proc)
-{
-	*p++ = cpu_to_be32(xid);
-	*p++ = cpu_to_be32(RPCRDMA2_VERSION);
-	*p++ = cpu_to_be32(credit);
-	*p++ = cpu_to_be32(proc);
-	return p;
-}
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_begins_message);
 
 /**
- * rpcrdma2_encode_fixed - begin the header of a MSG or NOMSG
- * @p: room for %RPCRDMA2_FIXED_LEN octets
- * @xid: of the RPC message
- * @credit: credits to ask for or to grant
- * @proc: %RDMA2_MSG or %RDMA2_NOMSG
- * @direction: the RPC message's type
+ * rpcrdma2_is_plain - is this an RPC message without chunks?
+ * @xdr: a MSG, from its chunk lists on; is not advanced
+ * @xid: the header's
+ * @direction: what the RPC message should be
  *
- * The caller appends the three chunk lists, which are those of version one.
+ * So are the calls of a server and the replies to them.
+ */
+bool rpcrdma2_is_plain(struct xdr_stream *xdr, __be32 xid,
+		       enum rpcrdma2_direction direction)
+{
+	const size_t lists = 3 * sizeof(__be32);
+	const __be32 *p = xdr_inline_decode(xdr, 0);
+	size_t len = octets_left(xdr);
+
+	return len >= lists && !p[0] && !p[1] && !p[2] &&
+	       rpcrdma2_begins_message(p + 3, len - lists, xid, direction);
+}
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_is_plain);
+
+/**
+ * rpcrdma_encode_plain - write the header of a MSG without chunks
+ * @vers: its version
+ * @p: room for @vers->min_len octets
+ * @xid: of the RPC message
+ * @credits: to ask for or to grant
+ * @direction: of the RPC message
  *
  * Return: the next word
  */
-__be32 *rpcrdma2_encode_fixed(__be32 *p, u32 xid, u32 credit,
-			      enum rpcrdma2_proc proc,
-			      enum rpcrdma2_direction direction)
+__be32 *rpcrdma_encode_plain(const struct rpcrdma_vers *vers, __be32 *p,
+			     __be32 xid, u32 credits,
+			     enum rpcrdma2_direction direction)
 {
-	p = encode_prefix(p, xid, credit, proc);
-	*p++ = cpu_to_be32(direction);
+	*p++ = xid;
+	*p++ = vers->number;
+	*p++ = cpu_to_be32(credits);
+	*p++ = rdma_msg;
+	p = rpcrdma_encode_direction(vers, p, direction);
+	*p++ = xdr_zero;
+	*p++ = xdr_zero;
+	*p++ = xdr_zero;
 	return p;
 }
-EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_encode_fixed);
+EXPORT_SYMBOL_IF_KUNIT(rpcrdma_encode_plain);
 
 /**
- * rpcrdma2_encode_error - write an ERROR
- * @hdr: @xid, @credit and @error count
- * @buf: where to, aligned to four
- * @size: octets of @buf
+ * rpcrdma2_encode_error - write an ERROR without a range of versions
+ * @p: room for %RPCRDMA2_ERROR_LEN octets
+ * @xid: of the message that it answers
+ * @credits: to grant
+ * @code: %RDMA2_ERR_BAD_HEADER or %RDMA2_ERR_INVALID_OPTION
  *
- * Return: octets written, or
- *	%-EINVAL if there is no such error,
- *	%-EMSGSIZE if @size is too small
+ * Return: the next word
  */
-int rpcrdma2_encode_error(const struct rpcrdma2_hdr *hdr, void *buf,
-			  size_t size)
+__be32 *rpcrdma2_encode_error(__be32 *p, __be32 xid, u32 credits,
+			      enum rpcrdma2_errcode code)
 {
-	const struct rpcrdma2_error *error = &hdr->error;
-	bool range = error->code == RDMA2_ERR_VERS;
-	size_t len = range ? RPCRDMA2_ERR_VERS_LEN : RPCRDMA2_ERROR_MIN;
-	__be32 *p;
-
-	if (error->code < RDMA2_ERR_VERS ||
-	    error->code > RDMA2_ERR_INVALID_OPTION ||
-	    (range && error->low > error->high))
-		return -EINVAL;
-	if (size < len)
-		return -EMSGSIZE;
-	p = encode_prefix(buf, hdr->xid, hdr->credit, RDMA2_ERROR);
-	*p++ = cpu_to_be32(error->code);
-	if (range) {
-		*p++ = cpu_to_be32(error->low);
-		*p = cpu_to_be32(error->high);
-	}
-	return len;
+	*p++ = xid;
+	*p++ = rpcrdma2_version;
+	*p++ = cpu_to_be32(credits);
+	*p++ = rdma_error;
+	*p++ = cpu_to_be32(code);
+	return p;
 }
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_encode_error);
-
-/**
- * rpcrdma2_encode_optional - write an OPTIONAL
- * @hdr: @xid, @credit, @direction and @optional count
- * @buf: where to, aligned to four
- * @size: octets of @buf
- *
- * Return: octets written, a multiple of four, or
- *	%-EINVAL if the direction is none,
- *	%-EMSGSIZE if @size is too small
- */
-int rpcrdma2_encode_optional(const struct rpcrdma2_hdr *hdr, void *buf,
-			     size_t size)
-{
-	const struct rpcrdma2_optional *optional = &hdr->optional;
-	size_t words;
-	__be32 *p;
-
-	if (hdr->direction > RPCRDMA2_REPLY)
-		return -EINVAL;
-	if (size < RPCRDMA2_OPTIONAL_MIN)
-		return -EMSGSIZE;
-	words = DIV_ROUND_UP((u64)optional->info_len, WORD);
-	if (words > (size - RPCRDMA2_OPTIONAL_MIN) / WORD)
-		return -EMSGSIZE;
-	p = encode_prefix(buf, hdr->xid, hdr->credit, RDMA2_OPTIONAL);
-	*p++ = cpu_to_be32(hdr->direction);
-	*p++ = cpu_to_be32(optional->type);
-	*p++ = cpu_to_be32(optional->info_len);
-	if (words) {
-		p[words - 1] = 0;	/* the pad */
-		memcpy(p, optional->info, optional->info_len);
-	}
-	return RPCRDMA2_OPTIONAL_MIN + words * WORD;
-}
-EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_encode_optional);

@@ -5,70 +5,151 @@
  * draft-cel-nfsv4-rpcrdma-version-two-01), and callbacks have version two
  * after the first call that has it.
  */
+#include <kunit/visibility.h>
 #include <linux/sunrpc/svc_rdma.h>
 
 #include "xprt_rdma.h"
 #include "rpcrdma2.h"
+#include <trace/events/rpcrdma.h>
 
 unsigned int svcrdma_max_version = RPCRDMA_VERSION;
 
 /**
- * svc_rdma_is_v2 - does this message have a header of version two?
- * @rctxt: a received message
- */
-bool svc_rdma_is_v2(const struct svc_rdma_recv_ctxt *rctxt)
-{
-	const __be32 *p = rctxt->rc_recv_buf;
-
-	return p[1] == rpcrdma2_version;
-}
-
-/**
- * svc_rdma_sends_v2 - does this message have a header of version two?
- * @sctxt: a message to send, whose header begins in its buffer
- */
-bool svc_rdma_sends_v2(const struct svc_rdma_send_ctxt *sctxt)
-{
-	const __be32 *p = sctxt->sc_xprt_buf;
-
-	return p[1] == rpcrdma2_version;
-}
-
-/**
- * svc_rdma_v2_receive - judge a message of version two
- * @rdma: the connection it came from
- * @rctxt: the message
+ * svc_rdma_v2_fail_callback - end a callback that the client cannot process
+ * @xprt: the reverse direction of a connection
+ * @xid: of the ERROR that came in answer to it
  *
- * Context: a server thread; may sleep.
- *
- * Return: a positive value if the message is a MSG or NOMSG whose chunk lists
- *	come next, %0 if it needs no more attention, or
- *	%-EINVAL if the answer is an ERROR, BAD_HEADER,
- *	%-EOPNOTSUPP if the answer is an ERROR, INVALID_OPTION
+ * The callback need not wait for its timeout.
  */
-int svc_rdma_v2_receive(struct svcxprt_rdma *rdma,
-			struct svc_rdma_recv_ctxt *rctxt)
+void svc_rdma_v2_fail_callback(struct rpc_xprt *xprt, __be32 xid)
 {
-	enum rpcrdma2_parse result;
-	struct rpcrdma2_hdr hdr;
+	struct rpc_rqst *rqst;
 
-	result = rpcrdma2_decode(rctxt->rc_recv_buf, rctxt->rc_byte_len, &hdr);
-	if (result != RPCRDMA2_GOOD)
-		return rpcrdma2_judge(&hdr, result) ? -EINVAL : 0;
-	switch (hdr.proc) {
-	case RDMA2_ERROR:
-		return 0;
-	case RDMA2_OPTIONAL:
-		return rpcrdma2_receive_option(&hdr, rctxt->rc_recv_buf,
-					       rctxt->rc_byte_len);
+	spin_lock(&xprt->queue_lock);
+	rqst = xprt_lookup_rqst(xprt, xid);
+	if (rqst) {
+		rqst->rq_task->tk_status = -EIO;
+		xprt_complete_rqst(rqst->rq_task, 0);
 	}
-	/* Callbacks have no chunks: memory of the client must not be read or
-	 * written for a reply
-	 */
-	if (hdr.direction == RPCRDMA2_REPLY &&
-	    (hdr.proc == RDMA2_NOMSG || hdr.len != RPCRDMA2_HDRLEN_MIN))
-		return 0;
-	if (hdr.direction == RPCRDMA2_CALL)
-		WRITE_ONCE(rdma->sc_vers, RPCRDMA2_VERSION);
+	spin_unlock(&xprt->queue_lock);
+}
+EXPORT_SYMBOL_IF_KUNIT(svc_rdma_v2_fail_callback);
+
+static int drop(const struct svc_rdma_recv_ctxt *rctxt)
+{
+	trace_svcrdma_decode_drop_err(rctxt, rctxt->rc_recv_buf);
+	return 0;
+}
+
+static int refuse(const struct svc_rdma_recv_ctxt *rctxt)
+{
+	trace_svcrdma_decode_parse_err(rctxt, rctxt->rc_recv_buf);
+	return -EINVAL;
+}
+
+/* Callbacks have no chunks: memory of the client must not be read or written
+ * for a reply
+ */
+static int check_reply(const struct svcxprt_rdma *rdma,
+		       struct svc_rdma_recv_ctxt *rctxt)
+{
+	__be32 xid = *(__be32 *)rctxt->rc_recv_buf;
+
+	if (rctxt->rc_msgtype != rdma_msg)
+		return drop(rctxt);
+	if (rpcrdma2_is_plain(&rctxt->rc_stream, xid, RPCRDMA2_CALL))
+		return refuse(rctxt);
+	if (!rpcrdma2_is_plain(&rctxt->rc_stream, xid, RPCRDMA2_REPLY) ||
+	    !rdma->sc_xprt.xpt_bc_xprt)
+		return drop(rctxt);
 	return 1;
+}
+
+static int svc_rdma_v2_decode(struct svcxprt_rdma *rdma,
+			      struct svc_rdma_recv_ctxt *rctxt)
+{
+	struct rpc_xprt *bc_xprt = rdma->sc_xprt.xpt_bc_xprt;
+	__be32 *argp = rctxt->rc_recv_buf;
+
+	switch (rpcrdma2_decode(&rctxt->rc_stream, rctxt->rc_msgtype)) {
+	case RPCRDMA2_IS_CALL:
+		return 1;
+	case RPCRDMA2_IS_REPLY:
+		return check_reply(rdma, rctxt);
+	case RPCRDMA2_IS_ERROR:
+		if (bc_xprt)
+			svc_rdma_v2_fail_callback(bc_xprt, *argp);
+		return drop(rctxt);
+	case RPCRDMA2_IS_OPTION:
+		trace_svcrdma_decode_option_err(rctxt, argp);
+		return -EOPNOTSUPP;
+	case RPCRDMA2_IS_BAD:
+		return refuse(rctxt);
+	case RPCRDMA2_IS_DROPPED:
+		break;
+	}
+	return drop(rctxt);
+}
+
+/* A NOMSG conveys the whole RPC message by a chunk (RFC 8166, section 4.1) */
+static bool svc_rdma_v2_is_call(const struct svc_rqst *rqstp,
+				const struct svc_rdma_recv_ctxt *rctxt)
+{
+	const struct kvec *head = &rqstp->rq_arg.head[0];
+	struct svcxprt_rdma *rdma =
+		container_of(rqstp->rq_xprt, struct svcxprt_rdma, sc_xprt);
+
+	if ((rctxt->rc_msgtype == rdma_nomsg &&
+	     pcl_is_empty(&rctxt->rc_call_pcl)) ||
+	    !rpcrdma2_begins_message(head->iov_base, head->iov_len,
+				     *(__be32 *)rctxt->rc_recv_buf,
+				     RPCRDMA2_CALL)) {
+		trace_svcrdma_decode_parse_err(rctxt, rctxt->rc_recv_buf);
+		return false;
+	}
+	WRITE_ONCE(rdma->sc_bc_vers, &rpcrdma_vers_two);
+	return true;
+}
+
+static const struct svc_rdma_vers_ops version_one = {
+	.vers		= &rpcrdma_vers_one,
+};
+
+static const struct svc_rdma_vers_ops version_two = {
+	.vers		= &rpcrdma_vers_two,
+	.decode		= svc_rdma_v2_decode,
+	.is_call	= svc_rdma_v2_is_call,
+};
+
+/**
+ * svc_rdma_find_vers - look a version up
+ * @rdma: a connection
+ * @number: rdma_vers of a message that came from it
+ *
+ * Return: the version, or NULL if the connection has it not
+ */
+const struct svc_rdma_vers_ops *
+svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
+{
+	if (number == rpcrdma_version)
+		return &version_one;
+	if (number == rpcrdma2_version && rdma->sc_max_vers >= RPCRDMA2_VERSION)
+		return &version_two;
+	return NULL;
+}
+
+/**
+ * svc_rdma_max_inline - how long may a message be that is sent inline?
+ * @rdma: the connection
+ * @number: rdma_vers of the message
+ *
+ * Section 2.3: a longer one ends the connection. In version one, the client
+ * has to see to it.
+ *
+ * Return: octets, with the header
+ */
+unsigned int svc_rdma_max_inline(const struct svcxprt_rdma *rdma,
+				 __be32 number)
+{
+	return number == rpcrdma2_version ? rdma->sc_v2_inline : UINT_MAX;
 }
