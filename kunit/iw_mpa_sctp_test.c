@@ -366,14 +366,12 @@ enum props {
 	STRICT		= BIT(4),
 	QP_FAILS	= BIT(5),
 	ULP_FAILS	= BIT(6),
-	TCP		= BIT(7),
 };
 
 static struct stage *new_stage(struct kunit *test, unsigned int props)
 {
 	const struct iw_mpa_caps caps = {
-		.llp		= props & TCP ? RDMA_MPA_LLP_TCP :
-						RDMA_MPA_LLP_SCTP,
+		.llp		= RDMA_MPA_LLP_SCTP,
 		.max_ird	= 128,
 		.max_ord	= 128,
 		.rtr_send	= WRITE_READ,
@@ -489,7 +487,6 @@ static void scene_desc(const struct scene *scene, char *desc)
 #define ASKS	"send:000500080008"
 #define ASKS_P2P "send:00058008c008"
 #define ASKS_PLAIN "send:0001"
-#define MPA_REQUEST "send:4d504120494420526571204672616d651002000400080008"
 #define THEN	" "
 
 static const struct scene initiator_scenes[] = {
