@@ -249,16 +249,21 @@ static void bad_message_shows_the_version(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, version(client));
 }
 
-/* RPC-9: 4096 octets are the least in version two */
-static void small_thresholds_rise(struct kunit *test)
+static void expect_thresholds(struct kunit *test, unsigned int send,
+			      unsigned int recv)
 {
 	struct client *client = test->priv;
 
-	KUNIT_EXPECT_EQ(test, 1024U, client->ep.re_inline_send);
-	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_recv);
+	KUNIT_EXPECT_EQ(test, send, client->ep.re_inline_send);
+	KUNIT_EXPECT_EQ(test, recv, client->ep.re_inline_recv);
+}
+
+/* RPC-9: 4096 octets are the least in version two */
+static void small_thresholds_rise(struct kunit *test)
+{
+	expect_thresholds(test, 1024, 4096);
 	settle(test);
-	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_send);
-	KUNIT_EXPECT_EQ(test, 4096U, client->ep.re_inline_recv);
+	expect_thresholds(test, 4096, 4096);
 }
 
 /* RPC-9, RPC-10, RFC 8797: what version one may send, version two may send, but
@@ -269,11 +274,9 @@ static void larger_thresholds_stay(struct kunit *test)
 	struct client *client = test->priv;
 
 	begin_with(client, 16384);
-	KUNIT_EXPECT_EQ(test, 1024U, client->ep.re_inline_send);
-	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+	expect_thresholds(test, 1024, 16384);
 	settle(test);
-	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_send);
-	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+	expect_thresholds(test, 16384, 16384);
 }
 
 /* Without version two, there is nothing of it */
@@ -284,8 +287,7 @@ static void version_one_is_the_default(struct kunit *test)
 	xprt_rdma_max_version = 1;
 	begin_with(client, 16384);
 	KUNIT_EXPECT_EQ(test, 1, version(client));
-	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_send);
-	KUNIT_EXPECT_EQ(test, 16384U, client->ep.re_inline_recv);
+	expect_thresholds(test, 16384, 16384);
 	KUNIT_EXPECT_FALSE(test, client->ep.re_probing);
 	KUNIT_EXPECT_EQ(test, 0U, client->ep.re_vers_ops->max_errors);
 	KUNIT_EXPECT_NULL(test, client->ep.re_vers_ops->receive);
