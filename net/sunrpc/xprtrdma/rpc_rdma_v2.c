@@ -76,8 +76,8 @@ EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_start);
  * rpcrdma2_limit_probe - set the thresholds of a connection that is probing
  * @ep: a new connection; its thresholds are those of version one
  *
- * What both ends have room for by RFC 8797 they have room for in version two,
- * too. That is why a larger threshold of version one stays.
+ * The sizes that both ends have by RFC 8797 do not depend on the version. That
+ * is why a larger threshold of version one stays.
  */
 void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 {
@@ -253,7 +253,7 @@ static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
 	return drop(rep);
 }
 
-/* What a Write chunk has conveyed does not count as part of a MSG */
+/* The octets that a Write chunk has conveyed are no part of a MSG */
 static bool rpcrdma2_is_reply(struct rpcrdma_rep *rep, size_t len)
 {
 	const __be32 *p = rep->rr_rqst->rq_rcv_buf.head[0].iov_base;

@@ -126,7 +126,7 @@ static const struct svc_rdma_vers_ops version_two = {
  * @rdma: a connection
  * @number: rdma_vers of a message that came from it
  *
- * Return: the version, or NULL if the connection has it not
+ * Return: the version, or NULL if the connection does not have it
  */
 const struct svc_rdma_vers_ops *
 svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
