@@ -8,6 +8,8 @@
 # unmodified siw can be compared; it does not survive some cases. REGEX picks the cases.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
 
 # Seconds that an honest initiator may have to wait
 PROMPT=8
@@ -412,6 +414,16 @@ changed_when_completed() {
 	has_line client '^8192 of 8192 bytes' || fail "$(grep -E 'bytes are|completed:' "$WORK/client.log" | head -1)"
 }
 
+# With a CRC that is not that of the octets which are sent, the peer ends the connection
+changed_while_sent() {
+	mpa set default crc required
+	serve --expose
+	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd write-while-changing --timeout 40
+	mpa reset default
+	has_line client '^request completed: ' && fail "$(grep -m 1 'request completed' "$WORK/client.log")"
+	has_line client '^400 of 400 writes and a read are done' || fail 'not all requests have completed'
+}
+
 bad() { # CLAIM FUNCTION [ARG…]
 	port=$((port + 1))
 	check "$@"
@@ -495,6 +507,7 @@ bad 'F64: a program that posts to a queue pair in error gets few events' few_eve
 bad 'F65: failed attempts to listen write few lines to the log' few_lines
 bad 'F69: memory that is taken back is sent as it was, or not at all' changed_while_read
 bad 'F69: memory that is free after a later completion is sent as it was' changed_when_completed
+[[ $VM_STOCK == 1 ]] || bad 'F115: a program may write to memory while it is sent with a CRC' changed_while_sent
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
 [[ $VM_KERNEL != debian ]] ||

@@ -288,6 +288,39 @@ void write_and_change(Endpoint &endpoint, const Exposed &exposed)
 	say(fmt::format("{} of {} bytes are what was written", count, sink.size()));
 }
 
+// The memory changes all the time while it is being sent
+void write_while_changing(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr int times = 400;
+	std::vector<char> source(two_pages);
+	Mr mr(ibv_reg_mr(endpoint.id()->pd, source.data(), source.size(), IBV_ACCESS_LOCAL_WRITE));
+	if (!mr)
+		throw SystemError("ibv_reg_mr");
+	const std::jthread changes([&source](const std::stop_token &stop) {
+		for (unsigned n = 0; !stop.stop_requested(); n++) {
+			for (size_t i = 0; i < source.size(); i += sizeof(n))
+				*reinterpret_cast<volatile unsigned *>(&source[i]) = n;
+		}
+	});
+	int done = 0;
+	for (; done < times; done++) {
+		ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(source.data()),
+			    .length = static_cast<uint32_t>(source.size()), .lkey = mr->lkey};
+		ibv_send_wr wr = signaled(IBV_WR_RDMA_WRITE, {&sge, 1});
+		wr.wr.rdma.remote_addr = exposed.address;
+		wr.wr.rdma.rkey = exposed.rkey;
+		endpoint.post(wr);
+		if (endpoint.never_completed(true) != 0)
+			break;
+	}
+	// The answer shows that the peer has taken all of it
+	std::vector<char> sink(two_pages);
+	const Mr back = post_read_into(endpoint, sink, exposed);
+	if (endpoint.never_completed(true) != 0)
+		return;
+	say(fmt::format("{} of {} writes and a read are done", done, times));
+}
+
 // It takes so long that the server can take its memory back meanwhile
 void long_read(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -648,6 +681,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
 	{"read-changing", read_changing},
+	{"write-while-changing", write_while_changing},
 	{"write-and-change", write_and_change}, {"many-events", many_events}, {"large-cq", large_cq},
 };
 

@@ -1,0 +1,221 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * FPDUs that are handed to the lower layer in one call.
+ *
+ * A program may write to its memory while a peer reads it, or while it is being
+ * sent. So the data is copied once, into pages that nobody else writes to. The
+ * CRC is that of the copy, and TCP refers to the pages until they are
+ * acknowledged.
+ *
+ * A batch is one sk_buff of TCP. All segments that TCP's segmentation offload
+ * cuts from it begin with an FPDU, as the caller makes each FPDU but the last
+ * ones as long as a segment. MSG_EOR keeps the next batch out of the sk_buff.
+ */
+#include <linux/mm.h>
+#include <linux/sched.h>
+#include <net/sock.h>
+
+#include "siw.h"
+#include "siw_batch.h"
+#include "siw_sctp.h"
+
+/**
+ * siw_batch_has_room - can a batch take another FPDU?
+ * @batch: the batch
+ * @len: length of the FPDU
+ * @max: limit of the batch, in octets
+ *
+ * Return: true if the FPDU fits, which it always does if the batch is empty.
+ */
+bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
+			unsigned int max)
+{
+	/* It may begin in the middle of a page, and go on in another block */
+	unsigned int frags = DIV_ROUND_UP(len, PAGE_SIZE) + 1;
+
+	return !batch->len ||
+	       (batch->len + len <= max &&
+		batch->n_vecs + frags <= SIW_BATCH_VECS &&
+		batch->frags + frags <= MAX_SKB_FRAGS);
+}
+
+/**
+ * siw_batch_begin_fpdu - remember where an FPDU begins
+ * @batch: the batch
+ */
+void siw_batch_begin_fpdu(struct siw_batch *batch)
+{
+	batch->fpdu.n_vecs = batch->n_vecs;
+	batch->fpdu.vec_len = 0;
+	if (batch->n_vecs)
+		batch->fpdu.vec_len = batch->vec[batch->n_vecs - 1].bv_len;
+	batch->fpdu.len = batch->len;
+	batch->fpdu.frags = batch->frags;
+}
+
+/**
+ * siw_batch_undo_fpdu - remove the last FPDU, or the part that has been added
+ * @batch: the batch
+ */
+void siw_batch_undo_fpdu(struct siw_batch *batch)
+{
+	while (batch->n_vecs > batch->fpdu.n_vecs)
+		put_page(batch->vec[--batch->n_vecs].bv_page);
+	if (batch->n_vecs)
+		batch->vec[batch->n_vecs - 1].bv_len = batch->fpdu.vec_len;
+	batch->len = batch->fpdu.len;
+	batch->frags = batch->fpdu.frags;
+}
+
+/* Make the @len octets at the task's page fragment a part of the batch */
+static int add_part(struct siw_batch *batch, const struct page_frag *frag,
+		    unsigned int len)
+{
+	unsigned int last = (frag->offset + len - 1) / PAGE_SIZE;
+	struct bio_vec *vec = batch->vec + batch->n_vecs;
+
+	if (batch->n_vecs && vec[-1].bv_page == frag->page &&
+	    vec[-1].bv_offset + vec[-1].bv_len == frag->offset) {
+		vec[-1].bv_len += len;
+		batch->frags += last - (frag->offset - 1) / PAGE_SIZE;
+	} else {
+		if (batch->n_vecs == SIW_BATCH_VECS)
+			return -EMSGSIZE;
+		get_page(frag->page);
+		bvec_set_page(vec, frag->page, len, frag->offset);
+		batch->n_vecs++;
+		batch->frags += last - frag->offset / PAGE_SIZE + 1;
+	}
+	batch->len += len;
+	return 0;
+}
+
+/**
+ * siw_batch_add - copy octets to the end of a batch
+ * @batch: the batch
+ * @data: the octets
+ * @len: their number
+ *
+ * May sleep.
+ *
+ * Return: 0, -ENOMEM, or -EMSGSIZE if the batch has no room
+ */
+int siw_batch_add(struct siw_batch *batch, const void *data, size_t len)
+{
+	/* As for a program's own sockets, one for each task */
+	struct page_frag *frag = &current->task_frag;
+
+	while (len) {
+		unsigned int part;
+		int rv;
+
+		/* A header stays in one piece */
+		if (!skb_page_frag_refill(min(len, sizeof(union iwarp_hdr)),
+					  frag, GFP_KERNEL))
+			return -ENOMEM;
+		part = min_t(size_t, len, frag->size - frag->offset);
+		rv = add_part(batch, frag, part);
+		if (rv)
+			return rv;
+		memcpy(page_address(frag->page) + frag->offset, data, part);
+		frag->offset += part;
+		data += part;
+		len -= part;
+	}
+	return 0;
+}
+
+/**
+ * siw_batch_crc - compute the CRC of the last FPDU, as far as it has been added
+ * @batch: the batch
+ *
+ * Return: the CRC32c, to be passed to siw_crc_final()
+ */
+u32 siw_batch_crc(const struct siw_batch *batch)
+{
+	/* The FPDU may go on in the element that was the last one */
+	unsigned int skip = batch->fpdu.vec_len;
+	unsigned int i = batch->fpdu.n_vecs;
+	u32 crc;
+
+	siw_crc_init(&crc);
+	for (i -= !!i; i < batch->n_vecs; i++) {
+		const struct bio_vec *vec = &batch->vec[i];
+
+		siw_crc_update(&crc,
+			       page_address(vec->bv_page) + vec->bv_offset + skip,
+			       vec->bv_len - skip);
+		skip = 0;
+	}
+	return crc;
+}
+
+/**
+ * siw_batch_drop - empty a batch
+ * @batch: the batch
+ */
+void siw_batch_drop(struct siw_batch *batch)
+{
+	while (batch->n_vecs)
+		put_page(batch->vec[--batch->n_vecs].bv_page);
+	batch->len = 0;
+	batch->sent = 0;
+	batch->frags = 0;
+}
+
+/**
+ * siw_batch_send_tcp - hand a batch to TCP
+ * @batch: the batch, emptied if TCP has taken all of it
+ * @s: the socket
+ *
+ * Return: 0, -EAGAIN if sk_write_space() follows, or another negative errno
+ */
+int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s)
+{
+	struct msghdr msg = {
+		.msg_flags = MSG_DONTWAIT | MSG_EOR | MSG_NOSIGNAL |
+			     MSG_SPLICE_PAGES | MSG_NO_SHARED_FRAGS,
+	};
+	int rv;
+
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, batch->vec, batch->n_vecs,
+		      batch->len);
+	iov_iter_advance(&msg.msg_iter, batch->sent);
+	rv = sock_sendmsg(s, &msg);
+	if (rv < 0)
+		return rv;
+	batch->sent += rv;
+	if (batch->sent < batch->len)
+		return -EAGAIN;
+	siw_batch_drop(batch);
+	return 0;
+}
+
+/**
+ * siw_batch_send_sctp - hand a batch of one FPDU to SCTP
+ * @batch: the batch, emptied if SCTP has taken it
+ * @assoc: the association
+ * @s: its socket
+ * @len: length of the FPDU without pad and CRC
+ *
+ * Return: 0, or as siw_sctp_send_segment(): nothing has been sent then
+ */
+int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
+			struct socket *s, unsigned int len)
+{
+	struct kvec iov[SIW_BATCH_VECS];
+	unsigned int i, left = len;
+	int rv;
+
+	for (i = 0; i < batch->n_vecs && left; i++) {
+		const struct bio_vec *vec = &batch->vec[i];
+
+		iov[i].iov_base = page_address(vec->bv_page) + vec->bv_offset;
+		iov[i].iov_len = min(vec->bv_len, left);
+		left -= iov[i].iov_len;
+	}
+	rv = siw_sctp_send_segment(assoc, s, iov, i, len);
+	if (!rv)
+		siw_batch_drop(batch);
+	return rv;
+}
