@@ -1,0 +1,101 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""Does each TCP segment of a capture begin with an FPDU?
+
+Usage: segments.py judge FILE PORT [SECONDS]   prints one line of numbers for all connections of PORT;
+                                               with SECONDS, judges only what was sent later than that
+                                               after the first packet
+       segments.py no-offload NETDEV           makes the kernel cut packets before they are captured
+
+A stream of iWARP is an MPA frame of 20 bytes and its private data, then FPDUs: two bytes of length, as
+many bytes, a pad to four, and four bytes of CRC (RFC 5044 sections 4.1 and 7.1).
+"""
+import array
+import fcntl
+import socket
+import struct
+import sys
+from collections import defaultdict
+
+SIOCETHTOOL = 0x8946
+ETHTOOL_STSO = 0x1F
+ETHTOOL_SGSO = 0x24
+
+
+def no_offload(netdev):
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        for command in (ETHTOOL_STSO, ETHTOOL_SGSO):
+            value = array.array("I", [command, 0])
+            address = value.buffer_info()[0]
+            fcntl.ioctl(s, SIOCETHTOOL, struct.pack("16sP", netdev.encode(), address))
+
+
+def packets(path):
+    """Yields (time, flow, flags, sequence number, payload) of TCP over IPv4 over Ethernet."""
+    with open(path, "rb") as f:
+        data = f.read()
+    at = 24
+    while at + 16 <= len(data):
+        seconds, micros, size = struct.unpack_from("<III", data, at)
+        frame = data[at + 16 : at + 16 + size]
+        at += 16 + size
+        if len(frame) < 54 or frame[12:14] != b"\x08\x00" or frame[23] != 6:
+            continue
+        ip_end = 14 + struct.unpack_from(">H", frame, 16)[0]
+        tcp = 14 + (frame[14] & 15) * 4
+        source, to, seq = struct.unpack_from(">HHI", frame, tcp)
+        payload = frame[tcp + (frame[tcp + 12] >> 4) * 4 : ip_end]
+        yield seconds + micros / 1e6, (frame[26:34], source, to), frame[tcp + 13], seq, payload
+
+
+def starts_of(stream):
+    """Offsets at which an FPDU begins; the stream's bytes by offset, as far as they are known."""
+    at = 20 + struct.unpack_from(">H", stream, 18)[0]
+    starts = {0, at}
+    while at + 2 <= len(stream):
+        ulpdu = 2 + struct.unpack_from(">H", stream, at)[0]
+        at += ulpdu + -ulpdu % 4 + 4
+        starts.add(at)
+    return starts
+
+
+def judge(path, port, after):
+    first = None
+    start = {}
+    segments = defaultdict(list)
+    for time, flow, flags, seq, payload in packets(path):
+        if port not in flow[1:]:
+            continue
+        first = first or time
+        if flags & 2:
+            start[flow] = (seq + 1) & 0xFFFFFFFF
+        elif payload and flow in start:
+            offset = (seq - start[flow]) & 0xFFFFFFFF
+            segments[flow].append((time - first, offset, payload))
+    total = bad = again = longest = 0
+    for flow, list_of in segments.items():
+        stream = bytearray()
+        for _, offset, payload in sorted(list_of, key=lambda s: s[1]):
+            if offset > len(stream):
+                sys.exit(f"{flow[1]} > {flow[2]}: bytes are missing at {len(stream)}")
+            stream[offset : offset + len(payload)] = payload
+        starts = starts_of(stream)
+        highest = 0
+        for time, offset, payload in list_of:
+            again += offset < highest
+            highest = max(highest, offset + len(payload))
+            if time < after:
+                continue
+            total += 1
+            longest = max(longest, len(payload))
+            bad += offset not in starts
+    print(f"segments {total}, not at an FPDU {bad}, sent again {again}, longest {longest}")
+
+
+if __name__ == "__main__":
+    if sys.argv[1:2] == ["no-offload"]:
+        no_offload(sys.argv[2])
+    elif sys.argv[1:2] == ["judge"]:
+        judge(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) if len(sys.argv) > 4 else 0)
+    else:
+        sys.exit(__doc__)

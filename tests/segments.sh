@@ -1,0 +1,98 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--stock] -- tests/segments.sh [REGEX]
+#
+# The sender hands TCP many FPDUs at once. Each segment that TCP makes of them begins with an FPDU
+# (RFC 5044 section 5), also in a small window, after a loss and on a path of any MTU.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpa.sh
+source "${0%/*}/mpa.sh"
+
+# The kernel cuts the packets, so a capture has them as they are on a wire
+for netns in a b; do
+	within $netns "$TESTS/segments.py" no-offload eth0
+done
+port=7400
+
+# perf PROGRAM OPTION…: from a to b, captured at the sender of the data
+perf() {
+	local program=$1
+	shift
+	start server b 150 "$program" -d siw1 -R -F -p "$port" "$@"
+	wait_listener "$(address b)" "$port"
+	run_well client a 150 "$program" -d siw0 -R -F -p "$port" "$@" "$(address b)"
+	ended server 60
+}
+
+# aligned NETNS LONGEST [SECONDS]: what is true of the capture that was made in the namespace
+aligned() {
+	local of=$1 longest=$2
+	capture_end wire
+	run_well judge "$of" 60 "$TESTS/segments.py" judge "$WORK/wire.pcap" "$port" "${@:3}"
+	note "$(<"$WORK/judge.log")"
+	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
+	has_line judge " longest $longest\$" || fail "$(<"$WORK/judge.log")"
+}
+
+writes() {
+	capture wire a
+	perf ib_write_bw -n 20 -s 65536
+	aligned a 1448
+}
+
+sends_of_odd_length() {
+	capture wire a
+	perf ib_send_bw -n 50 -s 5003
+	aligned a 1448
+}
+
+reads() {
+	capture wire b
+	perf ib_read_bw -n 20 -s 65536
+	aligned b 1448
+}
+
+in_a_small_window() {
+	sysctl_of b tcp_rmem '4096 9000 9000'
+	capture wire a
+	perf ib_write_bw -n 20 -s 65536
+	aligned a 1448
+}
+
+# rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost
+after_loss() {
+	within a tc qdisc add dev eth0 root netem loss 3% limit 1000
+	capture wire a
+	start server b 150 rping -s -a "$(address b)" -p "$port" -C 30 -S 60000
+	wait_listener "$(address b)" "$port"
+	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C 30 -S 60000
+	ended server 60
+	within a tc qdisc del dev eth0 root
+	aligned a 1448
+	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
+}
+
+# MTU 1000, less 52 octets for IPv4 and TCP with timestamps, is 948; of MTU 998 it is 946, which is no multiple of 4
+on_a_narrow_path() { # MTU LONGEST
+	within a ip route change 10.77.0.0/24 dev eth0 src "$(address a)" mtu "$1"
+	capture wire a
+	perf ib_write_bw -n 10 -s 65536
+	within a ip route change 10.77.0.0/24 dev eth0 src "$(address a)"
+	aligned a "$2"
+}
+
+seg() { # CLAIM FUNCTION [ARG…]
+	port=$((port + 1))
+	check "$@"
+}
+
+seg 'each segment of large writes begins with an FPDU' writes
+seg 'each segment of sends that are no multiple of four long begins with an FPDU' sends_of_odd_length
+seg 'each segment of Read Responses begins with an FPDU' reads
+seg 'each segment begins with an FPDU on a path with a smaller MTU' on_a_narrow_path 1000 948
+seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
+seg 'each segment begins with an FPDU although packets are lost' after_loss
+seg 'each segment begins with an FPDU in a window of 9000 octets' in_a_small_window
+finish
