@@ -144,6 +144,8 @@ Exit Client::exchange()
 		if (auto event = next_event(channel_.get())) {
 			say(event->describe());
 			last_completions();
+			if (options_.disconnect_again && event->type == RDMA_CM_EVENT_DISCONNECTED)
+				endpoint_.disconnect();
 			return options_.hold && all_done ? Exit::ok : Exit::failed;
 		}
 		if (all_done && !options_.hold)
@@ -174,6 +176,8 @@ void Client::disconnect()
 	if (rdma_disconnect(endpoint_.id()) != 0)
 		throw SystemError("rdma_disconnect");
 	await("the end of the connection");
+	if (options_.disconnect_again)
+		endpoint_.disconnect();
 }
 
 Exit Client::connected()
@@ -236,6 +240,8 @@ Exit Client::start()
 		throw SystemError("rdma_connect");
 	if (options_.cut)
 		cut();
+	if (options_.disconnect_early)
+		endpoint_.disconnect();
 	return Exit::ok;
 }
 

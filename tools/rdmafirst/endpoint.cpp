@@ -324,6 +324,12 @@ void Endpoint::deny_access()
 	say(fmt::format("access {:#x}", attr.qp_access_flags));
 }
 
+void Endpoint::disconnect()
+{
+	const int rv = rdma_disconnect(id_.get());
+	say(fmt::format("rdma_disconnect: {}", rv == 0 ? "done" : std::strerror(errno)));
+}
+
 void Endpoint::modify(const std::string &state)
 {
 	ibv_qp_attr attr{};

@@ -70,6 +70,9 @@ struct Options {
 	uint32_t qpn = 0;  // that has this number; 0: with one of our own
 	bool too_early = false; // client: post a request that is no good before it connects
 	bool cut = false; // client: disconnect while it connects
+	bool disconnect_early = false; // client: call rdma_disconnect() while it connects
+	bool disconnect_again = false; // call rdma_disconnect() after DISCONNECTED as well
+	bool disconnect_first = false; // server: call rdma_disconnect() as soon as a message is received
 	bool torn = false; // client: disconnect while another thread destroys the queue pair
 	bool deny = false; // server: take all access rights from the queue pair
 	std::string modify; // client: ask for this state of the queue pair before it connects
@@ -146,6 +149,7 @@ public:
 	[[nodiscard]] rdma_cm_id *id() const { return id_.get(); }
 	void create_qp(size_t send_queue = sends, bool signal_all = true); // with receives posted
 	void spoil_qp();  // no connection can come of it any more
+	void disconnect(); // and print the outcome
 	void deny_access(); // the peer may neither read nor write
 	void modify(const std::string &state); // and tell what came of it
 	void post_too_early(); // it stays in the queue, although it is refused; its key is no good

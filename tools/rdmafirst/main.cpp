@@ -82,6 +82,7 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 				     "connect or accept with a queue pair of this device that another process has made: nobody:DEVICE, "
 				     "by the user nobody; parent:DEVICE, of which this is a child; sender:DEVICE, which has passed us its "
 				     "file and ended");
+	app.add_flag("--disconnect-again", options.disconnect_again, "call rdma_disconnect() after DISCONNECTED as well");
 	app.add_option("--qpn", options.qpn, "connect or accept with the queue pair of this number")->excludes(qp_of);
 	app.add_option_function<double>(
 		"--timeout",
@@ -115,6 +116,7 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	app.add_flag("--deny", options.deny, "take all access rights from the queue pair");
 	app.add_option("--tries", options.tries, "listen so often as long as it fails")->capture_default_str();
 	app.add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
+	app.add_flag("--disconnect-first", options.disconnect_first, "call rdma_disconnect() when a message is received");
 	app.add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 }
 
@@ -138,6 +140,7 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 		       "start so many connections and hold them until each has ended, one way or another");
 	app.add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
 	app.add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
+	app.add_flag("--disconnect-early", options.disconnect_early, "call rdma_disconnect() while it connects");
 	app.add_flag("--cut", options.cut, "disconnect while it connects");
 	app.add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
 	app.add_flag("--no-receive{false}", options.receive, "do not wait for a message");

@@ -187,6 +187,8 @@ void Server::on_event(const Event &event)
 		if (!options_.take_back.empty())
 			connection.endpoint.take_back_at(options_.take_back);
 	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
+		if (event.type == RDMA_CM_EVENT_DISCONNECTED && options_.disconnect_again)
+			connection.endpoint.disconnect();
 		connection.over = true;
 	}
 }
@@ -199,6 +201,8 @@ void Server::drain(Connection &connection)
 			tell(connection, fmt::format("{} failed: {}", kind, ibv_wc_status_str(done.status)));
 		} else if (done.receive) {
 			tell(connection, fmt::format("received {} {}", done.data.size(), done.data));
+			if (options_.disconnect_first)
+				connection.endpoint.disconnect();
 		} else {
 			connection.sent++;
 			tell(connection, "sent");
