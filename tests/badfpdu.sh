@@ -324,6 +324,16 @@ no_reset() {
 	has_line client '^modify to reset: Invalid argument$' || fail "$(grep '^modify' "$WORK/client.log")"
 }
 
+# Whatever nlmsg_pid says, the answer goes to the socket that has asked
+hello_of_nobody() {
+	serve
+	# only the initial namespace has a port mapper
+	timeout 30 "$TESTS/iwpmhello.py" >"$WORK/hello.log" 2>&1 || fail "$(tail -n 1 "$WORK/hello.log")"
+	no_warning
+	good
+	stop server
+}
+
 has_memory_groups() {
 	[[ -e /proc/cgroups ]] && grep -q '^memory' /proc/cgroups
 }
@@ -503,6 +513,7 @@ bad 'F62: a queue pair is not put from INIT to SQD' no_such_change sqd
 bad 'F62: a queue pair is not put from INIT to SQE' no_such_change sqe
 bad 'F62: a queue pair is not put from RTS to RESET' no_reset
 ! has_memory_groups || bad "F63: queues are charged to the program's control group" queue_beyond_group
+bad "F91: a port mapper's HELLO with nlmsg_pid 0 is answered once" hello_of_nobody
 bad 'F64: a program that posts to a queue pair in error gets few events' few_events
 bad 'F65: failed attempts to listen write few lines to the log' few_lines
 bad 'F69: memory that is taken back is sent as it was, or not at all' changed_while_read
