@@ -1,0 +1,212 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run -- tests/links.sh [REGEX]
+#
+# Links on interfaces of all kinds: with the MAC address of another interface, on a VLAN and its parent, with the
+# same link-local address, on tun and on lo. Namespaces a and b are joined by a
+# second pair of interfaces, eth1, with links siw2 in a and siw3 in b.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+# serve NAME NETNS ADDRESS PORT
+serve() {
+	start "$1" "$2" 90 rping -s -P -a "$3" -p "$4"
+	wait_for 30 "a listener on port $4" socket_listens "$4"
+}
+
+# ping_by LINK NETNS ADDRESS PORT: connects, and checks that the client's connection belongs to the link
+ping_by() {
+	run_well client "$2" 40 rping -c -a "$3" -p "$4" -C 3
+	start held "$2" 60 rping -c -a "$3" -p "$4" -C 1000000
+	wait_for 30 'the connection' has_connection "$4"
+	client_is_on "$1" "$4" || fail "the client is not on $1: $(rdma resource show cm_id | grep ":$4 ")"
+	stop held
+}
+
+has_connection() { # PORT
+	rdma resource show cm_id | grep -q "state CONNECT .*dst-addr [^ ]*:$1 "
+}
+
+client_is_on() { # LINK PORT
+	rdma resource show cm_id | grep "state CONNECT .*dst-addr [^ ]*:$2 " | grep -q "^link $1/1 "
+}
+
+mac_of() { # NETNS NETDEV
+	within "$1" cat "/sys/class/net/$2/address"
+}
+
+# ---- one MAC address on two interfaces
+
+second_pair() {
+	ip link add eth1 netns a type veth peer name eth1 netns b
+	local netns host
+	for netns in a b; do
+		host=$([[ $netns == a ]] && echo 1 || echo 2)
+		ip -n "$netns" link set eth1 address "$(mac_of "$netns" eth0)"
+		ip -n "$netns" addr add "10.79.0.$host/24" dev eth1
+		ip -n "$netns" link set eth1 up
+	done
+	add_device a siw2 eth1
+	add_device b siw3 eth1
+	ip netns exec a ping -q -c 1 -W 5 10.79.0.2 >/dev/null
+	ip netns exec b ping -q -c 1 -W 5 10.79.0.1 >/dev/null
+}
+
+one_mac() { # ADDRESS-OF-SERVER PORT
+	[[ $(mac_of a eth0) == "$(mac_of a eth1)" && $(mac_of b eth0) == "$(mac_of b eth1)" ]] || fail 'two MAC addresses'
+	serve server b "$1" "$2"
+	[[ $1 == 10.79.0.2 ]] || ping_by siw0 a 10.77.0.2 "$2"
+	[[ $1 == 10.77.0.2 ]] || ping_by siw2 a 10.79.0.2 "$2"
+	stop server
+}
+
+# ---- VLANs
+
+has_vlans() { modprobe -q 8021q 2>/dev/null; }
+
+add_vlan() { # NETNS HOST
+	ip -n "$1" link add link eth0 name eth0.5 type vlan id 5
+	ip -n "$1" addr add "10.80.0.$2/24" dev eth0.5
+	ip -n "$1" link set eth0.5 up
+}
+
+add_vlans() {
+	add_vlan a 1
+	add_vlan b 2
+	ip netns exec a ping -q -c 1 -W 5 10.80.0.2 >/dev/null
+	ip netns exec b ping -q -c 1 -W 5 10.80.0.1 >/dev/null
+}
+
+vlan_of_parent() {
+	add_vlans
+	serve server b 10.80.0.2 7410
+	ping_by siw0 a 10.80.0.2 7410
+	stop server
+}
+
+vlan_beside_parent() {
+	add_device a siwv eth0.5
+	add_device b siww eth0.5
+	serve server b 0.0.0.0 7412
+	serve exact b 10.80.0.2 7413
+	ping_by siwv a 10.80.0.2 7412
+	ping_by siwv a 10.80.0.2 7413
+	ping_by siw0 a 10.77.0.2 7412
+	stop server
+	stop exact
+	rdma link del siwv
+	rdma link del siww
+}
+
+# ---- link-local addresses
+
+same_link_local() { # ADDRESS-OF-SERVER PORT LINK...
+	local port=$2 link
+	serve server b "$1" "$port"
+	for link in "${@:3}"; do
+		case $link in
+		siw0) ping_by siw0 a fe80::b%eth0 "$port" ;;
+		siw2) ping_by siw2 a fe80::b%eth1 "$port" ;;
+		esac
+	done
+	stop server
+}
+
+add_link_local() {
+	local netdev
+	for netdev in eth0 eth1; do
+		ip -n a addr add fe80::a/64 dev "$netdev" nodad
+		ip -n b addr add fe80::b/64 dev "$netdev" nodad
+	done
+	for netdev in eth0 eth1; do
+		ip netns exec a ping -q -c 1 -W 5 "fe80::b%$netdev" >/dev/null
+	done
+}
+
+# ---- tun
+
+has_tun() { modprobe -q tun 2>/dev/null || [[ -e /sys/class/misc/tun ]]; }
+
+on_tun() {
+	ip netns exec a ip tuntap add tun0 mode tun
+	ip -n a addr add 10.81.0.1/24 dev tun0
+	ip -n a link set tun0 up
+	add_device a siwt tun0
+	serve server a 10.81.0.1 7420
+	ping_by siwt a 10.81.0.1 7420
+	stop server
+}
+
+# ---- lo
+
+on_loopback() { # LINK ADDRESS PORT [ADDRESS-OF-SERVER]
+	serve server a "${4:-$2}" "$3"
+	ping_by "$1" a "$2" "$3"
+	stop server
+}
+
+loopback() { # LINK PORT
+	on_loopback "$1" 127.0.0.1 "$2"
+	on_loopback "$1" ::1 "$(($2 + 1))"
+}
+
+with_link_on_lo() { # PORT
+	add_device a siwlo lo
+	loopback siwlo "$1"
+	on_loopback siwlo 127.0.0.1 $(($1 + 2)) 0.0.0.0
+	on_loopback siwlo ::1 $(($1 + 3)) ::
+	# The connection to another address of the host arrives on lo
+	on_loopback siw0 10.77.0.1 $(($1 + 4)) 0.0.0.0
+	rdma link del siwlo
+}
+
+only_link() {
+	rdma link del siw0
+	rdma link del siw1
+	add_device a siwlo lo
+	loopback siwlo 7430
+	rdma link del siwlo
+	add_device a siw0
+	add_device b siw1
+}
+
+ten_links() {
+	local i
+	for i in 1 2 3 4; do
+		ip -n a link add "v$i" type veth peer name "w$i"
+		ip -n a link set "v$i" up
+		ip -n a link set "w$i" up
+		add_device a "siwv$i" "v$i"
+		add_device a "siww$i" "w$i"
+	done
+	with_link_on_lo 7450
+	for i in 1 2 3 4; do
+		ip -n a link del "v$i"
+	done
+}
+
+second_pair
+check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
+check 'F92: two interfaces with one MAC address: a server on the first' one_mac 10.77.0.2 7402
+check 'F92: two interfaces with one MAC address: a server on the second' one_mac 10.79.0.2 7403
+if has_vlans; then
+	check 'F92: a VLAN without a link uses the link of its parent' vlan_of_parent
+	check 'F92: a VLAN with a link uses it, and its parent uses its own' vlan_beside_parent
+else
+	note 'this kernel has no VLANs'
+fi
+add_link_local
+check 'F93: one link-local address on two interfaces: a server on all addresses' same_link_local :: 7404 siw0 siw2
+check 'F93: one link-local address on two interfaces: a server on that of the first' same_link_local fe80::b%eth0 7405 siw0
+check 'F93: one link-local address on two interfaces: a server on that of the second' same_link_local fe80::b%eth1 7406 siw2
+if has_tun; then
+	check 'F94: a link on tun can be used' on_tun
+else
+	note 'this kernel has no tun'
+fi
+check 'F95: loopback addresses work without a link on lo' loopback siw0 7426
+check 'F95: loopback addresses work with a link on lo and others' with_link_on_lo 7440
+check 'F95: loopback addresses work with ten links' ten_links
+check 'F95: loopback addresses work if lo has the only link' only_link
+finish
