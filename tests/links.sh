@@ -4,7 +4,7 @@
 # Usage: scripts/vm run -- tests/links.sh [REGEX]
 #
 # Links on interfaces of all kinds: with the MAC address of another interface, on a VLAN and its parent, with the
-# same link-local address, on tun and on lo. Namespaces a and b are joined by a
+# same link-local address, on tun, on lo, and with a MAC address that changes. Namespaces a and b are joined by a
 # second pair of interfaces, eth1, with links siw2 in a and siw3 in b.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -186,6 +186,36 @@ ten_links() {
 	done
 }
 
+# ---- a MAC address that changes
+
+gid_of() { # DEVICE
+	cat "/sys/class/infiniband/$1/ports/1/gids/0"
+}
+
+# The GID of iWARP: the MAC address, then zeros
+expected_gid() { # MAC
+	tr -d : <<<"$1" | sed -E 's/^(....)(....)(....)$/\1:\2:\3:0000:0000:0000:0000:0000/'
+}
+
+has_gid() { # DEVICE MAC
+	[[ $(gid_of "$1") == "$(expected_gid "$2")" ]]
+}
+
+mac_changes() {
+	local mac=02:00:77:00:49:0b
+	has_gid siw3 "$(mac_of b eth1)" || fail "the GID is $(gid_of siw3) before"
+	ip -n b link set eth1 address $mac
+	ip -n a neigh flush dev eth1
+	ip netns exec a ping -q -c 1 -W 5 10.79.0.2 >/dev/null
+	serve server b 10.79.0.2 7460
+	ping_by siw2 a 10.79.0.2 7460
+	stop server
+	serve server a 10.79.0.1 7461
+	ping_by siw3 b 10.79.0.1 7461
+	stop server
+	wait_for 10 "the GID of $mac" has_gid siw3 $mac
+}
+
 second_pair
 check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
 check 'F92: two interfaces with one MAC address: a server on the first' one_mac 10.77.0.2 7402
@@ -209,4 +239,5 @@ check 'F95: loopback addresses work without a link on lo' loopback siw0 7426
 check 'F95: loopback addresses work with a link on lo and others' with_link_on_lo 7440
 check 'F95: loopback addresses work with ten links' ten_links
 check 'F95: loopback addresses work if lo has the only link' only_link
+check 'F96: the GID follows the MAC address, and connections work' mac_changes
 finish
