@@ -216,6 +216,49 @@ mac_changes() {
 	wait_for 10 "the GID of $mac" has_gid siw3 $mac
 }
 
+# ---- a listener whose socket is destroyed
+
+# ss -K needs CONFIG_INET_DIAG_DESTROY
+can_destroy() {
+	local able=1 pid
+	ncat -l 127.0.0.1 7475 &
+	pid=$!
+	wait_for 10 'ncat' socket_listens 7475
+	ss -K -ltnH 'sport = :7475' >/dev/null 2>&1 || true
+	! socket_listens 7475 || able=''
+	kill "$pid" 2>/dev/null || true
+	wait "$pid" 2>/dev/null || true
+	[[ $able ]]
+}
+
+listens_where() { # PORT
+	ip netns exec b ss -ltnH "sport = :$1" | awk '{ print $4 }' | sort | paste -sd' '
+}
+
+listens_there() { # WHERE PORT
+	[[ $(listens_where "$2") == "$1" ]]
+}
+
+listens_again() { # ADDRESS PORT
+	local of
+	of=$(listens_where "$2")
+	ip netns exec b ss -K -ltnH "sport = :$2" >/dev/null
+	wait_for 20 'the listener' socket_listens "$2"
+	wait_for 20 "a listener on $of" listens_there "$of" "$2"
+}
+
+destroyed_listener() { # ADDRESS PORT
+	local i
+	serve server b "$1" "$2"
+	ping_by siw2 a 10.79.0.2 "$2"
+	for i in 1 2 3; do
+		listens_again "$1" "$2"
+		ping_by siw2 a 10.79.0.2 "$2"
+	done
+	stop server
+	! socket_listens "$2" || fail 'it listens after its program has ended'
+}
+
 second_pair
 check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
 check 'F92: two interfaces with one MAC address: a server on the first' one_mac 10.77.0.2 7402
@@ -239,5 +282,11 @@ check 'F95: loopback addresses work without a link on lo' loopback siw0 7426
 check 'F95: loopback addresses work with a link on lo and others' with_link_on_lo 7440
 check 'F95: loopback addresses work with ten links' ten_links
 check 'F95: loopback addresses work if lo has the only link' only_link
+if can_destroy; then
+	check 'F97: a listener on one address whose socket is destroyed listens again' destroyed_listener 10.79.0.2 7470
+	check 'F97: a listener on all addresses whose socket is destroyed listens again' destroyed_listener 0.0.0.0 7471
+else
+	note 'this kernel does not destroy sockets'
+fi
 check 'F96: the GID follows the MAC address, and connections work' mac_changes
 finish

@@ -169,6 +169,27 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 	return rv;
 }
 
+/*
+ * tcp_abort() closes the socket, which stays bound. Accepted sockets would
+ * inherit that it is shut down: only a disconnect takes this back.
+ */
+static int siw_tcp_listen_again(struct socket *s)
+{
+	struct sockaddr_storage unspec = { .ss_family = AF_UNSPEC };
+	int rv;
+
+	if (READ_ONCE(s->sk->sk_state) != TCP_CLOSE)
+		return 0;
+	rv = s->ops->connect(s, (struct sockaddr_unsized *)&unspec,
+			     sizeof(unspec), 0);
+	if (rv)
+		return rv;
+	rv = s->ops->listen(s, READ_ONCE(s->sk->sk_max_ack_backlog));
+	if (!rv)
+		siw_tcp_delay_ack(s);
+	return rv;
+}
+
 static int siw_tcp_accept(struct socket *s, struct socket **new_s)
 {
 	int rv = kernel_accept(s, new_s, O_NONBLOCK);
@@ -316,6 +337,7 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.status		= siw_tcp_status,
 	.early_data	= siw_tcp_early_data,
 	.listen		= siw_tcp_listen,
+	.listen_again	= siw_tcp_listen_again,
 	.take_early	= siw_tcp_take_early,
 	.accept		= siw_tcp_accept,
 	.send		= siw_tcp_send,

@@ -58,6 +58,11 @@ struct siw_llp_ops {
 	int (*listen)(struct socket *s, struct sockaddr *laddr, bool afonly,
 		      int ifindex, int backlog);
 	/**
+	 * @listen_again: if the socket of a listener has been destroyed from
+	 * outside, listen as before, else do nothing. Optional.
+	 */
+	int (*listen_again)(struct socket *s);
+	/**
 	 * @take_early: let a listener take data in first packets, for at most
 	 * @pending connections that are not up yet
 	 */
