@@ -39,7 +39,7 @@ struct setting_range {
 	u32 max;
 };
 
-/* After Documentation/netlink/specs/rdma_mpa.yaml; 0x3ffe and 0x3fff are modes */
+/* After Documentation/netlink/specs/rdma-mpa.yaml; 0x3ffe and 0x3fff are modes */
 static const struct setting_range ranges[] = {
 	{ "revision", RDMA_MPA_SETTING_REVISION, 1, 3 },
 	{ "model", RDMA_MPA_SETTING_MODEL, 0, 2 },

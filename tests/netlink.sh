@@ -117,7 +117,7 @@ by_the_specification_alone() {
 	local said
 	plain
 	ynl set siw1 fastopen=on
-	said=$(python3 "${TESTS%/*}/build/pyynl/cli.py" --spec "${TESTS%/*}/Documentation/netlink/specs/rdma_mpa.yaml" \
+	said=$(python3 "${TESTS%/*}/build/pyynl/cli.py" --spec "${TESTS%/*}/Documentation/netlink/specs/rdma-mpa.yaml" \
 		--no-schema --dump policy-get --output-json)
 	said=$(jq -c '[.[] | [."dev-name", .port, .policy]]' <<<"$said")
 	[[ $said == '[[null,null,{}],["siw0",null,{}],["siw0",1,{}],["siw1",null,{"fastopen":"on"}],["siw1",1,{}]]' ]] ||
@@ -789,13 +789,13 @@ notifications() {
 	wait_line monitor '"name":"policy-ntf".*"port":1,"policy":\{\}' 10
 	serve 7630
 	connect 7630
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"rdma","role":"initiator".*"model":"peer-to-peer","rtr":\["write"\]' 10
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw1".*"state":"rdma","role":"responder".*"local":\{"ip4":"10.77.0.2","port":7630\}.*"rtr-seen":\["write"\]' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"RDMA","role":"initiator".*"model":"peer-to-peer","rtr":\["write"\]' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw1".*"state":"RDMA","role":"responder".*"local":\{"ip4":"10.77.0.2","port":7630\}.*"rtr-seen":\["write"\]' 10
 	stop server
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7630 --timeout 15
 	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"role":"initiator".*"remote":\{"ip4":"10.77.0.2","port":7630\}.*"error":111' 10
 	initiator_meets 7631 "$REP_V47" 'expect term 2/0/7'
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"rep-rcvd".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"REP_RCVD".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 10
 	stop monitor
 	stop elsewhere
 	[[ ! -s $WORK/elsewhere.log ]] || fail 'it is told elsewhere'

@@ -3,8 +3,8 @@
 #
 # Usage: tests/ynl.py [REQUEST]
 #
-# Sends requests to the family rdma_mpa with the kernel's own YNL client (build/pyynl), which knows the
-# family only from Documentation/netlink/specs/rdma_mpa.yaml. Without REQUEST it takes a request from each
+# Sends requests to the family rdma-mpa with the kernel's own YNL client (build/pyynl), which knows the
+# family only from Documentation/netlink/specs/rdma-mpa.yaml. Without REQUEST it takes a request from each
 # line of its input and prints a line for each, because Python takes seconds to start under emulation.
 # REQUEST is one of
 #
@@ -27,7 +27,7 @@ sys.path.insert(0, str(ROOT / "build/pyynl"))
 from lib import NlError, YnlFamily  # noqa: E402
 from lib.ynl import GenlProtocol  # noqa: E402
 
-SPEC = ROOT / "Documentation/netlink/specs/rdma_mpa.yaml"
+SPEC = ROOT / "Documentation/netlink/specs/rdma-mpa.yaml"
 KINDS = {"rtr-offer", "rtr-accept"}
 
 

@@ -473,7 +473,7 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
 // ---------------------------------------------------------------- settings
 
 /// Value of a setting as it is read back; nothing if there is no such setting or value. Written
-/// from Documentation/netlink/specs/rdma_mpa.yaml.
+/// from Documentation/netlink/specs/rdma-mpa.yaml.
 std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t value)
 {
     const auto between = [value](std::uint32_t min, std::uint32_t max) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// nlfuzz: requests to the generic netlink family rdma_mpa that no client would send. The kernel's YNL
+// nlfuzz: requests to the generic netlink family rdma-mpa that no client would send. The kernel's YNL
 // client and `rdma mpa` send valid ones.
 #include <cstdio>
 
@@ -60,7 +60,7 @@ void interrupt(bool is_changed, uint8_t command, const Bytes &attributes)
 
 int main(int argc, char **argv)
 {
-	CLI::App app("requests to the generic netlink family rdma_mpa that no client would send");
+	CLI::App app("requests to the generic netlink family rdma-mpa that no client would send");
 	unsigned seconds = 60, threads = 2, command = 0;
 	std::string hex;
 	bool is_dump = false;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// A generic netlink socket, and the family rdma_mpa.
+// A generic netlink socket, and the family rdma-mpa.
 #pragma once
 
 #include <chrono>

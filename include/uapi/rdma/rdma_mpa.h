@@ -1,13 +1,13 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
 /* Do not edit directly, auto-generated from: */
-/*	Documentation/netlink/specs/rdma_mpa.yaml */
+/*	Documentation/netlink/specs/rdma-mpa.yaml */
 /* YNL-GEN uapi header */
 /* To regenerate run: tools/net/ynl/ynl-regen.sh */
 
 #ifndef _UAPI_LINUX_RDMA_MPA_H
 #define _UAPI_LINUX_RDMA_MPA_H
 
-#define RDMA_MPA_FAMILY_NAME	"rdma_mpa"
+#define RDMA_MPA_FAMILY_NAME	"rdma-mpa"
 #define RDMA_MPA_FAMILY_VERSION	1
 
 #define RDMA_MPA_DEPTH_MAX	16382
@@ -167,22 +167,6 @@ enum rdma_mpa_layer {
 	RDMA_MPA_LAYER_PORT,
 };
 
-/*
- * State of a connection's setup
- */
-enum rdma_mpa_state {
-	RDMA_MPA_STATE_IDLE,
-	RDMA_MPA_STATE_CONNECTING,
-	RDMA_MPA_STATE_REQ_SENT,
-	RDMA_MPA_STATE_REP_RCVD,
-	RDMA_MPA_STATE_REQ_WAIT,
-	RDMA_MPA_STATE_REQ_RCVD,
-	RDMA_MPA_STATE_REP_SENT,
-	RDMA_MPA_STATE_RTR_WAIT,
-	RDMA_MPA_STATE_RDMA,
-	RDMA_MPA_STATE_CLOSED,
-};
-
 /**
  * enum rdma_mpa_role - Side of a connection
  * @RDMA_MPA_ROLE_INITIATOR: Sent the Request
@@ -287,8 +271,6 @@ enum {
 	RDMA_MPA_A_CAPS_CRC,
 	RDMA_MPA_A_CAPS_TX_MARKERS,
 	RDMA_MPA_A_CAPS_RX_MARKERS,
-	RDMA_MPA_A_CAPS_FASTOPEN,
-	RDMA_MPA_A_CAPS_CONNECT_MS,
 
 	__RDMA_MPA_A_CAPS_MAX,
 	RDMA_MPA_A_CAPS_MAX = (__RDMA_MPA_A_CAPS_MAX - 1)

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause)
 /* Do not edit directly, auto-generated from: */
-/*	Documentation/netlink/specs/rdma_mpa.yaml */
+/*	Documentation/netlink/specs/rdma-mpa.yaml */
 /* YNL-GEN kernel source */
 /* To regenerate run: tools/net/ynl/ynl-regen.sh */
 
@@ -10,6 +10,7 @@
 #include "genl.h"
 
 #include <uapi/rdma/rdma_mpa.h>
+#include <rdma/ib_verbs.h>
 
 /* Common nested types */
 const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_ORD_MODE + 1] = {
@@ -38,61 +39,85 @@ const struct nla_policy rdma_mpa_rtr_order_nl_policy[RDMA_MPA_A_RTR_ORDER_KIND +
 };
 
 /* RDMA_MPA_CMD_POLICY_GET - do */
-const struct nla_policy rdma_mpa_policy_get_nl_policy[RDMA_MPA_A_PORT + 1] = {
+static const struct nla_policy rdma_mpa_policy_get_nl_policy[RDMA_MPA_A_PORT + 1] = {
 	[RDMA_MPA_A_DEV_INDEX] = { .type = NLA_U32, },
 	[RDMA_MPA_A_PORT] = NLA_POLICY_MIN(NLA_U32, 1),
 };
 
 /* RDMA_MPA_CMD_POLICY_SET - do */
-const struct nla_policy rdma_mpa_policy_set_nl_policy[RDMA_MPA_A_POLICY + 1] = {
+static const struct nla_policy rdma_mpa_policy_set_nl_policy[RDMA_MPA_A_POLICY + 1] = {
 	[RDMA_MPA_A_DEV_INDEX] = { .type = NLA_U32, },
 	[RDMA_MPA_A_PORT] = NLA_POLICY_MIN(NLA_U32, 1),
 	[RDMA_MPA_A_POLICY] = NLA_POLICY_NESTED(rdma_mpa_policy_nl_policy),
 };
 
 /* RDMA_MPA_CMD_POLICY_RESET - do */
-const struct nla_policy rdma_mpa_policy_reset_nl_policy[RDMA_MPA_A_SETTING + 1] = {
+static const struct nla_policy rdma_mpa_policy_reset_nl_policy[RDMA_MPA_A_SETTING + 1] = {
 	[RDMA_MPA_A_DEV_INDEX] = { .type = NLA_U32, },
 	[RDMA_MPA_A_PORT] = NLA_POLICY_MIN(NLA_U32, 1),
-	[RDMA_MPA_A_SETTING] = NLA_POLICY_RANGE(NLA_U32, 1, 16),
+	[RDMA_MPA_A_SETTING] = NLA_POLICY_RANGE(NLA_U32, 1, 31),
 };
 
 /* RDMA_MPA_CMD_DEV_GET - do */
-const struct nla_policy rdma_mpa_dev_get_nl_policy[RDMA_MPA_A_DEV_INDEX + 1] = {
+static const struct nla_policy rdma_mpa_dev_get_nl_policy[RDMA_MPA_A_DEV_INDEX + 1] = {
 	[RDMA_MPA_A_DEV_INDEX] = { .type = NLA_U32, },
 };
 
 /* Ops table for rdma_mpa */
-const struct genl_ops rdma_mpa_nl_ops[4] = {
+static const struct genl_split_ops rdma_mpa_nl_ops[] = {
 	{
 		.cmd		= RDMA_MPA_CMD_POLICY_GET,
 		.doit		= rdma_mpa_nl_policy_get_doit,
-		.dumpit		= rdma_mpa_nl_policy_get_dumpit,
 		.policy		= rdma_mpa_policy_get_nl_policy,
 		.maxattr	= RDMA_MPA_A_PORT,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd	= RDMA_MPA_CMD_POLICY_GET,
+		.dumpit	= rdma_mpa_nl_policy_get_dumpit,
+		.flags	= GENL_CMD_CAP_DUMP,
 	},
 	{
 		.cmd		= RDMA_MPA_CMD_POLICY_SET,
 		.doit		= rdma_mpa_nl_policy_set_doit,
 		.policy		= rdma_mpa_policy_set_nl_policy,
 		.maxattr	= RDMA_MPA_A_POLICY,
+		.flags		= GENL_CMD_CAP_DO,
 	},
 	{
 		.cmd		= RDMA_MPA_CMD_POLICY_RESET,
 		.doit		= rdma_mpa_nl_policy_reset_doit,
 		.policy		= rdma_mpa_policy_reset_nl_policy,
 		.maxattr	= RDMA_MPA_A_SETTING,
+		.flags		= GENL_CMD_CAP_DO,
 	},
 	{
 		.cmd		= RDMA_MPA_CMD_DEV_GET,
 		.doit		= rdma_mpa_nl_dev_get_doit,
-		.dumpit		= rdma_mpa_nl_dev_get_dumpit,
 		.policy		= rdma_mpa_dev_get_nl_policy,
 		.maxattr	= RDMA_MPA_A_DEV_INDEX,
+		.flags		= GENL_CMD_CAP_DO,
+	},
+	{
+		.cmd	= RDMA_MPA_CMD_DEV_GET,
+		.dumpit	= rdma_mpa_nl_dev_get_dumpit,
+		.flags	= GENL_CMD_CAP_DUMP,
 	},
 };
 
 static const struct genl_multicast_group rdma_mpa_nl_mcgrps[] = {
 	[RDMA_MPA_NLGRP_POLICIES] = { "policies", },
-	[RDMA_MPA_NLGRP_CONNECTIONS] = { "connections", },
+	[RDMA_MPA_NLGRP_CONNECTIONS] = { "connections", .flags = GENL_MCAST_CAP_NET_ADMIN, },
+};
+
+struct genl_family rdma_mpa_nl_family __ro_after_init = {
+	.name		= RDMA_MPA_FAMILY_NAME,
+	.version	= RDMA_MPA_FAMILY_VERSION,
+	.netnsok	= true,
+	.parallel_ops	= true,
+	.module		= THIS_MODULE,
+	.split_ops	= rdma_mpa_nl_ops,
+	.n_split_ops	= ARRAY_SIZE(rdma_mpa_nl_ops),
+	.mcgrps		= rdma_mpa_nl_mcgrps,
+	.n_mcgrps	= ARRAY_SIZE(rdma_mpa_nl_mcgrps),
 };

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: ((GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause) */
 /* Do not edit directly, auto-generated from: */
-/*	Documentation/netlink/specs/rdma_mpa.yaml */
+/*	Documentation/netlink/specs/rdma-mpa.yaml */
 /* YNL-GEN kernel header */
 /* To regenerate run: tools/net/ynl/ynl-regen.sh */
 
@@ -11,21 +11,11 @@
 #include <net/genetlink.h>
 
 #include <uapi/rdma/rdma_mpa.h>
+#include <rdma/ib_verbs.h>
 
 /* Common nested types */
 extern const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_ORD_MODE + 1];
 extern const struct nla_policy rdma_mpa_rtr_order_nl_policy[RDMA_MPA_A_RTR_ORDER_KIND + 1];
-
-extern const struct nla_policy rdma_mpa_policy_get_nl_policy[RDMA_MPA_A_PORT + 1];
-
-extern const struct nla_policy rdma_mpa_policy_set_nl_policy[RDMA_MPA_A_POLICY + 1];
-
-extern const struct nla_policy rdma_mpa_policy_reset_nl_policy[RDMA_MPA_A_SETTING + 1];
-
-extern const struct nla_policy rdma_mpa_dev_get_nl_policy[RDMA_MPA_A_DEV_INDEX + 1];
-
-/* Ops table for rdma_mpa */
-extern const struct genl_ops rdma_mpa_nl_ops[4];
 
 int rdma_mpa_nl_policy_get_doit(struct sk_buff *skb, struct genl_info *info);
 int rdma_mpa_nl_policy_get_dumpit(struct sk_buff *skb,
@@ -40,5 +30,7 @@ enum {
 	RDMA_MPA_NLGRP_POLICIES,
 	RDMA_MPA_NLGRP_CONNECTIONS,
 };
+
+extern struct genl_family rdma_mpa_nl_family;
 
 #endif /* _LINUX_RDMA_MPA_GEN_H */

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The generic netlink family rdma_mpa: settings, capabilities, notifications.
- * Documentation/netlink/specs/rdma_mpa.yaml describes the family. genl.c has
+ * The generic netlink family rdma-mpa: settings, capabilities, notifications.
+ * Documentation/netlink/specs/rdma-mpa.yaml describes the family. genl.c has
  * its tables, generated from the description.
  *
  * Locks: handlers take iw_mpa_devices_lock and hold a reference on the device
@@ -24,8 +24,6 @@
 #include "observe.h"
 #include "option.h"
 
-static struct genl_family rdma_mpa_family;
-
 /* Settings and their attributes have the same numbers */
 #define ASSERT_SETTING(name) \
 	static_assert((int)RDMA_MPA_SETTING_##name == RDMA_MPA_A_POLICY_##name)
@@ -46,21 +44,6 @@ ASSERT_SETTING(REQUEST_MS);
 ASSERT_SETTING(REPLY_MS);
 ASSERT_SETTING(RTR_MS);
 ASSERT_SETTING(DECIDE_MS);
-
-/* States have the same numbers in the netlink interface */
-#define ASSERT_STATE(name) \
-	static_assert((int)IW_MPA_##name == RDMA_MPA_STATE_##name)
-
-ASSERT_STATE(IDLE);
-ASSERT_STATE(CONNECTING);
-ASSERT_STATE(REQ_SENT);
-ASSERT_STATE(REP_RCVD);
-ASSERT_STATE(REQ_WAIT);
-ASSERT_STATE(REQ_RCVD);
-ASSERT_STATE(REP_SENT);
-ASSERT_STATE(RTR_WAIT);
-ASSERT_STATE(RDMA);
-ASSERT_STATE(CLOSED);
 
 static_assert(IW_MPA_DEPTH_MAX == RDMA_MPA_DEPTH_MAX);
 
@@ -316,9 +299,7 @@ static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 	    nla_put_u32(msg, RDMA_MPA_A_CAPS_RTR_RECV, caps->rtr_recv) ||
 	    put_flag(msg, RDMA_MPA_A_CAPS_CRC, !caps->no_crc) ||
 	    put_flag(msg, RDMA_MPA_A_CAPS_TX_MARKERS, caps->tx_markers) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_RX_MARKERS, caps->rx_markers) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_FASTOPEN, caps->fastopen) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_CONNECT_MS, !caps->no_connect_ms))
+	    put_flag(msg, RDMA_MPA_A_CAPS_RX_MARKERS, caps->rx_markers))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
 	return 0;
@@ -332,23 +313,23 @@ static void notify_policy(const struct iw_mpa_place *place)
 	struct sk_buff *msg;
 	void *hdr;
 
-	if (!genl_has_listeners(&rdma_mpa_family, net, RDMA_MPA_NLGRP_POLICIES))
+	if (!genl_has_listeners(&rdma_mpa_nl_family, net, RDMA_MPA_NLGRP_POLICIES))
 		return;
 	msg = genlmsg_new(NLMSG_GOODSIZE, GFP_KERNEL);
 	if (!msg)
 		goto lost;
-	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
+	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_nl_family, 0,
 			  RDMA_MPA_CMD_POLICY_NTF);
 	if (!hdr || fill_policy(msg, place)) {
 		nlmsg_free(msg);
 		goto lost;
 	}
 	genlmsg_end(msg, hdr);
-	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
+	genlmsg_multicast_netns(&rdma_mpa_nl_family, net, msg, 0,
 				RDMA_MPA_NLGRP_POLICIES, GFP_KERNEL);
 	return;
 lost:
-	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_POLICIES,
+	genl_set_err(&rdma_mpa_nl_family, net, 0, RDMA_MPA_NLGRP_POLICIES,
 		     -ENOBUFS);
 }
 
@@ -473,7 +454,8 @@ static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 	const struct iw_mpa_setup *u = s->setup;
 
 	if (!nest ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_STATE, state) ||
+	    nla_put_string(msg, RDMA_MPA_A_CONN_STATE,
+			   iw_mpa_state_str(state)) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_ROLE, s->responder) ||
 	    put_name(msg, s) ||
 	    put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
@@ -508,18 +490,18 @@ static void notify_listeners(const struct iw_mpa_session *s, struct net *net,
 	msg = genlmsg_new(NLMSG_GOODSIZE, gfp);
 	if (!msg)
 		goto lost;
-	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_family, 0,
+	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_nl_family, 0,
 			  RDMA_MPA_CMD_CONN_NTF);
 	if (!hdr || fill_conn(msg, s, state, status, ecode)) {
 		nlmsg_free(msg);
 		goto lost;
 	}
 	genlmsg_end(msg, hdr);
-	genlmsg_multicast_netns(&rdma_mpa_family, net, msg, 0,
+	genlmsg_multicast_netns(&rdma_mpa_nl_family, net, msg, 0,
 				RDMA_MPA_NLGRP_CONNECTIONS, gfp);
 	return;
 lost:
-	genl_set_err(&rdma_mpa_family, net, 0, RDMA_MPA_NLGRP_CONNECTIONS,
+	genl_set_err(&rdma_mpa_nl_family, net, 0, RDMA_MPA_NLGRP_CONNECTIONS,
 		     -ENOBUFS);
 }
 
@@ -543,7 +525,7 @@ void iw_mpa_notify_conn(const struct iw_mpa_session *s, enum iw_mpa_state state,
 	if (!ib_device_try_get(ibdev))
 		return;
 	net = owner_net(s->port->dev);
-	if (genl_has_listeners(&rdma_mpa_family, net,
+	if (genl_has_listeners(&rdma_mpa_nl_family, net,
 			       RDMA_MPA_NLGRP_CONNECTIONS))
 		notify_listeners(s, net, state, status, ecode);
 	ib_device_put(ibdev);
@@ -622,7 +604,7 @@ static int send_reply(struct genl_info *info, u8 cmd,
 
 	if (!msg)
 		return -ENOMEM;
-	hdr = genlmsg_put_reply(msg, info, &rdma_mpa_family, 0, cmd);
+	hdr = genlmsg_put_reply(msg, info, &rdma_mpa_nl_family, 0, cmd);
 	if (!hdr || fill(msg, place)) {
 		nlmsg_free(msg);
 		return -EMSGSIZE;
@@ -700,9 +682,16 @@ static int parse_policy_reset(struct genl_info *info,
 	if (!info->attrs[RDMA_MPA_A_SETTING])
 		mask = ~0U;
 	/* There is one attribute for each setting */
-	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, rem)
-		if (nla_type(attr) == RDMA_MPA_A_SETTING)
-			mask |= BIT(nla_get_u32(attr));
+	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, rem) {
+		if (nla_type(attr) != RDMA_MPA_A_SETTING)
+			continue;
+		if (nla_get_u32(attr) >= IW_MPA_SETTINGS) {
+			NL_SET_BAD_ATTR(info->extack, attr);
+			NL_SET_ERR_MSG(info->extack, "no such setting");
+			return -EINVAL;
+		}
+		mask |= BIT(nla_get_u32(attr));
+	}
 	layer->set &= ~mask;
 	return 0;
 }
@@ -786,7 +775,7 @@ static void dump_record(struct dump *d, const struct iw_mpa_place *place)
 	if (d->rv || d->at++ < d->cb->args[0])
 		return;
 	hdr = genlmsg_put(d->skb, NETLINK_CB(d->cb->skb).portid,
-			  d->cb->nlh->nlmsg_seq, &rdma_mpa_family, NLM_F_MULTI,
+			  d->cb->nlh->nlmsg_seq, &rdma_mpa_nl_family, NLM_F_MULTI,
 			  d->cmd);
 	if (!hdr) {
 		d->rv = -EMSGSIZE;
@@ -894,33 +883,11 @@ int rdma_mpa_nl_dev_get_dumpit(struct sk_buff *skb, struct netlink_callback *cb)
 
 /* ---- family */
 
-static const struct genl_multicast_group groups[] = {
-	[RDMA_MPA_NLGRP_POLICIES] = {
-		.name = RDMA_MPA_MCGRP_POLICIES,
-	},
-	[RDMA_MPA_NLGRP_CONNECTIONS] = {
-		.name = RDMA_MPA_MCGRP_CONNECTIONS,
-		.flags = GENL_MCAST_CAP_NET_ADMIN,
-	},
-};
-
-static struct genl_family rdma_mpa_family __ro_after_init = {
-	.name		= RDMA_MPA_FAMILY_NAME,
-	.version	= RDMA_MPA_FAMILY_VERSION,
-	.netnsok	= true,
-	.parallel_ops	= true,
-	.module		= THIS_MODULE,
-	.ops		= rdma_mpa_nl_ops,
-	.n_ops		= ARRAY_SIZE(rdma_mpa_nl_ops),
-	.mcgrps		= groups,
-	.n_mcgrps	= ARRAY_SIZE(groups),
-};
-
 MODULE_ALIAS_GENL_FAMILY(RDMA_MPA_FAMILY_NAME);
 
 static int __init iw_mpa_init(void)
 {
-	int rv = genl_register_family(&rdma_mpa_family);
+	int rv = genl_register_family(&rdma_mpa_nl_family);
 
 	if (!rv)
 		iw_mpa_register_options();
@@ -930,7 +897,7 @@ static int __init iw_mpa_init(void)
 static void __exit iw_mpa_exit(void)
 {
 	iw_mpa_unregister_options();
-	genl_unregister_family(&rdma_mpa_family);
+	genl_unregister_family(&rdma_mpa_nl_family);
 }
 
 module_init(iw_mpa_init);

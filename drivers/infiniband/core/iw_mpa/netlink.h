@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The generic netlink family; Documentation/netlink/specs/rdma_mpa.yaml
+ * The generic netlink family; Documentation/netlink/specs/rdma-mpa.yaml
  * describes it.
  */
 #ifndef _IW_MPA_NETLINK_H
