@@ -662,7 +662,7 @@ static void options_are_held_against_the_device(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS();
 	struct iw_mpa_device *dev = new_device(test, &caps);
-	const u8 send[] = { RDMA_MPA_RTR_SEND };
+	const u32 send = RDMA_MPA_RTR_SEND;
 	struct iw_mpa_layer options = {};
 	struct iw_mpa_config *listener;
 	struct iw_mpa_session s;
@@ -678,7 +678,8 @@ static void options_are_held_against_the_device(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 9U, listener->policy.rtr_ms);
 	iw_mpa_config_put(listener);
 
-	iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR, send, 1);
+	iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR, &send,
+				sizeof(send));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			iw_mpa_session_open(&s, dev, 2, &options));
 	KUNIT_EXPECT_NULL(test, s.setup);

@@ -1557,13 +1557,10 @@ static void revision_1_of_accept_does_not_take_an_enhanced_request(struct kunit 
 
 static void options_of_accept_hold_for_the_reply(struct kunit *test)
 {
-	const u8 read[] = { RDMA_MPA_RTR_READ };
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
 
-	KUNIT_ASSERT_EQ(test, 0,
-			iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR,
-						read, sizeof(read)));
+	set_option(f, &options, RDMA_MPA_OPTION_RTR, RDMA_MPA_RTR_READ);
 	set_option(f, &options, RDMA_MPA_OPTION_RTR_MS, 77);
 	set_option(f, &options, RDMA_MPA_OPTION_IRD, 5);
 	feed(f, REQ "500200048008c008", 532, false);
@@ -1577,13 +1574,10 @@ static void options_of_accept_hold_for_the_reply(struct kunit *test)
 /* AMB-09: the peer gets a reject */
 static void impossible_options_of_accept_are_a_reject(struct kunit *test)
 {
-	const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
 
-	KUNIT_ASSERT_EQ(test, 0,
-			iw_mpa_layer_set_option(&options, RDMA_MPA_OPTION_RTR,
-						send, sizeof(send)));
+	set_option(f, &options, RDMA_MPA_OPTION_RTR, RDMA_MPA_RTR_SEND);
 	feed(f, REQ "500200048008c008", 532, false);
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			iw_mpa_accept(&f->s, &options, &ulp_8_8));

@@ -381,7 +381,7 @@ option_beats_port() {
 	plain
 	ynl set siw0/1 rtr-offer=write
 	# 4: read, 1: send
-	one_connection 7601 '' '--mpa rtr=bytes:0401'
+	one_connection 7601 '' '--mpa rtr=0x14'
 	rtr_is read-request
 	frame_is '["send","read"]' request '.rtr | sort_by({send: 0, write: 1, read: 2}[.])'
 }
@@ -400,14 +400,14 @@ option_model() {
 listener_option_inherited() {
 	plain
 	ynl set siw0/1 rtr-offer=write,read,send
-	one_connection 7603 '--mpa rtr=bytes:04' ''
+	one_connection 7603 '--mpa rtr=4' ''
 	frame_is '["read"]' reply .rtr
 	rtr_is read-request
 }
 
 accept_option() {
 	plain
-	one_connection 7604 '--mpa rtr=bytes:02 --mpa-accept rtr=bytes:04' ''
+	one_connection 7604 '--mpa rtr=2 --mpa-accept rtr=4' ''
 	frame_is '["read"]' reply .rtr
 	rtr_is read-request
 }
@@ -446,8 +446,8 @@ told_of() { # DEVICE ROLE WANTED
 # A bad option changes nothing of what has been set before
 bad_option_changes_nothing() {
 	plain
-	one_connection 7615 '' '--mpa rtr=bytes:0401 --mpa ird=2
-		--mpa-bad rtr=bytes:0202 --mpa-bad rtr=bytes:01020401 --mpa-bad rtr=bytes:08 --mpa-bad rtr=bytes:
+	one_connection 7615 '' '--mpa rtr=0x14 --mpa ird=2
+		--mpa-bad rtr=0x22 --mpa-bad rtr=0x1421 --mpa-bad rtr=8 --mpa-bad rtr=0
 		--mpa-bad ird=0x3fff --mpa-bad ird-mode=1 --mpa-bad ird-mode=3 --mpa-bad ird=bytes:0100 --mpa-bad model=3 --mpa-bad 99=1'
 	rtr_is read-request
 	frame_is '["send","read"]' request '.rtr | sort_by({send: 0, write: 1, read: 2}[.])'
@@ -456,8 +456,8 @@ bad_option_changes_nothing() {
 
 option_refused() {
 	local option
-	for option in 0=1 99=1 model=3 model=bytes:00 model=bytes:0000000000 rtr=bytes: rtr=bytes:0404 \
-		rtr=bytes:08 rtr=bytes:01020401 reply-ms=0 request-ms=3600001 ird=0x3fff ord=0x4000 ird-mode=1 ord-mode=3; do
+	for option in 0=1 99=1 model=3 model=bytes:00 model=bytes:0000000000 rtr=0 rtr=0x44 \
+		rtr=8 rtr=0x1421 reply-ms=0 request-ms=3600001 ird=0x3fff ord=0x4000 ird-mode=1 ord-mode=3; do
 		run client a 20 "$RDMAFIRST" client "$(address b)" 7606 --mpa "$option"
 		[[ $STATUS -eq 2 ]] || fail "$option is not refused"
 		has_line client 'rdma_set_option .*: Invalid argument' || fail "$option: $(tail -n 1 "$WORK/client.log")"

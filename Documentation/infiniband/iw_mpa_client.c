@@ -11,9 +11,12 @@
 #include <stdint.h>
 #include <stdio.h>
 
+/* RDMA_OPTION_IWARP of rdma/rdma_user_cm.h, which older headers lack */
+enum { OPTION_IWARP = 2 };
+
 int main(int argc, char **argv)
 {
-	uint8_t rtr[] = { RDMA_MPA_RTR_READ, RDMA_MPA_RTR_WRITE };
+	uint32_t rtr = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE << 4; /* the preferred kind in the lowest four bits */
 	uint32_t model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
 	struct ibv_qp_init_attr qp = {
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
@@ -37,8 +40,8 @@ int main(int argc, char **argv)
 	}
 	rdma_freeaddrinfo(address);
 	/* EOPNOTSUPP: not an iWARP device, or a kernel without iw_mpa. Not fatal: the port's settings hold */
-	if (rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, RDMA_MPA_OPTION_MODEL, &model, sizeof(model)) ||
-	    rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, RDMA_MPA_OPTION_RTR, rtr, sizeof(rtr)))
+	if (rdma_set_option(id, OPTION_IWARP, RDMA_MPA_OPTION_MODEL, &model, sizeof(model)) ||
+	    rdma_set_option(id, OPTION_IWARP, RDMA_MPA_OPTION_RTR, &rtr, sizeof(rtr)))
 		perror("options");
 	if (rdma_connect(id, &param)) {
 		perror("connect");

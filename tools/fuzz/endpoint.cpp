@@ -79,16 +79,11 @@ static void read_options(Input &input, iw_mpa_layer &layer)
         const unsigned raw = input.u16();
         // most options have small values, and 0x3fff has its own meaning
         const std::uint32_t number = raw & 0x8000 ? raw & 0x3fff : raw & 0xf;
-        u8 kinds[4] = {static_cast<u8>(1u << (raw & 3)), static_cast<u8>(1u << (raw >> 2 & 3)),
-                       static_cast<u8>(1u << (raw >> 4 & 3)), static_cast<u8>(raw >> 6)};
         const iw_mpa_layer before = layer;
         const bool cut = (raw & 0x4000) != 0;
-        const int rv = name == RDMA_MPA_OPTION_RTR
-                           ? iw_mpa_layer_set_option(&layer, name, kinds, raw >> 8 & 7)
-                           : iw_mpa_layer_set_option(&layer, name, &number,
-                                                     cut ? raw >> 8 & 3 : sizeof(number));
+        const int rv = iw_mpa_layer_set_option(&layer, name, &number, cut ? raw >> 8 & 3 : sizeof(number));
         CHECK(rv == 0 || rv == -EINVAL);
-        CHECK_IF(cut && name != RDMA_MPA_OPTION_RTR, rv);
+        CHECK_IF(cut, rv);
         CHECK_IF(rv, std::memcmp(&before, &layer, sizeof(layer)) == 0);
     }
 }

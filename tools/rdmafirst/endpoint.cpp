@@ -84,6 +84,9 @@ sockaddr_storage socket_address(const Options &options)
 
 namespace {
 
+// RDMA_OPTION_IWARP of later kernels' rdma/rdma_user_cm.h
+constexpr int option_iwarp = 2;
+
 constexpr std::pair<std::string_view, int> mpa_names[] = {
 	{"revision", RDMA_MPA_OPTION_REVISION},
 	{"model", RDMA_MPA_OPTION_MODEL},
@@ -133,7 +136,7 @@ MpaOption mpa_option(const std::string &text)
 void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 {
 	for (const MpaOption &option : options)
-		if (rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, option.name, const_cast<uint8_t *>(option.value.data()),
+		if (rdma_set_option(id, option_iwarp, option.name, const_cast<uint8_t *>(option.value.data()),
 				    option.value.size()) != 0)
 			throw SystemError(fmt::format("rdma_set_option {}", option.name));
 }
@@ -141,7 +144,7 @@ void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 void try_bad_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options)
 {
 	for (const MpaOption &option : options)
-		if (rdma_set_option(id, RDMA_MPA_OPTION_LEVEL, option.name, const_cast<uint8_t *>(option.value.data()),
+		if (rdma_set_option(id, option_iwarp, option.name, const_cast<uint8_t *>(option.value.data()),
 				    option.value.size()) == 0 ||
 		    errno != EINVAL)
 			throw std::runtime_error(fmt::format("rdma_set_option {}: not refused with EINVAL", option.name));

@@ -200,13 +200,18 @@ enum rdma_mpa_ecode {
 	RDMA_MPA_ECODE_RTR,
 };
 
-#define RDMA_MPA_OPTION_LEVEL	19792
-
 /*
- * Options of a connection. Each value is a __u32 as in the attribute of this
- * name in the set policy, except that of rtr. It has 1 to 3 octets, each an
- * enum rdma_mpa_rtr, none twice. These are the kinds to offer and to accept,
- * the preferred one first.
+ * Options of a connection, for rdma_set_option() at the level
+ * RDMA_OPTION_IWARP of rdma/rdma_user_cm.h. Each value is a __u32 as in the
+ * attribute of this name in the set policy. The value of rtr is one to three
+ * of enum rdma_mpa_rtr, none twice, each in four bits, the preferred one in
+ * the lowest: the kinds to offer and to accept. Options are set before
+ * rdma_connect(), rdma_listen() or rdma_accept(). Connections inherit the
+ * options of their listener. An option beats the setting of the port. An
+ * unknown option, value or length is rejected with EINVAL, a device that is
+ * not iWARP with EOPNOTSUPP; then nothing has changed. If the device does not
+ * support an option, rdma_connect(), rdma_listen() or rdma_accept() fails with
+ * EINVAL.
  */
 enum rdma_mpa_option {
 	RDMA_MPA_OPTION_REVISION = 1,

@@ -449,25 +449,16 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_unable);
 /* ---- options of ULPs */
 
 /* These kinds and no others, as initiator and as responder, in this order */
-static int set_rtr_option(struct iw_mpa_layer *layer, const u8 *kinds,
-			  size_t count)
+static int set_rtr_option(struct iw_mpa_layer *layer, u32 order)
 {
-	u32 order = 0;
 	u8 mask = 0;
-	size_t i;
 	int rv;
 
-	if (!count || count > ARRAY_SIZE(layer->value.rtr_order))
-		return -EINVAL;
-	for (i = 0; i < count; i++) {
-		if (!kinds[i] || kinds[i] & ~IW_MPA_RTR_ALL)
-			return -EINVAL;
-		order |= (u32)kinds[i] << (i * ORDER_BITS);
-		mask |= kinds[i];
-	}
 	rv = iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_ORDER, order);
 	if (rv)
 		return rv;
+	for (; order; order >>= ORDER_BITS)
+		mask |= order & ORDER_MASK;
 	iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_OFFER, mask);
 	iw_mpa_layer_set(layer, RDMA_MPA_SETTING_RTR_ACCEPT, mask);
 	return 0;
@@ -487,10 +478,28 @@ static int set_mode_option(struct iw_mpa_layer *layer,
 	}
 }
 
-static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
+/**
+ * iw_mpa_layer_set_option - set an option of rdma_set_option()
+ * @layer: a connection's layer
+ * @optname: enum rdma_mpa_option
+ * @optval: its value, a u32
+ * @optlen: length of @optval in bytes
+ *
+ * Return: 0, or -EINVAL if there is no such option, value or length; then
+ * nothing has changed.
+ */
+int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
+			    const void *optval, size_t optlen)
 {
 	enum rdma_mpa_setting setting;
+	u32 value;
 
+	if (optlen != sizeof(value))
+		return -EINVAL;
+	memcpy(&value, optval, sizeof(value));
+
+	if (optname == RDMA_MPA_OPTION_RTR)
+		return set_rtr_option(layer, value);
 	if (optname == RDMA_MPA_OPTION_IRD_MODE)
 		return set_mode_option(layer, RDMA_MPA_SETTING_IRD, value);
 	if (optname == RDMA_MPA_OPTION_ORD_MODE)
@@ -503,29 +512,6 @@ static int set_number_option(struct iw_mpa_layer *layer, int optname, u32 value)
 		if (optname > 0 && settings[setting].option == optname)
 			return iw_mpa_layer_set(layer, setting, value);
 	return -EINVAL;
-}
-
-/**
- * iw_mpa_layer_set_option - set an option of rdma_set_option()
- * @layer: a connection's layer
- * @optname: enum rdma_mpa_option
- * @optval: its value
- * @optlen: length of @optval in bytes
- *
- * Return: 0, or -EINVAL if there is no such option, value or length; then
- * nothing has changed.
- */
-int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
-			    const void *optval, size_t optlen)
-{
-	u32 value;
-
-	if (optname == RDMA_MPA_OPTION_RTR)
-		return set_rtr_option(layer, optval, optlen);
-	if (optlen != sizeof(value))
-		return -EINVAL;
-	memcpy(&value, optval, sizeof(value));
-	return set_number_option(layer, optname, value);
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_set_option);
 

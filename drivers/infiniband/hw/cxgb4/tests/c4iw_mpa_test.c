@@ -2154,35 +2154,36 @@ static void listener_keeps_its_policy(struct kunit *test)
 			edge_counter(test, 2, "mpa_established_responder"));
 }
 
+static void set_rtr_option(struct iw_mpa_layer *options, u32 kind)
+{
+	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, &kind,
+				sizeof(kind));
+}
+
 static void option_of_connect_beats_the_port(struct kunit *test)
 {
-	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
-	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->ulp.options;
 
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_OFFER,
 					 RDMA_MPA_RTR_READ));
-	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, send, 1);
+	set_rtr_option(options, RDMA_MPA_RTR_SEND);
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 8, 0));
 	KUNIT_EXPECT_EQ(test, 0, fix->ulp.refs);
-	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, write, 1);
+	set_rtr_option(options, RDMA_MPA_RTR_WRITE);
 	initiator(test, 8, 8, 0);
 	expect_frame(test, 1, REQ "5002000480088008", 0);
 }
 
 static void options_of_listen_and_accept_hold(struct kunit *test)
 {
-	static const u8 write[] = { RDMA_MPA_RTR_WRITE };
-	static const u8 read[] = { RDMA_MPA_RTR_READ };
-	static const u8 send[] = { RDMA_MPA_RTR_SEND };
 	struct iw_mpa_layer *options = &fix->listener.options;
 
-	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, send, 1);
+	set_rtr_option(options, RDMA_MPA_RTR_SEND);
 	KUNIT_EXPECT_EQ(test, -EINVAL, c4iw_create_listen(&fix->listener.id, 4));
 	KUNIT_EXPECT_EQ(test, 0, fix->listener.refs);
 	KUNIT_EXPECT_NULL(test, edge->stid_data);
 
-	iw_mpa_layer_set_option(options, RDMA_MPA_OPTION_RTR, write, 1);
+	set_rtr_option(options, RDMA_MPA_RTR_WRITE);
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
 	KUNIT_EXPECT_EQ(test, 0, ulp_accepts(8, 8, 0));
@@ -2190,7 +2191,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	cpl_fw4_ack(CHILD_TID);
 	end_connections();
 
-	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_MPA_OPTION_RTR, read, 1);
+	set_rtr_option(&fix->ulp.options, RDMA_MPA_RTR_READ);
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	child(test, CHILD_TID);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
@@ -2200,7 +2201,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 	end_connections();
 
 	/* A kind that the device does not support is rejected, as usual */
-	iw_mpa_layer_set_option(&fix->ulp.options, RDMA_MPA_OPTION_RTR, send, 1);
+	set_rtr_option(&fix->ulp.options, RDMA_MPA_RTR_SEND);
 	fix->qp->attr.state = C4IW_QP_STATE_IDLE;
 	child(test, CHILD_TID);
 	peer_sends(test, CHILD_TID, REQ "500200048008c008");
