@@ -3,7 +3,7 @@
  * MPA Request and Reply frames: bytes <-> struct.
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
- * context. The fuzzers compile this file in user space with shim headers.
+ * context.
  */
 #include <linux/errno.h>
 #include <linux/export.h>

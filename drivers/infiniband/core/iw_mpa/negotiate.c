@@ -5,7 +5,7 @@
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
  * context. They know no MPA framing, so that SCTP (RFC 6581 section 7) can use
- * them. The fuzzers compile this file in user space with shim headers.
+ * them.
  */
 #include <linux/errno.h>
 #include <linux/export.h>

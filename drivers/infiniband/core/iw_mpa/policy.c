@@ -4,7 +4,7 @@
  * layers together make a policy.
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
- * context. The fuzzers compile this file in user space with shim headers.
+ * context.
  */
 #include <linux/bits.h>
 #include <linux/errno.h>

@@ -7,7 +7,7 @@
  * the chunks.
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
- * context. The fuzzers compile this file in user space with shim headers.
+ * context.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
