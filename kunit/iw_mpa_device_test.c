@@ -11,6 +11,7 @@
 #include <linux/string.h>
 
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
 
 #include "device.h"
 #include "session.h"
@@ -738,6 +739,53 @@ static void device_is_found_by_its_index(struct kunit *test)
 	iw_mpa_unregister_device(NULL);
 }
 
+/* ---- events for iw_cm, whose depths and length have 8 bits */
+
+struct cm_event_case {
+	const char *name;
+	struct iw_mpa_event ev;
+	u8 ird;
+	u8 ord;
+	u8 pdata_len;
+};
+
+static const u8 pdata[512];
+
+static const struct cm_event_case cm_event_cases[] = {
+	{ "ird is what the ULP may issue", { .ird = 7, .ord = 3 }, 3, 7, 0 },
+	{ "depths of 255", { .ird = 255, .ord = 255 }, 255, 255, 0 },
+	{ "depths of 256", { .ird = 256, .ord = 256 }, 255, 255, 0 },
+	{ "the peer's depths without a connection",
+	  { .status = -ECONNREFUSED, .ird = 1, .ord = 2, .peer_ird = 9,
+	    .peer_ord = 0x3ffe }, 9, 255, 0 },
+	{ "private data", { .pdata = pdata, .pdata_len = 1 }, 0, 0, 1 },
+	{ "more private data than iw_cm takes",
+	  { .pdata = pdata, .pdata_len = 512 }, 0, 0, 255 },
+};
+
+static void cm_event_desc(const struct cm_event_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cm_event, cm_event_cases, cm_event_desc);
+
+static void event_for_iw_cm_has_the_values(struct kunit *test)
+{
+	const struct cm_event_case *c = test->param_value;
+	struct iw_cm_event cm = {
+		.private_data = &cm, .private_data_len = 1,
+	};
+
+	iw_mpa_fill_cm_event(&cm, &c->ev);
+	KUNIT_EXPECT_EQ(test, c->ev.status, cm.status);
+	KUNIT_EXPECT_EQ(test, c->ird, cm.ird);
+	KUNIT_EXPECT_EQ(test, c->ord, cm.ord);
+	KUNIT_EXPECT_EQ(test, c->pdata_len, cm.private_data_len);
+	KUNIT_EXPECT_PTR_EQ(test, (const void *)c->ev.pdata,
+			    (const void *)cm.private_data);
+}
+
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE(default_is_taken),
 	KUNIT_CASE_PARAM(default_that_a_device_cannot_do_is_not_taken,
@@ -759,6 +807,8 @@ static struct kunit_case device_cases[] = {
 	KUNIT_CASE(options_are_held_against_the_device),
 	KUNIT_CASE(there_are_as_many_ports_as_there_are),
 	KUNIT_CASE(device_is_found_by_its_index),
+	KUNIT_CASE_PARAM(event_for_iw_cm_has_the_values,
+			 cm_event_gen_params),
 	{}
 };
 

@@ -41,6 +41,7 @@
 #include <uapi/rdma/rdma_mpa.h>
 
 struct ib_device;
+struct iw_cm_event;
 struct iw_mpa_config;
 struct iw_mpa_device;
 struct iw_mpa_layer;
@@ -420,7 +421,7 @@ enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_abort(struct iw_mpa_session *s, int err);
 void iw_mpa_term_received(const struct iw_mpa_session *s, u8 layer, u8 etype,
 			  u8 ecode);
-u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev);
-u8 iw_mpa_event_reads_in(const struct iw_mpa_event *ev);
+void iw_mpa_fill_cm_event(struct iw_cm_event *cm,
+			  const struct iw_mpa_event *ev);
 
 #endif /* _RDMA_IW_MPA_H */

@@ -441,11 +441,6 @@ int Endpoint::on_event(const iw_mpa_event &event)
     CHECK(outcomes_ == 0);
     check_private_data(event);
     check_peer_values(event);
-    // iw_cm has 8 bits: the depth in force, or the peer's if there is no connection
-    CHECK(iw_mpa_event_reads_out(&event) ==
-          std::min<unsigned>(event.status ? event.peer_ird : event.ord, 255));
-    CHECK(iw_mpa_event_reads_in(&event) ==
-          std::min<unsigned>(event.status ? event.peer_ord : event.ird, 255));
     if (event.type == IW_MPA_EVENT_REQUEST) {
         CHECK(!is_initiator() && call_ == Call::process && state() == IW_MPA_REQ_RCVD);
         CHECK(++request_events_ == 1);

@@ -21,6 +21,7 @@
  */
 #include <linux/errno.h>
 #include <linux/export.h>
+#include <linux/minmax.h>
 #include <linux/netdevice.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
@@ -28,6 +29,7 @@
 
 #include <kunit/visibility.h>
 #include <rdma/ib_verbs.h>
+#include <rdma/iw_cm.h>
 
 #include "device.h"
 #include "session.h"
@@ -637,3 +639,29 @@ int iw_mpa_session_open(struct iw_mpa_session *s, struct iw_mpa_device *dev,
 	return rv ?: iw_mpa_session_inherit(s, &config);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_session_open);
+
+/* ---- events */
+
+/**
+ * iw_mpa_fill_cm_event - make iw_cm's event of a session's
+ * @cm: event for iw_cm; its type, addresses and provider data are not set
+ * @ev: event of the session
+ *
+ * The event of iw_cm has 8 bits for each depth and for the length of the
+ * private data: a larger value becomes 255. Its ird is the number of Reads that
+ * the ULP may issue, its ord the number that the peer may issue, since rdma_cm
+ * copies them to initiator_depth and responder_resources. They are the depths
+ * in force or, if there is no connection, the peer's, 0 if the peer has not
+ * sent any. Any context.
+ */
+void iw_mpa_fill_cm_event(struct iw_cm_event *cm,
+			  const struct iw_mpa_event *ev)
+{
+	cm->status = ev->status;
+	cm->ird = min_t(u16, ev->status ? ev->peer_ird : ev->ord, U8_MAX);
+	cm->ord = min_t(u16, ev->status ? ev->peer_ord : ev->ird, U8_MAX);
+	cm->private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
+	/* ULPs test the pointer, iw_cm the length: set both or neither */
+	cm->private_data = ev->pdata_len ? (void *)ev->pdata : NULL;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_fill_cm_event);

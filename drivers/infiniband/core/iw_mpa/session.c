@@ -864,39 +864,5 @@ void iw_mpa_fast_opened(struct iw_mpa_session *s)
 }
 EXPORT_SYMBOL_GPL(iw_mpa_fast_opened);
 
-/* ---- events */
-
-/**
- * iw_mpa_event_reads_out - number of RDMA Reads that the ULP may issue
- * @ev: the event
- *
- * For the field ird of struct iw_cm_event, which has 8 bits: a larger value
- * becomes 255. Any context.
- *
- * Return: the depth in force or, if there is no connection, the peer's IRD, 0
- * if the peer has not sent one
- */
-u8 iw_mpa_event_reads_out(const struct iw_mpa_event *ev)
-{
-	return min_t(u16, ev->status ? ev->peer_ird : ev->ord, 0xff);
-}
-EXPORT_SYMBOL_GPL(iw_mpa_event_reads_out);
-
-/**
- * iw_mpa_event_reads_in - number of RDMA Reads that the peer may issue
- * @ev: the event
- *
- * For the field ord of struct iw_cm_event, which has 8 bits: a larger value
- * becomes 255. Any context.
- *
- * Return: the depth in force or, if there is no connection, the peer's ORD, 0
- * if the peer has not sent one
- */
-u8 iw_mpa_event_reads_in(const struct iw_mpa_event *ev)
-{
-	return min_t(u16, ev->status ? ev->peer_ord : ev->ird, 0xff);
-}
-EXPORT_SYMBOL_GPL(iw_mpa_event_reads_in);
-
 MODULE_DESCRIPTION("MPA connection setup for iWARP (RFC 5044, RFC 6581)");
 MODULE_LICENSE("GPL");

@@ -204,27 +204,13 @@ static void c4iw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 	c4iw_set_mpa_deadline(session_ep(s), ms);
 }
 
-/*
- * The event of iw_cm has 8 bits for each depth and for the length of the
- * private data. A larger value becomes 255. ird in the event is the number of
- * Reads that we may issue, ord the number that the peer may issue: rdma_cm
- * copies them to initiator_depth and responder_resources.
- */
 static int c4iw_mpa_event(struct iw_mpa_session *s,
 			  const struct iw_mpa_event *ev)
 {
 	struct c4iw_ep *ep = session_ep(s);
-	struct iw_cm_event event = {
-		.status = ev->status,
-		.ird = iw_mpa_event_reads_out(ev),
-		.ord = iw_mpa_event_reads_in(ev),
-	};
+	struct iw_cm_event event = {};
 
-	/* ULPs test the pointer, iw_cm the length: set both or neither */
-	if (ev->pdata_len) {
-		event.private_data = (void *)ev->pdata;
-		event.private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
-	}
+	iw_mpa_fill_cm_event(&event, ev);
 	/* c4iw_mpa_cancel() ends a session without a cm_id */
 	if (ev->type != IW_MPA_EVENT_REQUEST && !ep->com.cm_id)
 		return 0;

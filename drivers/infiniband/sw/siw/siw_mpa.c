@@ -119,28 +119,6 @@ static void siw_mpa_addrs(const struct siw_cep *cep,
 	}
 }
 
-/*
- * The event of iw_cm has 8 bits for each depth and for the length of the
- * private data. A larger value becomes 255. ird in the event is the number of
- * Reads that we may issue, ord the number that the peer may issue: rdma_cm
- * copies them to initiator_depth and responder_resources.
- */
-static void siw_mpa_fill_event(struct siw_cep *cep,
-			       const struct iw_mpa_event *ev,
-			       struct iw_cm_event *event)
-{
-	memset(event, 0, sizeof(*event));
-	event->status = ev->status;
-	event->ird = iw_mpa_event_reads_out(ev);
-	event->ord = iw_mpa_event_reads_in(ev);
-	/* ULPs test the pointer, iw_cm the length: set both or neither */
-	if (ev->pdata_len) {
-		event->private_data = (void *)ev->pdata;
-		event->private_data_len = min_t(u16, ev->pdata_len, U8_MAX);
-	}
-	siw_mpa_addrs(cep, &event->local_addr, &event->remote_addr);
-}
-
 static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
 {
 	int rv;
@@ -172,7 +150,9 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 	if (ev->type != IW_MPA_EVENT_REQUEST && !id)
 		return 0;
 
-	siw_mpa_fill_event(cep, ev, &event);
+	memset(&event, 0, sizeof(event));
+	iw_mpa_fill_cm_event(&event, ev);
+	siw_mpa_addrs(cep, &event.local_addr, &event.remote_addr);
 	if (ev->type == IW_MPA_EVENT_REQUEST)
 		return siw_mpa_request_event(cep, &event);
 	if (ev->type == IW_MPA_EVENT_REPLY) {
