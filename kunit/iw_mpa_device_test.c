@@ -65,6 +65,7 @@ static const struct iw_mpa_caps able = {
 	.rtr_send	= IW_MPA_RTR_ALL,
 	.rtr_recv	= IW_MPA_RTR_ALL,
 	.fastopen	= true,
+	.large		= true,
 };
 
 static struct iw_mpa_device *
@@ -260,6 +261,8 @@ static const struct inability inabilities[] = {
 	  CAPS(.no_crc = true), RDMA_MPA_CRC_OFF },
 	{ "Fast Open", RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON,
 	  CAPS(), RDMA_MPA_FASTOPEN_OFF },
+	{ "large FPDUs", RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
+	  CAPS(), RDMA_MPA_SEGMENT_MSS },
 	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000,
 	  CAPS(.no_connect_ms = true), 150000 },
 	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER,

@@ -51,6 +51,7 @@ static const struct setting_range ranges[] = {
 	{ "dialect", RDMA_MPA_SETTING_DIALECT, 0, 1 },
 	{ "short-ird", RDMA_MPA_SETTING_SHORT_IRD, 0, 1 },
 	{ "fastopen", RDMA_MPA_SETTING_FASTOPEN, 0, 1 },
+	{ "segment", RDMA_MPA_SETTING_SEGMENT, 0, 1 },
 	{ "connect-ms", RDMA_MPA_SETTING_CONNECT_MS, 1, 3600000 },
 	{ "request-ms", RDMA_MPA_SETTING_REQUEST_MS, 1, 3600000 },
 	{ "reply-ms", RDMA_MPA_SETTING_REPLY_MS, 1, 3600000 },
@@ -263,7 +264,7 @@ static void order_is_completed_or_refused(struct kunit *test)
 
 /* ---- options of programs */
 
-#define LAST_OPTION	RDMA_MPA_OPTION_ORD_MODE
+#define LAST_OPTION	RDMA_MPA_OPTION_SEGMENT
 
 static int set_option(struct iw_mpa_layer *layer, int name, u32 value)
 {
@@ -330,6 +331,7 @@ static const struct option_case option_cases[] = {
 	  1, 3600000 },
 	{ "short-ird", RDMA_MPA_OPTION_SHORT_IRD, RDMA_MPA_SETTING_SHORT_IRD,
 	  0, 1 },
+	{ "segment", RDMA_MPA_OPTION_SEGMENT, RDMA_MPA_SETTING_SEGMENT, 0, 1 },
 };
 
 static void option_desc(const struct option_case *c, char *desc)
@@ -682,6 +684,13 @@ static const struct why_case layer_cases[] = {
 	  NULL },
 	{ "fast open without it", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(),
 	  "the device has no TCP Fast Open" },
+	{ "large FPDUs", RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
+	  CAPS(.large = true), NULL },
+	{ "FPDUs of a segment without large ones", RDMA_MPA_SETTING_SEGMENT,
+	  RDMA_MPA_SEGMENT_MSS, CAPS(), NULL },
+	{ "large FPDUs without them", RDMA_MPA_SETTING_SEGMENT,
+	  RDMA_MPA_SEGMENT_LARGE, CAPS(),
+	  "the device sends one FPDU for each segment" },
 };
 
 static const struct why_case policy_cases[] = {

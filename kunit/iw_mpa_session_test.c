@@ -1440,6 +1440,29 @@ static void outcome_outlives_the_setup(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->s.outcome.crc);
 }
 
+/* The setting is of this end alone: nothing on the wire says so */
+static void large_fpdus_are_sent_if_it_is_set(struct kunit *test)
+{
+	struct iw_mpa_policy policy = iw_mpa_default_policy;
+	struct iw_mpa_caps caps = fake_caps;
+	struct fake *f = responder(test);
+
+	feed(f, REQ "00010000", 532, false);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
+	KUNIT_EXPECT_FALSE(test, f->rdma.large);
+	KUNIT_EXPECT_FALSE(test, f->s.outcome.large);
+
+	caps.large = true;
+	policy.large = true;
+	f = new_device(test, &caps, &policy);
+	iw_mpa_respond(&f->s);
+	feed(f, REQ "00010000", 532, false);
+	iw_mpa_accept(&f->s, NULL, &ulp_8_8);
+	expect_sent(f, REP "00010000");
+	KUNIT_EXPECT_TRUE(test, f->rdma.large);
+	KUNIT_EXPECT_TRUE(test, f->s.outcome.large);
+}
+
 static void failure_has_no_outcome(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -1902,6 +1925,7 @@ static struct kunit_case session_cases[] = {
 			 story_gen_params),
 	KUNIT_CASE(refused_connect_has_not_started),
 	KUNIT_CASE(outcome_outlives_the_setup),
+	KUNIT_CASE(large_fpdus_are_sent_if_it_is_set),
 	KUNIT_CASE(failure_has_no_outcome),
 	KUNIT_CASE(buffer_is_as_long_as_the_frame),
 	KUNIT_CASE(private_data_is_the_sessions_own),

@@ -64,7 +64,7 @@ fresh() {
 BUILT_IN='{"revision":"2","model":"peer-to-peer","rtr":["write","read"],"rtr-accept":["send","write","read"],
 	"ird-mode":"auto","ord-mode":"auto","crc":"if-asked","request-timeout":5000,"reply-timeout":10000,
 	"rtr-timeout":10000,"decide-timeout":60000,"dialect":"rfc6581","connect-timeout":150000,"short-ird":"lower",
-	"fastopen":"off"}'
+	"fastopen":"off","segment":"mss"}'
 
 shows_all_layers() {
 	local json wrong
@@ -77,7 +77,7 @@ shows_all_layers() {
 	[[ -z $wrong ]] || fail "not as built in: $wrong"
 	expect 'lines of text' "$(mpa show | sed 's/ llp tcp//; s/ revision .*//' | paste -sd'|')" \
 		'default|dev siw0|link siw0/1|dev siw1|link siw1/1'
-	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked dialect rfc6581 short-ird lower fastopen off connect-timeout 150000 request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 '
+	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked dialect rfc6581 short-ird lower fastopen off segment mss connect-timeout 150000 request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 '
 	"$RDMA" -j -p mpa show | jq -e 'length == 5' >/dev/null
 	"${ORDINARY[@]}" "$RDMA" mpa show link siw0/1 >/dev/null
 	json=$(mpa_json show dev siw0 | jq -c '.[0].caps')
@@ -157,6 +157,7 @@ every_value() {
 		connect-timeout 1 3600000
 		short-ird reject lower
 		fastopen on off
+		segment large mss
 	END
 	all=$(mpa show link siw0/1 configured)
 	mpa reset link siw0/1

@@ -48,15 +48,15 @@ def packets(path):
         yield seconds + micros / 1e6, (frame[26:34], source, to), frame[tcp + 13], seq, payload
 
 
-def starts_of(stream):
-    """Offsets at which an FPDU begins; the stream's bytes by offset, as far as they are known."""
+def fpdus_of(stream):
+    """Length of each FPDU by the offset at which it begins."""
     at = 20 + struct.unpack_from(">H", stream, 18)[0]
-    starts = {0, at}
+    fpdus = {}
     while at + 2 <= len(stream):
         ulpdu = 2 + struct.unpack_from(">H", stream, at)[0]
-        at += ulpdu + -ulpdu % 4 + 4
-        starts.add(at)
-    return starts
+        fpdus[at] = ulpdu + -ulpdu % 4 + 4
+        at += fpdus[at]
+    return fpdus
 
 
 def judge(path, port, after):
@@ -72,14 +72,16 @@ def judge(path, port, after):
         elif payload and flow in start:
             offset = (seq - start[flow]) & 0xFFFFFFFF
             segments[flow].append((time - first, offset, payload))
-    total = bad = again = longest = 0
+    total = bad = again = longest = number = largest = 0
     for flow, list_of in segments.items():
         stream = bytearray()
         for _, offset, payload in sorted(list_of, key=lambda s: s[1]):
             if offset > len(stream):
                 sys.exit(f"{flow[1]} > {flow[2]}: bytes are missing at {len(stream)}")
             stream[offset : offset + len(payload)] = payload
-        starts = starts_of(stream)
+        fpdus = fpdus_of(stream)
+        number += len(fpdus)
+        largest = max(largest, *fpdus.values(), 0)
         highest = 0
         for time, offset, payload in list_of:
             again += offset < highest
@@ -88,8 +90,11 @@ def judge(path, port, after):
                 continue
             total += 1
             longest = max(longest, len(payload))
-            bad += offset not in starts
-    print(f"segments {total}, not at an FPDU {bad}, sent again {again}, longest {longest}")
+            bad += offset and offset not in fpdus
+    print(
+        f"segments {total}, FPDUs {number}, largest {largest}, "
+        f"not at an FPDU {bad}, sent again {again}, longest {longest}"
+    )
 
 
 if __name__ == "__main__":

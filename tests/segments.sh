@@ -4,7 +4,8 @@
 # Usage: scripts/vm run [--stock] -- tests/segments.sh [REGEX]
 #
 # The sender hands TCP many FPDUs at once. Each segment that TCP makes of them begins with an FPDU
-# (RFC 5044 section 5), also in a small window, after a loss and on a path of any MTU.
+# (RFC 5044 section 5), also in a small window, after a loss and on a path of any MTU. With the setting
+# `segment large` FPDUs are longer than segments.
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
@@ -26,12 +27,22 @@ perf() {
 	ended server 60
 }
 
-# aligned NETNS LONGEST [SECONDS]: what is true of the capture that was made in the namespace
-aligned() {
-	local of=$1 longest=$2
+# judged NETNS: counts segments and FPDUs of the capture that was made in the namespace
+judged() {
 	capture_end wire
-	run_well judge "$of" 60 "$TESTS/segments.py" judge "$WORK/wire.pcap" "$port" "${@:3}"
+	run_well judge "$1" 60 "$TESTS/segments.py" judge "$WORK/wire.pcap" "$port"
 	note "$(<"$WORK/judge.log")"
+}
+
+# number NAME: one of these numbers
+number() {
+	sed -nE "s/.*\b$1 ([0-9]+).*/\1/p" "$WORK/judge.log"
+}
+
+# aligned NETNS LONGEST: what is true of the capture that was made in the namespace
+aligned() {
+	local longest=$2
+	judged "$1"
 	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
 	has_line judge " longest $longest\$" || fail "$(<"$WORK/judge.log")"
 }
@@ -83,6 +94,58 @@ on_a_narrow_path() { # MTU LONGEST
 	aligned a "$2"
 }
 
+# Data of rping -V is compared by the program
+echo_well() {
+	start server b 150 rping -s -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
+	wait_listener "$(address b)" "$port"
+	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
+	ended server 60
+}
+
+# A message of 60000 octets fits into one FPDU, which has a header of 14 or 18 octets and a CRC
+large_fpdus() {
+	mpa set default segment large
+	capture wire a
+	echo_well 10
+	judged a
+	mpa reset default
+	(($(number largest) > 60000)) || fail 'no FPDU is large'
+	(($(number longest) == 1448)) || fail "segments have $(number longest) octets"
+}
+
+# 30 messages of 60000 octets are 1243 segments or more each way: some of them are lost
+large_fpdus_after_loss() {
+	mpa set default segment large
+	within a tc qdisc add dev eth0 root netem loss 3% limit 1000
+	capture wire a
+	echo_well 30
+	within a tc qdisc del dev eth0 root
+	judged a
+	mpa reset default
+	(($(number largest) > 60000)) || fail 'no FPDU is large'
+	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
+}
+
+large_fpdus_in_a_small_window() {
+	sysctl_of b tcp_rmem '4096 9000 9000'
+	mpa set default segment large
+	capture wire a
+	perf ib_write_bw -n 20 -s 65536
+	judged a
+	mpa reset default
+	# TCP makes no packet that is longer than half of the window
+	(($(number largest) > 1448)) || fail 'no FPDU is large'
+}
+
+# The setting is of the end that sends
+large_one_way() {
+	mpa set link siw1/1 segment large
+	capture wire a
+	perf ib_write_bw -n 20 -s 65536
+	mpa reset link siw1/1
+	aligned a 1448
+}
+
 seg() { # CLAIM FUNCTION [ARG…]
 	port=$((port + 1))
 	check "$@"
@@ -94,5 +157,10 @@ seg 'each segment of Read Responses begins with an FPDU' reads
 seg 'each segment begins with an FPDU on a path with a smaller MTU' on_a_narrow_path 1000 948
 seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
 seg 'each segment begins with an FPDU although packets are lost' after_loss
+seg 'with segment large an FPDU has as many octets as a message of 60000' large_fpdus
+seg 'with segment large data arrives although packets are lost' large_fpdus_after_loss
+seg 'segment large at the receiver does not change the FPDUs of the sender' large_one_way
+# The window stays small from here on
 seg 'each segment begins with an FPDU in a window of 9000 octets' in_a_small_window
+seg 'with segment large data arrives in a window of 9000 octets' large_fpdus_in_a_small_window
 finish

@@ -106,13 +106,14 @@ enum iw_mpa_sctp_code {
  * @no_crc: it cannot make and check CRCs
  * @no_connect_ms: its own timeout ends a TCP connect, not the policy's
  * @fastopen: it can send and receive a Request in TCP's SYN
+ * @large: it can send FPDUs that are longer than a segment of TCP
  */
 struct iw_mpa_caps {
 	u16 max_ird;
 	u16 max_ord;
 	u8 rtr_send;
 	u8 rtr_recv;
-	u8 llp;
+	u8 llp : 4;
 	bool pow2_depths : 1;
 	bool tx_markers : 1;
 	bool rx_markers : 1;
@@ -121,6 +122,7 @@ struct iw_mpa_caps {
 	bool no_crc : 1;
 	bool no_connect_ms : 1;
 	bool fastopen : 1;
+	bool large : 1;
 };
 
 /**
@@ -199,6 +201,7 @@ struct iw_mpa_event {
  *	valid FPDU has arrived (RFC 5044 section 7.1.2)
  * @rtr: initiator: the one kind of RTR to send as the very first FPDU, 0 =
  *	none; responder: mask of the kinds to expect, 0 = none
+ * @large: send FPDUs that are longer than a segment of TCP
  * @rtr_unasked: responder: the kind that an old initiator may send after a
  *	Request of revision 1, which cannot negotiate one; 0 = none
  */
@@ -211,6 +214,7 @@ struct iw_mpa_rdma {
 	bool rx_markers;
 	bool responder;
 	bool fenced;
+	bool large;
 	u8 rtr;
 	u8 rtr_unasked;
 };
@@ -294,6 +298,7 @@ struct iw_mpa_ops {
  * @peer_rev: revision of the peer's frame
  * @peer_known: @peer_ird and @peer_ord were in the peer's frame
  * @crc: CRCs are in use
+ * @large: we send FPDUs that are longer than a segment of TCP
  */
 struct iw_mpa_outcome {
 	u16 ird;
@@ -305,6 +310,7 @@ struct iw_mpa_outcome {
 	u8 peer_rev;
 	bool peer_known;
 	bool crc;
+	bool large;
 };
 
 /**

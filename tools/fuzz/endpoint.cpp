@@ -281,6 +281,7 @@ int Endpoint::on_enter_rdma(const iw_mpa_rdma &rdma)
     CHECK_IF(rdma.tx_markers, side_.caps.tx_markers);
     CHECK_IF(side_.policy.crc == RDMA_MPA_CRC_OFF, !rdma.crc);
     CHECK_IF(side_.caps.no_crc, !rdma.crc);
+    CHECK(rdma.large == side_.policy.large);
     CHECK(peer_frame_->rev != 0 && !more_behind_);
     CHECK_IF(is_initiator(), !peer_frame_->has(mpapeer::flag_reject));
     CHECK_IF(is_initiator(), peer_frame_->enhanced() == asks_enhanced());
@@ -498,7 +499,7 @@ void Endpoint::check_outcome() const
     const ExpectedFrame &peer = *peer_frame_;
 
     CHECK(outcome.ird == rdma_.ird && outcome.ord == rdma_.ulp_ord);
-    CHECK(outcome.rtr == rdma_.rtr && outcome.crc == rdma_.crc);
+    CHECK(outcome.rtr == rdma_.rtr && outcome.crc == rdma_.crc && outcome.large == rdma_.large);
     CHECK(outcome.rtr_seen == first_fpdu_);
     CHECK(outcome.peer_rev == peer.rev && outcome.peer_known == peer.enhanced());
     CHECK(outcome.peer_ird == (peer.word ? peer.word->ird : 0));
@@ -591,6 +592,8 @@ Side under_options(Side side, const iw_mpa_layer &layer)
     take(RDMA_MPA_SETTING_CONNECT_MS, &iw_mpa_policy::connect_ms);
     take(RDMA_MPA_SETTING_SHORT_IRD, &iw_mpa_policy::ord_strict);
     take(RDMA_MPA_SETTING_FASTOPEN, &iw_mpa_policy::fastopen);
+    if (has(RDMA_MPA_SETTING_SEGMENT))
+        side.policy.large = layer.value.large;
     side.caps.max_ird = lowered(side.caps.max_ird, side.policy.max_ird, side.caps.pow2_depths);
     side.caps.max_ord = lowered(side.caps.max_ord, side.policy.max_ord, side.caps.pow2_depths);
     return side;
@@ -603,8 +606,9 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
            std::ranges::equal(a.rtr_order, b.rtr_order) && a.max_ird == b.max_ird &&
            a.max_ord == b.max_ord && a.ird_ulp == b.ird_ulp && a.ord_ulp == b.ord_ulp &&
            a.ord_strict == b.ord_strict && a.crc == b.crc && a.markers == b.markers &&
-           a.dialect == b.dialect && a.fastopen == b.fastopen && a.connect_ms == b.connect_ms &&
-           a.request_ms == b.request_ms && a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
+           a.dialect == b.dialect && a.fastopen == b.fastopen && a.large == b.large &&
+           a.connect_ms == b.connect_ms && a.request_ms == b.request_ms &&
+           a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
            a.reply_ms == b.reply_ms;
 }
 

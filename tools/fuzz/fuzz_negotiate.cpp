@@ -462,6 +462,8 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
         return false;
     if (p.crc == RDMA_MPA_CRC_REQUIRED && side.caps.no_crc)
         return false;
+    if (p.large && !side.caps.large)
+        return false;
     if (p.rtr_offer > 7 || p.rtr_accept > 7 || !each_kind_once(p.rtr_order))
         return false;
     if (!p.enhanced)
@@ -491,7 +493,8 @@ std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t valu
     case RDMA_MPA_SETTING_CRC: return between(0, 2);
     case RDMA_MPA_SETTING_DIALECT:
     case RDMA_MPA_SETTING_SHORT_IRD:
-    case RDMA_MPA_SETTING_FASTOPEN: return between(0, 1);
+    case RDMA_MPA_SETTING_FASTOPEN:
+    case RDMA_MPA_SETTING_SEGMENT: return between(0, 1);
     case RDMA_MPA_SETTING_CONNECT_MS:
     case RDMA_MPA_SETTING_REQUEST_MS:
     case RDMA_MPA_SETTING_REPLY_MS:

@@ -108,6 +108,7 @@ Side read_side(Input &input, rdma_mpa_dialect dialect)
     side.policy.fallback = style & 0x80;
     side.policy.fastopen = kinds & 0x08;
     side.caps.fastopen = wanted & 0x08;
+    side.caps.large = side.caps.fastopen;
     side.caps.no_connect_ms = kinds & 0x80;
     side.caps.no_crc = wanted & 0x80;
     // Both flags together stand for an adapter that also handles the RTR itself
@@ -155,5 +156,6 @@ iw_mpa_policy read_wild_policy(Input &input)
     }
     if (flags & 0x20)
         policy.connect_ms = deadline();
+    policy.large = flags & 0x40;
     return policy;
 }

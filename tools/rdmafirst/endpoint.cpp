@@ -101,6 +101,7 @@ constexpr std::pair<std::string_view, int> mpa_names[] = {
 	{"short-ird", RDMA_MPA_OPTION_SHORT_IRD},
 	{"ird-mode", RDMA_MPA_OPTION_IRD_MODE},
 	{"ord-mode", RDMA_MPA_OPTION_ORD_MODE},
+	{"segment", RDMA_MPA_OPTION_SEGMENT},
 };
 
 int mpa_option_name(std::string_view text)

@@ -129,6 +129,18 @@ enum rdma_mpa_fastopen {
 	RDMA_MPA_FASTOPEN_ON,
 };
 
+/**
+ * enum rdma_mpa_segment - Length of the FPDUs that a device sends. Receivers
+ *   take both (RFC 5044, section 5).
+ * @RDMA_MPA_SEGMENT_MSS: One FPDU for each segment of TCP, as adapters expect
+ * @RDMA_MPA_SEGMENT_LARGE: As large as one packet of TCP's segmentation
+ *   offload. For peers that are software.
+ */
+enum rdma_mpa_segment {
+	RDMA_MPA_SEGMENT_MSS,
+	RDMA_MPA_SEGMENT_LARGE,
+};
+
 /*
  * Names of settings, each with the number of the attribute that has its value
  */
@@ -144,6 +156,7 @@ enum rdma_mpa_setting {
 	RDMA_MPA_SETTING_DIALECT,
 	RDMA_MPA_SETTING_SHORT_IRD,
 	RDMA_MPA_SETTING_FASTOPEN,
+	RDMA_MPA_SETTING_SEGMENT,
 	RDMA_MPA_SETTING_CONNECT_MS,
 	RDMA_MPA_SETTING_REQUEST_MS,
 	RDMA_MPA_SETTING_REPLY_MS,
@@ -227,6 +240,7 @@ enum rdma_mpa_option {
 	RDMA_MPA_OPTION_SHORT_IRD,
 	RDMA_MPA_OPTION_IRD_MODE,
 	RDMA_MPA_OPTION_ORD_MODE,
+	RDMA_MPA_OPTION_SEGMENT,
 };
 
 enum {
@@ -241,6 +255,7 @@ enum {
 	RDMA_MPA_A_POLICY_DIALECT,
 	RDMA_MPA_A_POLICY_SHORT_IRD,
 	RDMA_MPA_A_POLICY_FASTOPEN,
+	RDMA_MPA_A_POLICY_SEGMENT,
 	RDMA_MPA_A_POLICY_CONNECT_MS,
 	RDMA_MPA_A_POLICY_REQUEST_MS,
 	RDMA_MPA_A_POLICY_REPLY_MS,
@@ -315,6 +330,7 @@ enum {
 	RDMA_MPA_A_CONN_IRD,
 	RDMA_MPA_A_CONN_ORD,
 	RDMA_MPA_A_CONN_CRC,
+	RDMA_MPA_A_CONN_SEGMENT,
 
 	__RDMA_MPA_A_CONN_MAX,
 	RDMA_MPA_A_CONN_MAX = (__RDMA_MPA_A_CONN_MAX - 1)

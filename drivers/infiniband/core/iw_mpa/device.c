@@ -342,6 +342,7 @@ static int check_default(char *why, size_t size)
 		.max_ord = IW_MPA_DEPTH_MAX,
 		.rtr_send = IW_MPA_RTR_ALL,
 		.rtr_recv = IW_MPA_RTR_ALL,
+		.large = true,
 	};
 	struct iw_mpa_place place = {};
 	struct iw_mpa_policy policy;

@@ -39,6 +39,7 @@ ASSERT_SETTING(CRC);
 ASSERT_SETTING(DIALECT);
 ASSERT_SETTING(SHORT_IRD);
 ASSERT_SETTING(FASTOPEN);
+ASSERT_SETTING(SEGMENT);
 ASSERT_SETTING(CONNECT_MS);
 ASSERT_SETTING(REQUEST_MS);
 ASSERT_SETTING(REPLY_MS);
@@ -431,7 +432,8 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_session *s)
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_RTR, o->rtr) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_IRD, o->ird) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_ORD, o->ord) ||
-	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc))
+	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc) ||
+	    nla_put_u32(msg, RDMA_MPA_A_CONN_SEGMENT, o->large))
 		return -EMSGSIZE;
 	/* An adapter that waits for the RTR does not tell its kind */
 	if (!s->responder || !o->rtr || s->setup->config.caps.rtr_offload)

@@ -100,6 +100,17 @@ static int set_ord(struct iw_mpa_policy *policy, u32 value)
 	return 0;
 }
 
+static u32 get_segment(const struct iw_mpa_policy *policy)
+{
+	return policy->large ? RDMA_MPA_SEGMENT_LARGE : RDMA_MPA_SEGMENT_MSS;
+}
+
+static int set_segment(struct iw_mpa_policy *policy, u32 value)
+{
+	policy->large = value == RDMA_MPA_SEGMENT_LARGE;
+	return 0;
+}
+
 /* ---- abilities of the device */
 
 static const char *kinds_str(u8 kinds)
@@ -166,6 +177,15 @@ static bool can_fast_open(const struct iw_mpa_caps *caps, u32 value, char *why,
 	if (caps->fastopen || value == RDMA_MPA_FASTOPEN_OFF)
 		return true;
 	scnprintf(why, size, "the device has no TCP Fast Open");
+	return false;
+}
+
+static bool can_send_large(const struct iw_mpa_caps *caps, u32 value, char *why,
+			   size_t size)
+{
+	if (caps->large || value == RDMA_MPA_SEGMENT_MSS)
+		return true;
+	scnprintf(why, size, "the device sends one FPDU for each segment");
 	return false;
 }
 
@@ -274,6 +294,11 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 		.name = "TCP Fast Open",
 		FIELD(fastopen), .max = RDMA_MPA_FASTOPEN_ON,
 		.able = can_fast_open,
+	},
+	[RDMA_MPA_SETTING_SEGMENT] = {
+		.name = "length of FPDUs", .option = RDMA_MPA_OPTION_SEGMENT,
+		.max = RDMA_MPA_SEGMENT_LARGE,
+		.get = get_segment, .set = set_segment, .able = can_send_large,
 	},
 	[RDMA_MPA_SETTING_CONNECT_MS] = {
 		.name = "deadline of TCP", .option = RDMA_MPA_OPTION_CONNECT_MS,
@@ -609,6 +634,7 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 	ok &= !policy->markers || caps->rx_markers;
 	ok &= !(caps->no_crc && policy->crc == RDMA_MPA_CRC_REQUIRED);
 	ok &= policy->dialect <= RDMA_MPA_DIALECT_EARLY_DRAFT;
+	ok &= !policy->large || caps->large;
 	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
 	/* Every kind once */
 	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&

@@ -31,6 +31,7 @@
  *	Reply, try once more with Rev 1, unless @model requires peer-to-peer
  * @fastopen: initiator: send the Request with TCP's SYN if possible; listener:
  *	take Requests in SYNs
+ * @large: send FPDUs that are longer than a segment of TCP
  * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request
  * @reply_ms: initiator: how long a peer may take to send its Reply
@@ -52,7 +53,8 @@ struct iw_mpa_policy {
 	bool ord_ulp;
 	bool ord_strict;
 	u8 crc;
-	bool markers;
+	bool markers : 1;
+	bool large : 1;
 	u8 dialect;
 	bool fallback;
 	bool fastopen;

@@ -63,7 +63,9 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_device *dev,
 		     put_depth(msg, "peer-ord", o->peer_ord);
 	if (rv || !mpa)
 		return rv;
-	return rdma_nl_put_driver_string(msg, "crc", o->crc ? "on" : "off");
+	return rdma_nl_put_driver_string(msg, "crc", o->crc ? "on" : "off") ?:
+	       rdma_nl_put_driver_string(msg, "segment",
+					 o->large ? "large" : "mss");
 }
 
 /**

@@ -318,6 +318,7 @@ void iw_mpa_set_outcome(struct iw_mpa_session *s)
 		.peer_rev = u->peer.rev,
 		.peer_known = d->peer_known,
 		.crc = u->sent.crc || u->peer.crc,
+		.large = u->config.policy.large,
 	};
 }
 
@@ -478,6 +479,7 @@ struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 		.crc = u->sent.crc || u->peer.crc,
 		.tx_markers = u->peer.markers,
 		.rx_markers = policy->markers,
+		.large = policy->large,
 		.responder = s->responder,
 		.fenced = s->responder &&
 			  u->config.caps.llp == RDMA_MPA_LLP_TCP,

@@ -47,6 +47,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 		qp->tx_fenced = rdma->responder;
 		qp->ulp_may_read = rdma->ulp_ord;
 		qp->rtr_expected = rdma->responder ? rdma->rtr : 0;
+		qp->tx_ctx.gso_seg_limit = rdma->large ? 0 : 1;
 		rv = siw_qp_modify(qp, &attrs,
 				   SIW_QP_ATTR_STATE | SIW_QP_ATTR_LLP_HANDLE |
 				   SIW_QP_ATTR_ORD | SIW_QP_ATTR_IRD |
@@ -319,6 +320,7 @@ int siw_mpa_register(struct siw_device *sdev, bool crc,
 			.pow2_depths = true,
 			.no_crc = !crc,
 			.fastopen = true,
+			.large = true,
 		},
 		.initial = &initial,
 		.num_initial = 1,
