@@ -94,6 +94,14 @@ on_a_narrow_path() { # MTU LONGEST
 	aligned a "$2"
 }
 
+# A Write of 64 octets is an FPDU of 84 (RFC 5040 section 4.3), of which a segment of 1448 holds 17
+lists_of_small_writes() {
+	capture wire a
+	perf ib_write_bw -n 512 -s 64 -l 64
+	aligned a $((17 * 84))
+	(($(number segments) * 4 < $(number FPDUs))) || fail 'hardly any FPDUs share a segment'
+}
+
 # Data of rping -V is compared by the program
 echo_well() {
 	start server b 150 rping -s -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
@@ -157,6 +165,7 @@ seg 'each segment of Read Responses begins with an FPDU' reads
 seg 'each segment begins with an FPDU on a path with a smaller MTU' on_a_narrow_path 1000 948
 seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
 seg 'each segment begins with an FPDU although packets are lost' after_loss
+seg 'small writes that are posted together share segments' lists_of_small_writes
 seg 'with segment large an FPDU has as many octets as a message of 60000' large_fpdus
 seg 'with segment large data arrives although packets are lost' large_fpdus_after_loss
 seg 'segment large at the receiver does not change the FPDUs of the sender' large_one_way
