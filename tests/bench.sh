@@ -1,11 +1,12 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|quick|memory|llp|llp-data]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|path|quick|memory|llp|llp-data]
 #
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
-# TCP, the data path, or the memory of connections. llp and llp-data measure by turns siw over TCP and
+# TCP, the data path, or the memory of connections. path measures the data path of ours, with both lengths
+# of FPDUs, of the unmodified one and of plain TCP. llp and llp-data measure by turns siw over TCP and
 # over SCTP, ours both. All but data and llp-data need a machine with --icount, where
 # time is the number of instructions.
 set -euo pipefail
@@ -26,6 +27,7 @@ trap 'rm -rf "$work"' EXIT
 case $mode in
 setup) rounds=3 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
 data) rounds=5 counts=() delays=() nodes=(2) ;;
+path) rounds=${ROUNDS:-3} counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
@@ -334,6 +336,74 @@ measure_data() {
 	[[ $variant == stock ]] || with_default crc crc required run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
 }
 
+# Messages for each size, so that each run moves some MiB and no more
+declare -A messages=([64]=500 [4096]=300 [65536]=40 [1048576]=6)
+
+# One round trip of 1 ms, and loss: how much arrives of a stream
+lossy() { # FUNCTION [ARG…]
+	local loss
+	for loss in 0 0.1 1; do
+		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
+		extra="{\"size\": 65536, \"loss\": $loss}"
+		"$@"
+		set_delay 0
+	done
+	extra='{}'
+}
+
+measure_path() {
+	local program size
+	for size in 64 4096 65536 1048576; do
+		extra="{\"size\": $size}"
+		for program in ib_write_bw ib_read_bw ib_send_bw; do
+			run_perftest $program mib_s 4 -n "${messages[$size]}" -s "$size"
+		done
+	done
+	extra='{"size": 64, "list": 32}'
+	run_perftest ib_write_bw mib_s 4 -n 1024 -s 64 -l 32
+	extra='{"size": 65536, "qps": 4}'
+	run_perftest ib_write_bw mib_s 4 -n 40 -s 65536 -q 4
+	for size in 64 4096; do
+		extra="{\"size\": $size}"
+		run_perftest ib_send_lat typical_us 5 -n 200 -s "$size"
+	done
+	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
+}
+
+# iperf PROGRAM SIZE OCTETS [OPTION…]: plain TCP in the place of PROGRAM
+iperf() {
+	local server
+	ip netns exec b timeout 100 iperf3 -s -1 >"$work/server" 2>&1 &
+	server=$!
+	wait_for_iperf || return 0
+	ip netns exec a timeout 100 iperf3 -J -c 10.77.0.2 -l "$2" -n "$3" "${@:4}" >"$work/client" || problem 'iperf3 failed'
+	wait "$server" || true
+	say perftest "$(jq -c --arg program "$1" '{program: $program, mib_s: (.end.sum_received.bits_per_second / 8388608)}' "$work/client")"
+}
+
+wait_for_iperf() {
+	local tries=0
+	until ip netns exec b ss -Htln | grep -q ':5201 '; do
+		((tries++ < 100)) || { problem 'no iperf3' && return 1; }
+		sleep 0.1
+	done
+}
+
+measure_tcp_path() {
+	local size
+	variant=tcp
+	for size in 64 4096 65536 1048576; do
+		extra="{\"size\": $size}"
+		iperf ib_write_bw "$size" $((size * messages[$size] * 4))
+		iperf ib_send_bw "$size" $((size * messages[$size] * 4))
+		iperf ib_read_bw "$size" $((size * messages[$size] * 4)) -R
+	done
+	extra='{"size": 65536, "qps": 4}'
+	iperf ib_write_bw 65536 20M -P 4
+	lossy iperf ib_write_bw 65536 13M
+	extra='{}'
+}
+
 warm_up() {
 	run_cmtime 8 0 >/dev/null
 	"$RDMABENCH" connect --per-pair 8 b=10.77.0.2 a=10.77.0.1 >/dev/null
@@ -342,7 +412,7 @@ warm_up() {
 # libibverbs would load every provider in every program
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 make_nodes "$last"
-[[ $mode != data ]] || give_indices
+[[ $mode != data && $mode != path ]] || give_indices
 forget_quickly
 start=$(now_us)
 if [[ $mode == llp* ]]; then
@@ -368,8 +438,9 @@ for ((round = 1; round <= rounds; round++)); do
 		load "$variant"
 		set_delay 0
 		warm_up
-		if [[ $mode == data || $mode == memory ]]; then
+		if [[ $mode == data || $mode == memory || $mode == path ]]; then
 			"measure_${mode//-/_}"
+			[[ $mode != path || $variant == stock ]] || with_default large segment large measure_path
 		else
 			measure_setup
 			measure_half_open
@@ -377,7 +448,11 @@ for ((round = 1; round <= rounds; round++)); do
 		fi
 		printf '# %s, round %d of %d, %s: %d s\n' "$mode" "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
 	done
-	[[ $mode == data || $mode == memory ]] || measure_floor
+	case $mode in
+	data | memory) ;;
+	path) measure_tcp_path ;;
+	*) measure_floor ;;
+	esac
 done
 # scripts/vm unloads our modules at the end
 load ours
