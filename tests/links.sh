@@ -289,4 +289,8 @@ else
 	note 'this kernel does not destroy sockets'
 fi
 check 'F96: the GID follows the MAC address, and connections work' mac_changes
+# Other suites count devices
+rdma link del siw2
+rdma link del siw3
+ip -n a link del eth1
 finish
