@@ -117,14 +117,18 @@ static int fake_modify_qp(struct ib_qp *qp, struct ib_qp_attr *attr, int mask,
 	return 0;
 }
 
-static struct ib_qp *fake_get_qp(struct ib_device *dev, int qpn)
-{
-	return &to_fake(dev)->qp;
-}
-
 static void fake_add_ref(struct ib_qp *qp)
 {
 	atomic_inc(&container_of(qp, struct fake, qp)->qp_refs);
+}
+
+static struct ib_qp *fake_get_qp(struct ib_device *dev, int qpn)
+{
+	struct ib_qp *qp = &to_fake(dev)->qp;
+
+	if (dev->iw_driver_flags & IW_F_REFERENCED_QP)
+		fake_add_ref(qp);
+	return qp;
 }
 
 static void fake_rem_ref(struct ib_qp *qp)
@@ -456,6 +460,35 @@ static void a_close_before_the_reply_is_reported_as_a_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
+/* Also by a second connect, which fails */
+static void check_reference(struct kunit *test, u32 flags)
+{
+	struct iw_cm_conn_param param = {};
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id;
+
+	f->dev.iw_driver_flags = flags;
+	id = new_connection(test, f, u);
+	KUNIT_EXPECT_EQ(test, iw_cm_connect(id, &param), -EINVAL);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 1);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, -ECONNREFUSED),
+			0);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 1));
+	iw_destroy_cm_id(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
+static void a_connection_has_one_reference_on_its_qp(struct kunit *test)
+{
+	check_reference(test, IW_F_REFERENCED_QP);
+}
+
+static void a_connection_takes_the_reference_that_the_driver_does_not(struct kunit *test)
+{
+	check_reference(test, 0);
+}
+
 static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -490,6 +523,8 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(events_of_a_connection_come_in_order),
 	KUNIT_CASE(a_connection_has_one_outcome),
 	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
+	KUNIT_CASE(a_connection_has_one_reference_on_its_qp),
+	KUNIT_CASE(a_connection_takes_the_reference_that_the_driver_does_not),
 	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
 	{}
 };
