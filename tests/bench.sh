@@ -1,14 +1,16 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR [setup|data|path|quick|memory|llp|llp-data]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS]
 #
+# MODE is setup, data, path, quick, memory, llp, llp-data, smp or handovers.
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
 # TCP, the data path, or the memory of connections. path measures the data path of ours, with both lengths
 # of FPDUs, of the unmodified one and of plain TCP. llp and llp-data measure by turns siw over TCP and
-# over SCTP, ours both. All but data and llp-data need a machine with --icount, where
-# time is the number of instructions.
+# over SCTP, ours both. smp measures connection setup on all processors of the machine and counts
+# hand-overs between them; handovers shows each of them. All but data, llp-data, smp and handovers need
+# a machine with --icount, where time is the number of instructions.
 set -euo pipefail
 # shellcheck source=tests/nodes.sh
 source "${0%/*}/nodes.sh"
@@ -27,18 +29,21 @@ trap 'rm -rf "$work"' EXIT
 case $mode in
 setup) rounds=3 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
 data) rounds=5 counts=() delays=() nodes=(2) ;;
-path) rounds=${ROUNDS:-3} counts=() delays=() nodes=(2) ;;
+path) rounds=3 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
 llp-data) rounds=3 counts=() delays=() nodes=(2) ;;
+smp) rounds=7 counts=(1 64 200 1000) delays=(0) nodes=(16) ;;
+handovers) rounds=1 counts=(1 64) delays=(0) nodes=(2) ;;
 *) exit 2 ;;
 esac
+rounds=${3:-$rounds}
 last=${nodes[-1]}
 # Seconds. While a machine with --icount waits for a file of the host, it runs nothing and its time
 # passes quickly
 patience=100000
-[[ $mode != *data ]] || patience=150
+[[ $mode != *data && $mode != smp && $mode != handovers ]] || patience=150
 ulimit -n 65536
 
 now_us() {
@@ -404,6 +409,125 @@ measure_tcp_path() {
 	extra='{}'
 }
 
+# ---- several processors
+
+readonly TRACING=/sys/kernel/tracing
+# Events of the kernel that are counted, as the histogram's key
+declare -A counted=([workqueue/workqueue_execute_start]=function [lock/contention_begin]=flags)
+
+# start_counting: resets all counters
+start_counting() {
+	local event
+	sysctl -qw kernel.sched_schedstats=1
+	for event in "${!counted[@]}"; do
+		echo "hist:keys=${counted[$event]}" >"$TRACING/events/$event/trigger"
+	done
+	counters >"$work/counters"
+}
+
+stop_counting() {
+	local event
+	for event in "${!counted[@]}"; do
+		echo "!hist:keys=${counted[$event]}" >"$TRACING/events/$event/trigger"
+	done
+	sysctl -qw kernel.sched_schedstats=0
+}
+
+# counters: prints NAME VALUE of each counter
+counters() {
+	awk '/^ctxt / { print "context_switches", $2 }' /proc/stat
+	awk '/^cpu[0-9]/ { all += $6; here += $7 } END { print "wake_ups", all; print "wake_ups_elsewhere", all - here }' /proc/schedstat
+	awk '$1 == "RES:" || $1 == "CAL:" { n = 0; for (i = 2; $i ~ /^[0-9]+$/; i++) n += $i
+		print $1 == "RES:" ? "reschedule_interrupts" : "call_function_interrupts", n }' /proc/interrupts
+	awk '/Hits:/ { print "work_items", $2 }' "$TRACING/events/workqueue/workqueue_execute_start/hist"
+	awk '/Hits:/ { print "contended_locks", $2 }' "$TRACING/events/lock/contention_begin/hist"
+}
+
+# Hand-overs of each connection from its creation to its end, both ends
+count_hand_overs() { # CONNECTIONS
+	start_counting
+	run_rdmabench ignored '{}' connect --per-pair "$1" b=10.77.0.2 a=10.77.0.1 >"$work/ignored"
+	say counters "$(counters | awk -v n="$1" 'NR == FNR { before[$1] = $2; next }
+		{ line = line sprintf(", \"%s\": %.3f", $1, ($2 - before[$1]) / n) }
+		END { printf "{\"count\": %d%s}", n, line }' "$work/counters" -)"
+	stop_counting
+}
+
+# pairs N [--transport tcp]: N programs at once, each with connections between two nodes of its own
+pairs() {
+	local i connections=200
+	local -a pids=()
+	for ((i = 0; i < $1; i++)); do
+		"$RDMABENCH" connect "${@:2}" --per-pair $connections --port $((7200 + i)) "n$((2 * i + 1))=10.78.0.$((2 * i + 2))" \
+			"n$((2 * i))=10.78.0.$((2 * i + 1))" >"$work/pair$i" 2>&1 &
+		pids+=($!)
+	done
+	wait "${pids[@]}" || problem "a pair of $1 failed: $(head -qn 1 "$work"/pair*)"
+	say pairs "$(for ((i = 0; i < $1; i++)); do cat "$work/pair$i"; done |
+		jq -cs --argjson pairs "$1" '{count: $pairs, per_second: (map(1e6 * .established / .wall_us) | add)}')"
+}
+
+# Probes, and events of the kernel, that handovers.py reads
+readonly PROBES='p:connects rdma_connect
+p:disconnects rdma_disconnect
+r:destroys_qp ib_destroy_qp_user
+p:sends tcp_sendmsg
+p:closes tcp_close
+p:handles cma_iw_handler
+r:gets_event ucma_get_event'
+readonly EVENTS='sched/sched_waking sched/sched_switch workqueue/workqueue_execute_start workqueue/workqueue_execute_end
+irq_vectors/reschedule_entry irq_vectors/call_function_entry irq_vectors/call_function_single_entry lock/contention_begin kprobes'
+
+trace_events() { # 0|1
+	local event
+	for event in $EVENTS; do
+		echo "$1" >"$TRACING/events/$event/enable"
+	done
+}
+
+measure_handovers() {
+	local count
+	echo "$PROBES" >$TRACING/kprobe_events
+	echo 40000 >$TRACING/buffer_size_kb
+	for count in "${counts[@]}"; do
+		echo >$TRACING/trace
+		trace_events 1
+		run_rdmabench ignored '{}' connect --per-pair "$count" b=10.77.0.2 a=10.77.0.1 >"$work/ignored"
+		trace_events 0
+		cp $TRACING/trace "$work/trace"
+		say handovers "$(python3 "${0%/*}/handovers.py" "$work/trace" "$count" | jq -c --argjson count "$count" '. + {count: $count}')"
+		((count > 1)) || python3 "${0%/*}/handovers.py" "$work/trace" 1 --line | sed "s/^/line $variant /"
+	done
+	echo >$TRACING/kprobe_events
+}
+
+measure_smp_patterns() { # [--transport tcp]
+	# shellcheck disable=SC2046 # words
+	run_rdmabench many-to-one '{}' connect "$@" --pattern many-to-one --per-pair 60 $(places "$last")
+	# shellcheck disable=SC2046
+	run_rdmabench all-to-all '{}' connect "$@" --pattern all-to-all --per-pair 4 $(places "$last")
+	pairs 1 "$@"
+	pairs "$(nproc)" "$@"
+}
+
+measure_smp_cmtime() {
+	local count _
+	for count in "${counts[@]}"; do
+		for _ in $(times "$count"); do
+			run_cmtime "$count" 0
+		done
+	done
+}
+
+measure_smp() {
+	measure_smp_cmtime
+	measure_smp_patterns
+	count_hand_overs 1
+	count_hand_overs 200
+	[[ $variant == stock ]] || with_default client-server model client-server measure_smp_cmtime
+	[[ $variant == stock ]] || with_default client-server model client-server count_hand_overs 200
+}
+
 warm_up() {
 	run_cmtime 8 0 >/dev/null
 	"$RDMABENCH" connect --per-pair 8 b=10.77.0.2 a=10.77.0.1 >/dev/null
@@ -412,6 +536,7 @@ warm_up() {
 # libibverbs would load every provider in every program
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 make_nodes "$last"
+[[ $mode != smp ]] || extra="{\"cpus\": $(nproc)}"
 [[ $mode != data && $mode != path ]] || give_indices
 forget_quickly
 start=$(now_us)
@@ -438,19 +563,23 @@ for ((round = 1; round <= rounds; round++)); do
 		load "$variant"
 		set_delay 0
 		warm_up
-		if [[ $mode == data || $mode == memory || $mode == path ]]; then
-			"measure_${mode//-/_}"
+		case $mode in
+		data | memory | smp | handovers | path)
+			"measure_$mode"
 			[[ $mode != path || $variant == stock ]] || with_default large segment large measure_path
-		else
+			;;
+		*)
 			measure_setup
 			measure_half_open
 			[[ $variant == stock ]] || with_default client-server model client-server measure_client_server
-		fi
+			;;
+		esac
 		printf '# %s, round %d of %d, %s: %d s\n' "$mode" "$round" "$rounds" "$variant" $((($(now_us) - start) / 1000000))
 	done
 	case $mode in
-	data | memory) ;;
+	data | memory | handovers) ;;
 	path) measure_tcp_path ;;
+	smp) variant=tcp && measure_smp_patterns --transport tcp ;;
 	*) measure_floor ;;
 	esac
 done
