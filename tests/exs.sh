@@ -56,6 +56,28 @@ storm() { # SECONDS
 	note "$(tail -n 1 "$WORK/storm.log")"
 }
 
+# A program under exs-preload
+shim_tests() {
+	run_well shim a 150 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_shim_tests"
+	note "$(grep ' ran\.' "$WORK/shim.log")"
+}
+
+# siw has its ports from TCP: a client without RDMA is to be served all the same
+any_protocol() { # ADDRESS
+	local one netns to protocol expected
+	port=$((port + 2))
+	start server b 150 "$EXS/exs-blast" --listen "$1" -p "$port" --protocol any
+	wait_line server '^listening' 30
+	for one in "a $(address b) any rdma" "a $(address b) tcp tcp" "b $(address b) tcp tcp" "b 127.0.0.1 any tcp"; do
+		read -r netns to protocol expected <<<"$one"
+		[[ $1 == 0.0.0.0 || $to != 127.0.0.1 ]] || continue
+		run client "$netns" 100 "$EXS/exs-blast" "$to" -p "$port" --protocol "$protocol" --json -n 10
+		[[ $STATUS -eq 0 ]] || fail "$to from $netns: $(tail -n 1 "$WORK/client.log")"
+		is "the protocol to $to from $netns" "$(says .in_force.protocol)" "$expected"
+	done
+	stop server
+}
+
 # ---- the tools
 
 # The receiver gets each message as it was sent
@@ -361,6 +383,9 @@ hostile_cases() {
 
 check 'EXS-1 to EXS-13: the interface, over siw' own_tests 'Library.*'
 check 'operations complete once, whatever threads do' storm 20
+check 'exs-preload: errors, backlog, ports and ends of connections are those of TCP' shim_tests
+check 'a listener for any protocol serves clients without RDMA, too' any_protocol 0.0.0.0
+check 'a listener for any protocol at an address of RDMA serves clients without it, too' any_protocol "$(address b)"
 for netns in b a; do
 	for mode in normal immediate persistent persistent-recv; do
 		check "EXS-4, EXS-7, EXS-8, EXS-10: $mode, 10000 octets each, server in $netns" \

@@ -194,7 +194,12 @@ int exs_bind(exs_fd_t fd, const struct sockaddr *address, socklen_t length);
  * exs_listen - take connections
  * @backlog: how many connections wait for exs_accept(), 1 to 4096; further ones are refused
  *
+ * With EXS_PROTO_ANY peers can connect over RDMA, if a device has the address, and over TCP. siw takes its ports from TCP:
+ * there TCP has the port that follows, which clients find by themselves, and EXS_GET EXS_TCP_PORT returns.
+ *
  * A peer that does not complete the set-up within 10 s is dropped.
+ *
+ * Errors: EADDRINUSE: the port, or the one that follows where TCP needs that; and those of bind() and listen().
  */
 int exs_listen(exs_fd_t fd, int backlog);
 
@@ -249,7 +254,7 @@ enum exs_option {
 	EXS_ORD = 5,	       /* RDMA Reads of ours at a time, 0 to 255 (16) */
 	EXS_CONNECT_MS = 6,    /* how long a connect may take, 1 to 3600000 (30000) */
 	EXS_CLOSE_MS = 7,      /* how long a peer may take to answer a close or a cancel, 1 to 3600000 (5000) */
-	EXS_TCP_PORT = 8,      /* the port of EXS_PROTO_ANY over TCP; 0: the same (0) */
+	EXS_TCP_PORT = 8,      /* the port of EXS_PROTO_ANY over TCP; 0: the same, or the next one (0) */
 	EXS_PROTOCOL = 9,      /* get only: EXS_PROTO_RDMA or EXS_PROTO_TCP once connected */
 };
 

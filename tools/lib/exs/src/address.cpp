@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "address.h"
 
+#include "../../../common/descriptor.h"
+
 #include <cstring>
 
 #include <arpa/inet.h>
@@ -43,6 +45,14 @@ bool is_loopback(const sockaddr_storage &address)
 	if (address.ss_family == AF_INET)
 		return ntohl(v4(address).sin_addr.s_addr) >> 24 == IN_LOOPBACKNET;
 	return IN6_IS_ADDR_LOOPBACK(&v6(address).sin6_addr);
+}
+
+bool is_of_this_host(const sockaddr_storage &address)
+{
+	const Descriptor trial(::socket(address.ss_family, SOCK_STREAM | SOCK_CLOEXEC, IPPROTO_TCP));
+	sockaddr_storage any_port = address;
+	set_port(any_port, 0);
+	return ::bind(trial.get(), reinterpret_cast<const sockaddr *>(&any_port), address_length(any_port)) == 0;
 }
 
 bool is_wildcard(const sockaddr_storage &address)

@@ -15,6 +15,7 @@ socklen_t address_length(const sockaddr_storage &address);
 std::optional<sockaddr_storage> copy_address(const sockaddr *address, socklen_t length, int family);
 
 bool is_loopback(const sockaddr_storage &address);
+bool is_of_this_host(const sockaddr_storage &address);
 bool is_wildcard(const sockaddr_storage &address);
 uint16_t port_of(const sockaddr_storage &address);
 void set_port(sockaddr_storage &address, uint16_t port);

@@ -421,6 +421,7 @@ wire::Hello Socket::hello() const
 		.credits = static_cast<uint16_t>(settings_.recv_credits),
 		.ird = settings_.ird,
 		.ord = settings_.ord,
+		.port = meant_port_,
 		.immediate = settings_.small_max};
 }
 
@@ -476,6 +477,8 @@ int Socket::start_tcp()
 	sockaddr_storage to = *peer_;
 	if (protocol_ == EXS_PROTO_ANY && settings_.tcp_port != 0)
 		set_port(to, settings_.tcp_port);
+	else if (meant_port_ != 0)
+		set_port(to, static_cast<uint16_t>(meant_port_ + 1));
 	int error = 0;
 	auto link = std::make_shared<TcpLink>(library_.engine, shared_from_this(), to, local_ ? &*local_ : nullptr, hello(),
 					      TcpLink::Buffers{buffers(), settings_.small_max}, error);
@@ -484,6 +487,21 @@ int Socket::start_tcp()
 	verbs_ = nullptr;
 	link_ = std::move(link);
 	return 0;
+}
+
+// RDMA may have the port, as siw has its ports from TCP: then TCP has the next one. A listener there that does not stand for
+// this port refuses us.
+bool Socket::start_next_port(int error)
+{
+	const uint16_t port = port_of(*peer_);
+	const bool other_there = error == EPROTO || error == ECONNRESET || (error == ECONNREFUSED && is_of_this_host(*peer_));
+	if (protocol_ == EXS_PROTO_RDMA || settings_.tcp_port != 0 || meant_port_ != 0 || !other_there || port == UINT16_MAX)
+		return false;
+	if (first_error_ == 0)
+		first_error_ = error;
+	meant_port_ = port;
+	link_->abort();
+	return start_tcp() == 0;
 }
 
 void Socket::fail_connect(int error)
@@ -507,8 +525,10 @@ void Socket::on_failed(const LinkEvent &event)
 			fail_connect(error);
 		return;
 	}
+	if (verbs_ == nullptr && start_next_port(event.error))
+		return;
 	// what is at the port may be RDMA's, and has said why it does not want us
-	const bool misled = verbs_ == nullptr && (event.error == EPROTO || event.error == ECONNRESET);
+	const bool misled = meant_port_ != 0 || (verbs_ == nullptr && (event.error == EPROTO || event.error == ECONNRESET));
 	fail_connect(misled && first_error_ != 0 ? first_error_ : event.error);
 }
 
@@ -534,8 +554,11 @@ void Socket::on_request(const LinkEvent &event)
 		link_->refuse(other_version ? wire::Reason::other_version : wire::Reason::other_kind);
 		return;
 	}
+	if (event.hello.port != 0 && event.hello.port != meant_port_)
+		return link_->refuse(wire::Reason::busy); // it is not us that it looks for
 	make_machine(event.hello, event.depths, false);
 	wire::Hello answer = hello();
+	answer.port = 0;
 	answer.ird = static_cast<uint16_t>(in_force_.ird);
 	answer.ord = static_cast<uint16_t>(in_force_.ord);
 	link_->accept(answer);
@@ -967,7 +990,7 @@ int Socket::get_option(int option, unsigned &value)
 		value = settings_.close_ms;
 		break;
 	case EXS_TCP_PORT:
-		value = settings_.tcp_port;
+		value = listening_ && listening_->tcp ? listening_->tcp->port() : settings_.tcp_port;
 		break;
 	case EXS_PROTOCOL:
 		value = static_cast<unsigned>(connected ? link_->protocol() : protocol_);

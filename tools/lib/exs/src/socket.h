@@ -150,6 +150,7 @@ private:
 	struct Listening {
 		std::unique_ptr<VerbsListener> verbs;
 		std::unique_ptr<TcpListener> tcp;
+		uint16_t stands_for = 0; // the port of verbs, if that of tcp is another one by our choice
 		size_t backlog = 1;
 		std::deque<std::shared_ptr<Socket>> half_open; // the oldest first
 		std::deque<std::shared_ptr<Socket>> complete;
@@ -175,6 +176,7 @@ private:
 	[[nodiscard]] int check_size() const;
 	int start_verbs();
 	int start_tcp();
+	bool start_next_port(int error);
 	void settle();
 	void on_link(const LinkEvent &event);
 	void on_failed(const LinkEvent &event);
@@ -203,6 +205,7 @@ private:
 	// listeners
 	int listen_verbs(Listening &listening, sockaddr_storage &address);
 	int listen_tcp(Listening &listening, sockaddr_storage address);
+	int listen_both(Listening &listening, sockaddr_storage &address);
 	void start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request);
 	void take_connections();
 	std::shared_ptr<Socket> make_child(std::shared_ptr<Socket> &dropped);
@@ -235,6 +238,7 @@ private:
 	VerbsLink *verbs_ = nullptr; // the link, if it is one
 	std::unique_ptr<Machine> machine_;
 	int first_error_ = 0;  // of another way to connect
+	uint16_t meant_port_ = 0; // of RDMA: of a client that tries the next one over TCP, or of a listener that has it
 	bool settling_ = false, down_ = false;
 	bool quiet_ = false; // no events any more
 	Machine::Config in_force_;

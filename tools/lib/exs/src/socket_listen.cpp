@@ -33,19 +33,36 @@ int Socket::listen_verbs(Listening &listening, sockaddr_storage &address)
 
 int Socket::listen_tcp(Listening &listening, sockaddr_storage address)
 {
-	if (protocol_ == EXS_PROTO_RDMA)
-		return EPROTONOSUPPORT;
 	if (protocol_ == EXS_PROTO_ANY && settings_.tcp_port != 0)
 		set_port(address, settings_.tcp_port);
 	int error = 0;
 	auto listener = std::make_unique<TcpListener>(library_.engine, shared_from_this(), address,
 						      static_cast<int>(listening.backlog), error);
+	if (error == EADDRINUSE && listening.verbs && settings_.tcp_port == 0 && port_of(address) != UINT16_MAX) {
+		// siw has its ports from TCP
+		listening.stands_for = port_of(address);
+		set_port(address, static_cast<uint16_t>(listening.stands_for + 1));
+		listener = std::make_unique<TcpListener>(library_.engine, shared_from_this(), address,
+							 static_cast<int>(listening.backlog), error);
+	}
 	if (error == 0)
 		listening.tcp = std::move(listener);
 	return error;
 }
 
-// With EXS_PROTO_ANY one of both is enough: siw has its ports from TCP, so that the same one cannot be had twice
+// With EXS_PROTO_ANY: over RDMA, unless no device has the address, and over TCP
+int Socket::listen_both(Listening &listening, sockaddr_storage &address)
+{
+	const int verbs = listen_verbs(listening, address);
+	if (verbs != 0 && (protocol_ == EXS_PROTO_RDMA || verbs == EADDRINUSE))
+		return verbs;
+	if (protocol_ == EXS_PROTO_RDMA)
+		return 0;
+	if (const int error = listen_tcp(listening, address); error != 0)
+		return error;
+	return verbs != 0 ? listening.tcp->local_address(address) : 0;
+}
+
 int Socket::listen(int backlog)
 {
 	const Lock lock(mutex_);
@@ -60,13 +77,15 @@ int Socket::listen(int backlog)
 	auto listening = std::make_unique<Listening>();
 	listening->backlog = static_cast<size_t>(std::clamp(backlog, 1, most_backlog));
 	sockaddr_storage address = *local_;
-	const int verbs = listen_verbs(*listening, address);
-	const int tcp = listen_tcp(*listening, address);
-	if (verbs != 0 && tcp != 0)
-		return protocol_ == EXS_PROTO_RDMA ? verbs : tcp;
-	if (!listening->verbs)
-		if (const int error = listening->tcp->local_address(address); error != 0)
-			return error;
+	int error = listen_both(*listening, address);
+	for (int again = 0; error == EADDRINUSE && port_of(*local_) == 0 && again < 16; again++) {
+		listening->verbs.reset(); // the port that it got is not free for both
+		listening->tcp.reset();
+		address = *local_;
+		error = listen_both(*listening, address);
+	}
+	if (error != 0)
+		return error;
 	local_ = address;
 	listening_ = std::move(listening);
 	state_ = State::listening;
@@ -89,7 +108,8 @@ int Socket::accept(const Report &report, exs_op_t &op)
 
 void Socket::hand_out()
 {
-	auto &[verbs, tcp, backlog, half_open, complete, accepts] = *listening_;
+	auto &complete = listening_->complete;
+	auto &accepts = listening_->accepts;
 	while (!accepts.empty() && !complete.empty()) {
 		const auto child = std::move(complete.front());
 		const OpId op = accepts.front();
@@ -111,6 +131,7 @@ std::shared_ptr<Socket> Socket::make_child(std::shared_ptr<Socket> &dropped)
 	if (!listening_ || listening_->complete.size() >= listening_->backlog)
 		return nullptr;
 	auto child = std::make_shared<Socket>(library_, domain_, type_, protocol_, settings_, weak_from_this());
+	child->meant_port_ = listening_->stands_for;
 	auto &half_open = listening_->half_open;
 	if (half_open.size() >= most_half_open) {
 		dropped = half_open.front();

@@ -556,4 +556,10 @@ int TcpListener::local_address(sockaddr_storage &address) const
 	return ::getsockname(fd_.get(), reinterpret_cast<sockaddr *>(&address), &length) == 0 ? 0 : errno;
 }
 
+uint16_t TcpListener::port() const
+{
+	sockaddr_storage address{};
+	return local_address(address) == 0 ? port_of(address) : 0;
+}
+
 } // namespace libexs

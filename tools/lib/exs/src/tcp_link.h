@@ -160,6 +160,7 @@ public:
 	Descriptor take(); // none: there is none now. One for which there is no descriptor is dropped.
 	[[nodiscard]] uint64_t token() const { return token_; }
 	[[nodiscard]] int local_address(sockaddr_storage &address) const;
+	[[nodiscard]] uint16_t port() const;
 
 private:
 	Engine &engine_;

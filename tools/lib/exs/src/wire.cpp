@@ -95,6 +95,7 @@ std::array<uint8_t, hello_size> encode(const Hello &hello)
 	put(out, 8, hello.credits);
 	put(out, 10, hello.ird);
 	put(out, 12, hello.ord);
+	put(out, 14, hello.port);
 	put(out, 16, hello.immediate);
 	return out;
 }
@@ -109,10 +110,11 @@ std::optional<Hello> decode_hello(std::span<const uint8_t> bytes)
 		    .credits = get<uint16_t>(bytes, 8),
 		    .ird = get<uint16_t>(bytes, 10),
 		    .ord = get<uint16_t>(bytes, 12),
+		    .port = get<uint16_t>(bytes, 14),
 		    .immediate = get<uint32_t>(bytes, 16)};
 	if (hello.version != version)
 		return Hello{.version = hello.version, .kind = Kind::refused, .reason = Reason::other_version};
-	if (bytes[7] != 0 || !all_zero(bytes.subspan(14, 2)) || !all_zero(bytes.subspan(20, 12)))
+	if (bytes[7] != 0 || !all_zero(bytes.subspan(20, 12)))
 		return std::nullopt;
 	if (hello.kind > Kind::stream || hello.reason > Reason::busy)
 		return std::nullopt;

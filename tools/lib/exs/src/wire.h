@@ -34,6 +34,7 @@ struct Hello {
 	uint16_t credits = 1;	// advertisements that the sender of this can hold; at least 1
 	uint16_t ird = 0;	// Reads that it serves at a time
 	uint16_t ord = 0;	// Reads that it wants to have in flight
+	uint16_t port = 0;	// over TCP: the port of RDMA that is meant, if it is not this one
 	uint32_t immediate = 0; // octets of immediate data that it can hold for each
 
 	bool operator==(const Hello &) const = default;

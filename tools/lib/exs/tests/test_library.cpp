@@ -21,6 +21,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -29,6 +30,22 @@
 namespace {
 
 using namespace exs_test;
+
+std::atomic<bool> refuses_watches = false;
+
+} // namespace
+
+// In place of libc's, also for the library
+extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
+{
+	if (refuses_watches && operation == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
+
+namespace {
 
 // ---- EXS-1
 
@@ -538,6 +555,20 @@ TEST_F(Library, EXS13_AnotherTypeIsRefused)
 }
 
 // ---- lifetimes
+
+// As the kernel does beyond fs.epoll.max_user_watches
+TEST_F(Library, AConnectionThatCannotBeWatchedFails)
+{
+	listen(SOCK_SEQPACKET);
+	refuses_watches = true;
+	a = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+	const auto connecting = exs_connect(a, raw(address), sizeof(address), queue, nullptr);
+	const int error = wait(connecting).error;
+	refuses_watches = false;
+	EXPECT_EQ(error, ENOSPC);
+	wait(exs_close(a, queue, nullptr));
+	connect();
+}
 
 TEST_F(Library, NobodyListens)
 {

@@ -4,6 +4,8 @@
 #include "library.h"
 
 #include <chrono>
+#include <memory>
+#include <thread>
 
 namespace {
 
@@ -121,6 +123,101 @@ TEST_F(Peer, CloseEndsWithoutWhatThePeerAskedForAndDoesNotTake)
 	peer->say({.type = RawClient::close, .flags = RawClient::reply});
 	EXPECT_EQ(wait(sending).error, ECANCELED);
 	EXPECT_EQ(wait(closing).error, 0);
+}
+
+// ---- TCP where RDMA has the port
+
+class NextPort : public Peer {
+protected:
+	~NextPort() override
+	{
+		close(other);
+		close(next);
+	}
+
+	// Something that is not of libexs at a port; next: a listener of TCP, or libexs's, at the one that follows
+	void occupy(bool with_library)
+	{
+		for (int i = 0; i < 100; i++) {
+			close(std::exchange(other, listen_raw(loopback())));
+			at = loopback(static_cast<uint16_t>(port_of(other) + 1));
+			if (with_library ? listen_library() : (next = listen_raw(at)) >= 0)
+				break;
+		}
+		at = loopback(port_of(other));
+		rejecter = std::thread([this] {
+			char octets[64];
+			const int connection = ::accept(other, nullptr, nullptr);
+			EXPECT_GT(::recv(connection, octets, sizeof(octets), 0), 0);
+			::close(connection);
+		});
+	}
+	void TearDown() override
+	{
+		if (rejecter.joinable())
+			rejecter.join();
+		Peer::TearDown();
+	}
+
+	int connect_error()
+	{
+		a = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+		return wait(exs_connect(a, raw(at), sizeof(at), queue, nullptr)).error;
+	}
+
+	static uint16_t port_of(int fd)
+	{
+		sockaddr_in name{};
+		socklen_t length = sizeof(name);
+		::getsockname(fd, reinterpret_cast<sockaddr *>(&name), &length);
+		return ntohs(name.sin_port);
+	}
+
+	int other = -1, next = -1;
+	sockaddr_in at{};
+	std::thread rejecter;
+
+private:
+	static int listen_raw(const sockaddr_in &address)
+	{
+		const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+		const timeval deadline{.tv_sec = patience / 1000, .tv_usec = 0}; // of accept()
+		::setsockopt(fd, SOL_SOCKET, SO_RCVTIMEO, &deadline, sizeof(deadline));
+		if (::bind(fd, raw(address), sizeof(address)) == 0 && ::listen(fd, 5) == 0)
+			return fd;
+		::close(fd);
+		return -1;
+	}
+	bool listen_library()
+	{
+		listener = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+		return exs_bind(listener, raw(at), sizeof(at)) == 0 && exs_listen(listener, 5) == 0;
+	}
+};
+
+TEST_F(NextPort, AClientLooksThereAndNamesThePortThatItMeans)
+{
+	occupy(false);
+	std::thread server([this] {
+		const int connection = ::accept(next, nullptr, nullptr);
+		std::array<uint8_t, 32> hello{};
+		EXPECT_EQ(::recv(connection, hello.data(), hello.size(), MSG_WAITALL), 32);
+		EXPECT_EQ(hello[14] << 8 | hello[15], port_of(other));
+		const std::array<uint8_t, 32> answer{0x4c, 0x45, 0x58, 0x53, 1, 1, 0, 0, 0, 16, 0, 16, 0, 16};
+		::send(connection, answer.data(), answer.size(), 0);
+		::recv(connection, hello.data(), hello.size(), 0);
+		::close(connection);
+	});
+	EXPECT_EQ(connect_error(), 0);
+	server.join();
+}
+
+TEST_F(NextPort, AListenerThatIsNotMeantRefuses)
+{
+	occupy(true);
+	EXPECT_EQ(connect_error(), ECONNRESET);
+	EXPECT_TRUE(waits(exs_accept(listener, queue, nullptr)));
+	EXPECT_EQ(exs_fcntl(listener, EXS_GET, EXS_TCP_PORT), ntohs(at.sin_port) + 1);
 }
 
 } // namespace

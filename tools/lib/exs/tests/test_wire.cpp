@@ -34,8 +34,8 @@ template <typename Array> std::vector<uint8_t> vector_of(const Array &array)
 
 TEST(Wire, HelloOnTheWire)
 {
-	const Hello hello{.kind = Kind::stream, .credits = 0x0102, .ird = 3, .ord = 4, .immediate = 0x00010203};
-	const auto bytes = bytes_of("4c455853 01 02 00 00 0102 0003 0004 0000 00010203 000000000000000000000000");
+	const Hello hello{.kind = Kind::stream, .credits = 0x0102, .ird = 3, .ord = 4, .port = 0x0506, .immediate = 0x00010203};
+	const auto bytes = bytes_of("4c455853 01 02 00 00 0102 0003 0004 0506 00010203 000000000000000000000000");
 	ASSERT_EQ(bytes.size(), hello_size);
 	EXPECT_EQ(vector_of(encode(hello)), bytes);
 	EXPECT_EQ(decode_hello(bytes), hello);
@@ -88,7 +88,7 @@ TEST(Wire, BadHellosAreRefused)
 		{"ORD 256", "4c455853 01 01 00 00 0001 0000 0100 0000 00000000 000000000000000000000000"},
 		{"immediate 1 MiB + 1", "4c455853 01 01 00 00 0001 0000 0000 0000 00100001 000000000000000000000000"},
 		{"reserved octet 7", "4c455853 01 01 00 01 0001 0000 0000 0000 00000000 000000000000000000000000"},
-		{"reserved octet 15", "4c455853 01 01 00 00 0001 0000 0000 0001 00000000 000000000000000000000000"},
+		{"reserved octet 20", "4c455853 01 01 00 00 0001 0000 0000 0000 00000000 010000000000000000000000"},
 		{"reserved octet 31", "4c455853 01 01 00 00 0001 0000 0000 0000 00000000 000000000000000000000001"},
 	};
 	for (const auto &[what, hex] : cases) {
