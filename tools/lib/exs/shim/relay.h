@@ -3,7 +3,7 @@
 
 #include "exs.h"
 
-#include "../../../common/descriptor.h"
+#include "../src/descriptor.h"
 
 #include <array>
 #include <atomic>
@@ -25,6 +25,8 @@
 // that can be polled, read, written, passed on and inherited; the relay has the other end, and carries octets between it
 // and an exs socket, through memory that it has registered. One thread does it all.
 namespace shim {
+
+using libexs::Descriptor;
 
 struct Address {
 	sockaddr_storage storage{};

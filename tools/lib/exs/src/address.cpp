@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "address.h"
 
-#include "../../../common/descriptor.h"
+#include "descriptor.h"
 
 #include <cstring>
 

@@ -3,7 +3,7 @@
 
 #include "exs.h"
 
-#include "../../../common/descriptor.h"
+#include "descriptor.h"
 
 #include <atomic>
 #include <deque>
