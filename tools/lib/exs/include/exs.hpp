@@ -4,6 +4,10 @@
 // top of exs.h, which says what the functions do. exs++(3) has an example.
 #pragma once
 
+#if __cplusplus <= 201703L
+#error "exs.hpp needs C++20: -std=c++20"
+#endif
+
 #include <exs.h>
 
 #include <cerrno>

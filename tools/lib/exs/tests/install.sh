@@ -4,8 +4,8 @@
 # Usage: install.sh SOURCE BUILD
 #
 # Does as a user of libexs: installs it, finds it by pkg-config and by CMake, builds the examples, and follows
-# doc/ten-minutes.md word by word. Over TCP, on the loopback interface. Also: the symbols are those of libexs.map, in
-# its version, and of the header. Prints a line for each step; exit status 1 at the first that fails.
+# doc/ten-minutes.md word by word. Over TCP, on the loopback interface. Also: the library alone needs no package of the tools,
+# the symbols are those of libexs.map, in its version, and of the header. Prints a line for each step; exit status 1 at the first that fails.
 set -euo pipefail
 
 source=$(cd "$1" && pwd -P)
@@ -59,6 +59,31 @@ library=$(find "$work/root" -name libexs.so)
 export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$work/root LD_LIBRARY_PATH=${library%/*}
 cp -r "$source/examples" "$work/examples"
 
+begin 'it is under the licence of libexs, with all that is compiled into it'
+find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name '*.d' -exec cat {} + | tr -d '\\' | tr ' ' '\n' |
+	grep -E '^(\.\.|/).*/tools/(lib/exs|common)/' | sort -u >"$work/compiled"
+[[ $(wc -l <"$work/compiled") -gt 20 ]] || fail 'few files were compiled'
+(cd "$build" && xargs grep -L '^\(//\|/\*\) SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause' <"$work/compiled" >"$work/others") || true
+[[ ! -s $work/others ]] || fail "another licence: $(<"$work/others")"
+
+begin 'installed elsewhere, the tools find the library that was installed with them'
+cmake --install "$build" --prefix "$work/elsewhere" >"$work/install.log"
+for program in "$work"/elsewhere/bin/exs-{blast,ping,exchange} "$work"/elsewhere/lib/*/exs/libexs-preload.so "$work"/elsewhere/lib/exs/libexs-preload.so; do
+	[[ -e $program ]] || continue
+	found=$(env -u LD_LIBRARY_PATH ldd "$program" | grep libexs)
+	[[ $found == *"libexs.so.0 => $work/elsewhere/"* ]] || fail "$program finds $found"
+done
+[[ $(env -C / "$work/elsewhere/bin/exs-preload" printenv LD_PRELOAD) == "$work"/elsewhere/*/libexs-preload.so ]] || fail 'exs-preload finds another library'
+rm -r "$work/elsewhere"
+
+begin 'without CLI11, fmt and JSON it is built without the tools'
+cmake -S "$source" -B "$work/alone" -DCMAKE_DISABLE_FIND_PACKAGE_{fmt,CLI11,nlohmann_json}=ON >"$work/cmake.log" 2>&1 || fail "$(<"$work/cmake.log")"
+cmake --build "$work/alone" --target help >"$work/targets"
+grep -q '^\.\.\. exs_static' "$work/targets" || fail 'no target for the library'
+! grep -q '^\.\.\. exs-blast' "$work/targets" || fail 'it wants to build the tools'
+! cmake -S "$source" -B "$work/alone" -DEXS_TOOLS=ON >"$work/cmake.log" 2>&1 || fail 'it builds tools without their packages'
+rm -r "$work/alone"
+
 begin 'the symbols are those of libexs.map and of the header'
 sed -nE 's/^\t(exs_[a-z_]+);$/\1/p' "$source/libexs.map" | sort >"$work/map"
 nm -D --defined-only --with-symbol-versions "$library" | sed -nE 's/.* T (exs_[a-z_]+)@@EXS_0\.1$/\1/p' | sort | diff "$work/map" -
@@ -75,17 +100,23 @@ seq 1 100000 >"$work/file"
 serve env -C "$work" "$work/examples/files"
 timeout 60 "$work/examples/files" 127.0.0.1 $port file | cmp - "$work/file"
 
+begin 'exs.hpp asks for C++20'
+! echo '#include <exs.hpp>' | c++ -std=c++17 -fsyntax-only -x c++ $(pkg-config --cflags exs) - 2>"$work/cxx.log" || fail 'it compiles as C++17'
+[[ $(grep -c 'error:' "$work/cxx.log") -ge 1 && $(grep -m 1 'error:' "$work/cxx.log") == *'needs C++20'* ]] ||
+	fail "the first error is: $(grep -m 1 'error:' "$work/cxx.log")"
+
 begin 'CMake finds it, and builds the examples in C++'
 mkdir "$work/project"
 cat >"$work/project/CMakeLists.txt" <<-END
 	cmake_minimum_required(VERSION 3.18)
-	project(user CXX)
-	set(CMAKE_CXX_STANDARD 20)
+	project(user C CXX)
 	find_package(exs \${WANTED} CONFIG REQUIRED)
 	foreach(example echo publisher)
 	    add_executable(\${example} $work/examples/\${example}.cpp)
 	    target_link_libraries(\${example} exs::exs)
 	endforeach()
+	add_executable(files $work/examples/file_server.c)
+	target_link_libraries(files exs::static)
 END
 user() { # VERSION
 	cmake -S "$work/project" -B "$work/user" -DCMAKE_PREFIX_PATH="${config%/lib*}" -DWANTED="$1" >"$work/cmake.log" 2>&1
@@ -96,6 +127,10 @@ cmake --build "$work/user" >"$work/cmake.log" 2>&1 || fail "$(<"$work/cmake.log"
 serve "$work/user/echo"
 [[ $(timeout 60 "$work/user/echo" 127.0.0.1 $port hello) == hello ]] || fail 'no echo'
 echo_port=$port
+[[ $(ldd "$work/user/echo") == *libexs* ]] || fail 'the shared library is not used'
+[[ $(ldd "$work/user/files") != *libexs* ]] || fail 'the static library is not used'
+serve env -C "$work" "$work/user/files"
+timeout 60 "$work/user/files" 127.0.0.1 $port file | cmp - "$work/file"
 
 # block LANGUAGE N: the Nth block of the page in this language
 block() {
