@@ -238,7 +238,20 @@ exs_op_t exs_close(exs_fd_t fd, exs_qh_t queue, void *context);
  */
 int exs_shutdown(exs_fd_t fd);
 
+/**
+ * exs_getsockname - get the local address
+ * @length: in: the room at @address; out: the length of the whole address
+ *
+ * Of a bound socket the address of exs_bind(), of a listener or a connection the one in use.
+ */
 int exs_getsockname(exs_fd_t fd, struct sockaddr *address, socklen_t *length);
+
+/**
+ * exs_getpeername - get the address of the peer
+ * @length: in: the room at @address; out: the length of the whole address
+ *
+ * Errors: ENOTCONN.
+ */
 int exs_getpeername(exs_fd_t fd, struct sockaddr *address, socklen_t *length);
 
 /* ---- settings */

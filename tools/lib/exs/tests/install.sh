@@ -66,6 +66,14 @@ find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name 
 (cd "$build" && xargs grep -L '^\(//\|/\*\) SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause' <"$work/compiled" >"$work/others") || true
 [[ ! -s $work/others ]] || fail "another licence: $(<"$work/others")"
 
+begin 'a manual page for each function'
+for name in $(sed -nE 's/^\t(exs_[a-z_]+);$/\1/p' "$source/libexs.map") exs_event; do
+	page=$(find "$work/root" -name "$name.3")
+	[[ $page ]] || fail "$name has none"
+	grep -q "^\.SH SYNOPSIS" "$page" || fail "$name: no synopsis"
+	sed -n '/^\.SH SYNOPSIS/,/^\.fi/p' "$page" | grep "$name" >/dev/null || fail "$name: not in its synopsis"
+done
+
 begin 'installed elsewhere, the tools find the library that was installed with them'
 cmake --install "$build" --prefix "$work/elsewhere" >"$work/install.log"
 for program in "$work"/elsewhere/bin/exs-{blast,ping,exchange} "$work"/elsewhere/lib/*/exs/libexs-preload.so "$work"/elsewhere/lib/exs/libexs-preload.so; do
