@@ -571,8 +571,10 @@ TEST(Machine, EXS13_OctetsThatAreThereDoNotWaitForARead)
 	Pair pair(World::config(true));
 	pair.a->send(1);
 	pair.a->send(500);
-	const auto first = pair.b->recv(2000);
 	while (pair.a->transmit() || pair.b->deliver() || pair.b->process())
+		;
+	const auto first = pair.b->recv(2000); // both are there
+	while (pair.b->process())
 		; // no Read is answered
 	expect_done(*pair.b, first, 1);
 	const auto second = pair.b->recv(2000);
@@ -603,6 +605,20 @@ TEST(Machine, EXS13_WhatHasComeIsReceivedBeforeTheLoss)
 	EXPECT_EQ(pair.b->op(all).bytes[100], pair.a->op(more).bytes[99]);
 	expect_error(*pair.b, next, ECONNRESET);
 	EXPECT_EQ(pair.b->recv(10), -ECONNRESET);
+}
+
+TEST(Machine, EXS13_OctetsBehindALostReadAreNotReceived)
+{
+	Pair pair(World::config(true));
+	const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
+	pair.a->send(500);
+	pair.a->send(1);
+	while (pair.a->transmit() || pair.b->deliver() || pair.b->process())
+		;
+	pair.b->lose(ECONNRESET);
+	expect_error(*pair.b, read, ECONNRESET);
+	expect_error(*pair.b, immediate, ECONNRESET);
+	EXPECT_EQ(pair.b->op(immediate).done->length, 0U);
 }
 
 TEST(Machine, EXS13_WaitAllWaits)
@@ -910,7 +926,8 @@ double cost_of_a_message(uint32_t posted, uint32_t credits)
 			post();
 			EXPECT_EQ(machine.cancel(op - 1), 0);
 			machine.message(wire::encode(Message{.type = Type::adv_imm, .id = id, .length = 10}), 10, 1);
-			machine.message(wire::encode(Message{.type = Type::ack, .id = id, .length = 100}), 0, 2);
+			// the last one that was advertised, with all others before it
+			machine.message(wire::encode(Message{.type = Type::ack, .id = credits + id - 1, .length = 100}), 0, 2);
 			id++;
 			EXPECT_TRUE(machine.open());
 			machine.take();
