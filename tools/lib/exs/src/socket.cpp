@@ -232,16 +232,27 @@ int Socket::expose_region(const std::shared_ptr<Link> &link, const Region &regio
 	return 0;
 }
 
-// Persistent memory and files have exposures of their own, as long as they are
+// Least right: persistent memory and files have exposures of their own, as long as they are, and so has a send where this
+// costs no registration
+bool Socket::has_own_exposure(const Transfer &transfer, Access access, bool is_tcp)
+{
+	return transfer.mapping || (transfer.flags & EXS_PERSISTENT) != 0 ||
+	       (access == Access::source && is_tcp);
+}
+
 int Socket::expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own)
 {
 	memory = {.address = transfer.address, .length = transfer.length};
-	if (transfer.length == 0)
+	const bool is_tcp = link->protocol() == EXS_PROTO_TCP;
+	// over TCP the peer has nothing to read of what travels with the advertisement
+	const bool is_hidden = is_tcp && access == Access::source && (transfer.flags & EXS_PERSISTENT) == 0 &&
+			       transfer.length <= in_force_.send_immediate;
+	if (transfer.length == 0 || is_hidden)
 		return 0;
 	Exposure exposure;
 	int error = 0;
-	if (transfer.mapping || (transfer.flags & EXS_PERSISTENT) != 0) {
+	if (has_own_exposure(transfer, access, is_tcp)) {
 		error = link->expose(transfer.address, transfer.length, access, exposure);
 		if (error == 0)
 			own = exposure;

@@ -167,6 +167,7 @@ private:
 	int check(const Transfer &transfer, int type) const;
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own);
+	static bool has_own_exposure(const Transfer &transfer, Access access, bool is_tcp);
 	int submit(const Transfer &transfer, int type, OpId op, const Memory &memory);
 	int expose_region(const std::shared_ptr<Link> &link, const Region &region, Access access, Exposure &exposure);
 

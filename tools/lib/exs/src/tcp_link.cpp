@@ -117,6 +117,7 @@ void TcpLink::abort()
 		engine_.unwatch(token_, fd_.get());
 	fd_ = Descriptor();
 	out_.clear();
+	answers_.clear();
 	reads_.clear();
 	in_.reset();
 	const std::lock_guard lock(windows_mutex_);
@@ -144,9 +145,9 @@ void TcpLink::withdraw(const Exposure &exposure)
 		const std::lock_guard lock(windows_mutex_);
 		windows_.erase(exposure.remote_key);
 	}
-	const auto uses = [&](const Out &out) { return out.kind == Kind::read_response && out.key == exposure.remote_key; };
-	if (std::ranges::any_of(out_, uses) || (in_ && in_->key == exposure.remote_key)) {
+	if (answers_.contains(exposure.remote_key) || (in_ && in_->key == exposure.remote_key)) {
 		out_.clear();
+		answers_.clear();
 		in_.reset();
 		fail(EPROTO);
 	}
@@ -231,8 +232,11 @@ void TcpLink::flush()
 {
 	while (!out_.empty() && send_some(out_.front())) {
 		const Out &out = out_.front();
-		if (out.kind == Kind::read_response)
+		if (out.kind == Kind::read_response) {
 			requests_--;
+			if (const auto found = answers_.find(out.key); --found->second == 0)
+				answers_.erase(found);
+		}
 		if (out.kind == Kind::message)
 			messages_--;
 		if (out.work != 0)
@@ -473,6 +477,7 @@ bool TcpLink::on_read_request(const Header &header)
 	out.address = header.address;
 	out.length = header.length;
 	out.key = header.key;
+	answers_[header.key]++;
 	queue(out);
 	return true;
 }

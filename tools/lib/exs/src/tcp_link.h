@@ -140,6 +140,7 @@ private:
 	uint32_t most_messages_ = 0;
 	std::deque<PendingRead> reads_; // ours
 	uint32_t requests_ = 0;		// the peer's Reads that are not answered yet
+	std::unordered_map<uint32_t, uint32_t> answers_; // of these, by key
 	uint16_t ird_ = 0;
 
 	std::mutex windows_mutex_;

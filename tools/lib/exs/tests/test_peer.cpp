@@ -6,6 +6,7 @@
 #include <chrono>
 #include <memory>
 #include <thread>
+#include <utility>
 
 namespace {
 
@@ -123,6 +124,41 @@ TEST_F(Peer, CloseEndsWithoutWhatThePeerAskedForAndDoesNotTake)
 	peer->say({.type = RawClient::close, .flags = RawClient::reply});
 	EXPECT_EQ(wait(sending).error, ECANCELED);
 	EXPECT_EQ(wait(closing).error, 0);
+}
+
+// ---- least right
+
+TEST_F(Peer, ASendOpensItsRangeAlone)
+{
+	for (const int beyond : {-1, 1}) {
+		meet();
+		Memory region(10000);
+		const auto sending = exs_send(b, region.handle, region.bytes.data() + 1000, 5000, 0, queue, nullptr);
+		const auto advert = peer->next_message(RawClient::adv);
+		EXPECT_EQ(advert.length, 5000U);
+		peer->request_read(advert.address, advert.key, 5000);
+		uint8_t kind = 0;
+		EXPECT_EQ(peer->next(kind).size(), 5000U);
+		peer->request_read(advert.address + static_cast<uint64_t>(beyond), advert.key, 5000);
+		EXPECT_TRUE(peer->is_dropped());
+		EXPECT_EQ(wait(sending).error, EPROTO);
+		exs_close(b, 0, nullptr);
+		exs_close(std::exchange(listener, 0), 0, nullptr);
+	}
+}
+
+TEST_F(Peer, ASendThatIsAcknowledgedOpensNothing)
+{
+	meet();
+	Memory region(10000);
+	const auto first = send(b, region), second = send(b, region);
+	const auto advert = peer->next_message(RawClient::adv);
+	peer->say({.type = RawClient::ack, .id = 1, .length = region.bytes.size()});
+	EXPECT_EQ(wait(first).error, 0);
+	EXPECT_NE(peer->next_message(RawClient::adv).key, advert.key);
+	peer->request_read(advert.address, advert.key, 1);
+	EXPECT_TRUE(peer->is_dropped());
+	EXPECT_EQ(wait(second).error, EPROTO);
 }
 
 // ---- TCP where RDMA has the port
