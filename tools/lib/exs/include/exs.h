@@ -269,6 +269,7 @@ enum exs_option {
 	EXS_CLOSE_MS = 7,      /* how long a peer may take to answer a close or a cancel, 1 to 3600000 (5000) */
 	EXS_TCP_PORT = 8,      /* the port of EXS_PROTO_ANY over TCP; 0: the same, or the next one (0) */
 	EXS_PROTOCOL = 9,      /* get only: EXS_PROTO_RDMA or EXS_PROTO_TCP once connected */
+	EXS_EXACT = 10,	       /* over RDMA, too, a send opens its range alone, by a registration of its own, 0 or 1 (0) */
 };
 
 /**

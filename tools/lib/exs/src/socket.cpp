@@ -232,12 +232,12 @@ int Socket::expose_region(const std::shared_ptr<Link> &link, const Region &regio
 	return 0;
 }
 
-// Least right: persistent memory and files have exposures of their own, as long as they are, and so has a send where this
-// costs no registration
-bool Socket::has_own_exposure(const Transfer &transfer, Access access, bool is_tcp)
+// Least right: a send opens exactly its range, until its ACK. Where that costs a registration the program chooses it, but
+// persistent memory and files have always one of their own.
+bool Socket::has_own_exposure(const Transfer &transfer, Access access, bool is_tcp) const
 {
 	return transfer.mapping || (transfer.flags & EXS_PERSISTENT) != 0 ||
-	       (access == Access::source && is_tcp);
+	       (access == Access::source && (is_tcp || settings_.exact));
 }
 
 int Socket::expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
@@ -928,6 +928,8 @@ Option limits_of(int option)
 		return {1, 3600000};
 	case EXS_TCP_PORT:
 		return {0, 65535};
+	case EXS_EXACT:
+		return {0, 1};
 	default:
 		return {1, 0};
 	}
@@ -968,6 +970,9 @@ int Socket::set_option(int option, unsigned value)
 	case EXS_TCP_PORT:
 		settings_.tcp_port = static_cast<uint16_t>(value);
 		break;
+	case EXS_EXACT:
+		settings_.exact = value != 0;
+		break;
 	default:
 		return EINVAL;
 	}
@@ -1002,6 +1007,9 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_TCP_PORT:
 		value = listening_ && listening_->tcp ? listening_->tcp->port() : settings_.tcp_port;
+		break;
+	case EXS_EXACT:
+		value = connected && link_->protocol() == EXS_PROTO_TCP ? 1 : settings_.exact;
 		break;
 	case EXS_PROTOCOL:
 		value = static_cast<unsigned>(connected ? link_->protocol() : protocol_);

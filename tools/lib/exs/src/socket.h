@@ -57,6 +57,7 @@ struct Settings {
 	uint32_t connect_ms = 30000;
 	uint32_t close_ms = 5000;
 	uint16_t tcp_port = 0;
+	bool exact = false;
 };
 
 // A part of a file in memory
@@ -167,7 +168,7 @@ private:
 	int check(const Transfer &transfer, int type) const;
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own);
-	static bool has_own_exposure(const Transfer &transfer, Access access, bool is_tcp);
+	[[nodiscard]] bool has_own_exposure(const Transfer &transfer, Access access, bool is_tcp) const;
 	int submit(const Transfer &transfer, int type, OpId op, const Memory &memory);
 	int expose_region(const std::shared_ptr<Link> &link, const Region &region, Access access, Exposure &exposure);
 

@@ -258,6 +258,27 @@ TEST_F(Library, EXS3_MemoryInUseIsBusyUntilItIsRevoked)
 	EXPECT_EQ(wait(taken).error, 0);
 }
 
+// The second page is not there: registered as a whole the region could not be sent from
+TEST_F(Library, EXS3_AnExactSendRegistersItsRangeAlone)
+{
+	options[EXS_EXACT] = 1;
+	connect();
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_EXACT), 1);
+	const auto page = static_cast<size_t>(sysconf(_SC_PAGESIZE));
+	void *const pages = mmap(nullptr, 2 * page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	ASSERT_NE(pages, MAP_FAILED);
+	std::memset(pages, 7, page);
+	const auto region = exs_mregister(pages, 2 * page, EXS_MEM_SEND);
+	ASSERT_EQ(munmap(static_cast<uint8_t *>(pages) + page, page), 0);
+	Memory to(page);
+	const auto receiving = recv(b, to);
+	EXPECT_EQ(wait(exs_send(a, region, pages, page, 0, queue, nullptr)).error, 0);
+	EXPECT_EQ(wait(receiving).length, page);
+	EXPECT_EQ(to.bytes, std::vector<uint8_t>(page, 7));
+	EXPECT_EQ(exs_mderegister(region), 0);
+	munmap(pages, page);
+}
+
 // ---- EXS-4 to EXS-7
 
 TEST_F(Library, EXS4_AnySizeArrives)
