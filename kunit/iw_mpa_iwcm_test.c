@@ -29,6 +29,7 @@ struct fake {
 	/* The provider saw these requests rejected, by their provider_data */
 	spinlock_t lock;
 	unsigned long rejected[MAX_EVENTS];
+	bool ulp_rejects[MAX_EVENTS];
 	unsigned int n_rejected;
 
 	/* The cm_id that a ULP has accepted; its QP is moved to ERROR then */
@@ -48,6 +49,7 @@ struct ulp {
 	bool slow;
 	int rv;
 	bool accepts;
+	bool rejects;
 	int accept_rv;
 	struct completion entered;
 	struct completion go_on;
@@ -74,8 +76,10 @@ static int fake_reject(struct iw_cm_id *id, const void *pdata, u8 len)
 	struct fake *f = to_fake(id->device);
 
 	spin_lock(&f->lock);
-	if (f->n_rejected < MAX_EVENTS)
+	if (f->n_rejected < MAX_EVENTS) {
+		f->ulp_rejects[f->n_rejected] = iw_cm_ulp_rejects(id);
 		f->rejected[f->n_rejected++] = (unsigned long)id->provider_data;
+	}
 	spin_unlock(&f->lock);
 	return 0;
 }
@@ -188,6 +192,8 @@ static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
 
 		u->accept_rv = iw_cm_accept(id, &param);
 	}
+	if (u->rejects && event->event == IW_CM_EVENT_CONNECT_REQUEST)
+		iw_cm_reject(id, NULL, 0);
 	atomic_inc(&u->n);
 	complete(&u->entered);
 	if (u->slow)
@@ -314,6 +320,39 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 	iw_destroy_cm_id(id);
 
 	KUNIT_EXPECT_EQ(test, f->n_rejected, WAITING + 1);
+}
+
+/*
+ * Only the ULP may reject over SCTP (RFC 5043 section 6.3). The provider must
+ * know a rejection by the ULP from a request that iw_cm answers by itself.
+ */
+static void a_provider_knows_who_rejects(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_listener(test, f, u, 16);
+
+	u->rejects = true;
+	u->rv = -ECONNREFUSED;
+	KUNIT_ASSERT_EQ(test, request(id, 1), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	u->rejects = false;
+	KUNIT_ASSERT_EQ(test, request(id, 2), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 2));
+	/* The third one waits for the second, until its listener is gone */
+	u->slow = true;
+	KUNIT_ASSERT_EQ(test, request(id, 3), 0);
+	KUNIT_ASSERT_EQ(test, request(id, 4), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 3));
+	u->slow = false;
+	complete(&u->go_on);
+	iw_destroy_cm_id(id);
+
+	KUNIT_ASSERT_EQ(test, f->n_rejected, 4);
+	KUNIT_EXPECT_TRUE(test, f->ulp_rejects[0]);
+	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[1]);
+	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[2]);
+	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[3]);
 }
 
 /*
@@ -516,6 +555,7 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
+	KUNIT_CASE(a_provider_knows_who_rejects),
 	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
 	KUNIT_CASE(a_handler_that_fails_sees_no_event_after_it),
 	KUNIT_CASE(events_of_a_new_connection_wait_for_its_handler),

@@ -15,6 +15,10 @@
 #define LIMIT	1000
 #define SEED	5043
 
+/* Memory of the host and of a remote address, which begin anew with each case */
+static struct siw_ssn_pool pool;
+static struct siw_ssn_share share;
+
 /* A chunk of 1 byte */
 static struct siw_ssn_entry *chunk(struct kunit *test, u16 ssn)
 {
@@ -33,12 +37,20 @@ static enum siw_ssn_verdict offer(struct kunit *test,
 	return siw_ssn_offer(window, chunk(test, ssn));
 }
 
-/* A window whose stream has come as far as @next */
-static struct siw_ssn_window window_at(u16 next)
+static struct siw_ssn_window window_of(struct siw_ssn_share *of)
 {
 	struct siw_ssn_window window;
 
-	siw_ssn_init(&window, LIMIT);
+	siw_ssn_init(&window, LIMIT, &pool);
+	window.share = of;
+	return window;
+}
+
+/* A window whose stream has come as far as @next */
+static struct siw_ssn_window window_at(u16 next)
+{
+	struct siw_ssn_window window = window_of(&share);
+
 	window.next = next;
 	return window;
 }
@@ -60,9 +72,8 @@ static void expect_taken(struct kunit *test, struct siw_ssn_window *window,
 /* SC-02: a session begins with 0 */
 static void stream_begins_with_0(struct kunit *test)
 {
-	struct siw_ssn_window window;
+	struct siw_ssn_window window = window_of(&share);
 
-	siw_ssn_init(&window, LIMIT);
 	KUNIT_EXPECT_NULL(test, siw_ssn_take(&window));
 	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 1));
 	KUNIT_EXPECT_NULL(test, siw_ssn_take(&window));
@@ -149,6 +160,8 @@ static void impossible_number_is_not_held(struct kunit *test)
 	const struct hostile *h = test->param_value;
 	struct siw_ssn_window window = window_at(h->next);
 
+	KUNIT_EXPECT_EQ(test, h->verdict != SIW_SSN_BAD,
+			siw_ssn_possible(&window, h->ssn));
 	KUNIT_EXPECT_EQ(test, h->verdict, offer(test, &window, h->ssn));
 	KUNIT_EXPECT_EQ(test, h->verdict == SIW_SSN_HELD ? 1u : 0u, window.cost);
 	KUNIT_EXPECT_EQ(test, h->next, window.next);
@@ -190,6 +203,79 @@ static void flood_ends_at_the_limit(struct kunit *test)
 		dropped += entry->cost;
 	KUNIT_EXPECT_EQ(test, (unsigned int)LIMIT, dropped);
 	KUNIT_EXPECT_EQ(test, 0u, window.cost);
+}
+
+/* Holds chunks of 1 byte until no more is allowed; returns their number */
+static unsigned int fill(struct kunit *test, struct siw_ssn_window *window)
+{
+	unsigned int n = 0;
+
+	while (offer(test, window, window->next + n + 1) == SIW_SSN_HELD)
+		n++;
+	return n;
+}
+
+static void drop_all(struct siw_ssn_window *window)
+{
+	while (siw_ssn_drop(window))
+		;
+}
+
+/*
+ * SC-05: a remote address may hold a quarter of what is free, so the first one a
+ * fifth, the second one a fifth of the rest. The number of sessions has no effect.
+ */
+static void remote_address_holds_a_quarter_of_the_free_memory(struct kunit *test)
+{
+	struct siw_ssn_share second = {};
+	struct siw_ssn_window a1 = window_of(&share), a2 = window_of(&share);
+	struct siw_ssn_window b = window_of(&second);
+
+	pool.max = 1000;
+	KUNIT_EXPECT_EQ(test, 200u, fill(test, &a1));
+	KUNIT_EXPECT_EQ(test, 0u, fill(test, &a2));
+	KUNIT_EXPECT_EQ(test, 160u, fill(test, &b));
+	KUNIT_EXPECT_EQ(test, 360L, atomic_long_read(&pool.held));
+
+	drop_all(&b);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&second.held));
+	drop_all(&a1);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 200u, fill(test, &a2));
+}
+
+/* What is taken in order is no longer charged; what is refused never was */
+static void memory_is_charged_while_it_is_held(struct kunit *test)
+{
+	struct siw_ssn_window window = window_at(0);
+	struct siw_ssn_entry *big = chunk(test, 5);
+
+	/* Charged by its owner, for chunks that are in order */
+	KUNIT_EXPECT_TRUE(test, siw_ssn_charge(&window, 7));
+	KUNIT_EXPECT_FALSE(test, siw_ssn_holds(&window));
+	siw_ssn_uncharge(&window, 7);
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 1));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, offer(test, &window, 2));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_BAD, offer(test, &window, 2));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_holds(&window));
+	big->cost = LIMIT;
+	KUNIT_EXPECT_EQ(test, SIW_SSN_FULL, siw_ssn_offer(&window, big));
+	KUNIT_EXPECT_EQ(test, 2L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 2L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
+	expect_taken(test, &window, 1, 2);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
+}
+
+/* The remote address is not known yet */
+static void window_without_a_share_holds_nothing(struct kunit *test)
+{
+	struct siw_ssn_window window = window_of(NULL);
+
+	KUNIT_EXPECT_EQ(test, SIW_SSN_FULL, offer(test, &window, 1));
+	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
 }
 
 /* Chunks in random order within a window, many times around the circle */
@@ -243,12 +329,23 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE_PARAM(impossible_number_is_not_held, hostile_gen_params),
 	KUNIT_CASE(number_comes_once),
 	KUNIT_CASE(flood_ends_at_the_limit),
+	KUNIT_CASE(remote_address_holds_a_quarter_of_the_free_memory),
+	KUNIT_CASE(memory_is_charged_while_it_is_held),
+	KUNIT_CASE(window_without_a_share_holds_nothing),
 	KUNIT_CASE(random_order_is_put_right),
 	{}
 };
 
+static int begin_anew(struct kunit *test)
+{
+	pool = (struct siw_ssn_pool) { .max = LONG_MAX };
+	share = (struct siw_ssn_share) {};
+	return 0;
+}
+
 static struct kunit_suite ssn_suite = {
 	.name = "iw_mpa_siw_ssn",
+	.init = begin_anew,
 	.test_cases = ssn_cases,
 };
 

@@ -302,6 +302,12 @@ solicited_errors() {
 	has_line client '^we are told$' || fail "$(grep 'nobody tells' "$WORK/client.log")"
 }
 
+other_pd_terminated() { # WHAT L/T/C
+	odd "$1" --other-pd
+	all_completed
+	terminated "$2"
+}
+
 denied() { # WHAT L/T/C
 	odd "$1" --deny
 	all_completed
@@ -505,6 +511,21 @@ bad 'F59: a Send with the flag of tagged messages (TERM 0/2/6)' peer \
 	'FIRST=send fpdu raw c14300000000000000000000000200000000' 'SECOND=flush' 'END=expect term 0/2/6'
 bad 'F59: a Write without the flag of tagged messages (TERM 0/2/6)' peer \
 	'FIRST=send fpdu raw 4140000000000000000000000000' 'SECOND=flush' 'END=expect term 0/2/6'
+# The codes of RFC 5041 section 7.2 that no case above has. 1/0/0 is a fault of our own; for 1/1/3 memory would have to end
+# where addresses do. The program's buffers have 1024 bytes; it has two, and "hello" is in one.
+bad 'RFC 5041: a Write to memory of another protection domain (TERM 1/1/2)' other_pd_terminated write 1/1/2
+bad 'RFC 5041: a Write of DDP version 2 (TERM 1/1/4)' peer 'FIRST=send fpdu raw c240000000000000000000000000' 'SECOND=flush' \
+	'END=expect term 1/1/4'
+bad 'RFC 5041: a Send of another queue (TERM 1/2/1)' peer 'FIRST=send fpdu send pdata="x" qn=1' 'SECOND=flush' 'END=expect term 1/2/1'
+bad 'RFC 5041: a Send without a buffer (TERM 1/2/2)' peer 'FIRST=send fpdu send pdata="x"' 'SECOND=send fpdu send pdata="x"' \
+	'END=expect term 1/2/2'
+bad 'RFC 5041: a Send that leaves a sequence number out (TERM 1/2/3)' peer 'FIRST=send fpdu send pdata="x" msn=3' 'SECOND=flush' \
+	'END=expect term 1/2/3'
+bad 'RFC 5041: a Send that begins in the middle (TERM 1/2/4)' peer 'FIRST=send fpdu send pdata="x" mo=4' 'SECOND=flush' \
+	'END=expect term 1/2/4'
+bad 'F110: a Send longer than its buffer (TERM 1/2/5)' peer 'FIRST=send fpdu send len=1025' 'SECOND=flush' 'END=expect term 1/2/5'
+bad 'F110: a Send whose second segment is longer than the rest of its buffer (TERM 1/2/5)' peer \
+	'FIRST=send fpdu send len=1000 last=0' 'SECOND=send fpdu send len=25 mo=1000 msn=2' 'END=expect term 1/2/5'
 bad 'F60: who asks for solicited completions is told of those alone' solicited
 bad 'F60: who asks for solicited completions is told of errors' solicited_errors
 bad 'F61: a queue pair that may not be written (TERM 1/1/0)' denied write 1/1/0

@@ -3,7 +3,7 @@
 #
 # Usage: scripts/vm run --llp sctp -- tests/sctp.sh [REGEX]
 #
-# Cases with more than 16 MiB or 10000 connects are run only if REGEX has that number (with --timeout 20000).
+# Cases with more than 16 MiB, 10000 connects or two minutes are run only if REGEX has these words (with --timeout 20000).
 #
 # iWARP over SCTP (RFC 5043, RFC 6581 section 7): programs, what is on the wire, hostile peers in both
 # roles, loss, and the end of associations. SCT-, SC- and AMB- name rows of the conformance matrix.
@@ -252,6 +252,139 @@ smaller_path() {
 		must(.[-200:] | max <= 936; "a segment is larger than 936 at the end"))'
 }
 
+# A message of 512 bytes of private data and a segment of 516 bytes do not fit into one packet
+small_packets() { # PORT
+	mtu 552
+	start server b 60 rping -s -a 10.77.0.2 -p "$1" -C 3 -S 10000 -V
+	wait_listener 10.77.0.2 "$1"
+	run_well client a 60 rping -c -a 10.77.0.2 -p "$1" -C 3 -S 10000 -v -V
+	ended_well server 30
+	mtu
+	# it also ends well if its connection does
+	[[ $(grep -c '^ping data: rdma-ping' "$WORK/client.log") -eq 3 ]] || fail 'the messages did not arrive'
+}
+
+# Pages that SCTP has charged, of the whole machine
+sctp_pages() {
+	awk '$1 == "SCTP" { print $4 }' /proc/net/protocols
+}
+
+# 1500 * 2304 bytes behind a gap are 843 pages, of which each of two processors may keep 256 to itself. What waits in the
+# socket is less than 60 pages.
+holds_what_is_charged() { # PORT
+	local before
+	before=$(sctp_pages)
+	start_responder "$1"
+	start peer a 90 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 ssn=2 flood=1500 quiet=15 abort
+	wait_for 60 'SCTP to have charged 330 pages' has_charged $((before + 330))
+	ended_well peer 60
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+has_charged() { # PAGES
+	(($(sctp_pages) >= $1))
+}
+
+# SCTP sends a chunk again for rto_max times one more than association_max_retrans: 3 s here
+gap_ends_with_the_retries() { # PORT
+	local name
+	local -A before=()
+	for name in rto_max association_max_retrans; do
+		before[$name]=$(within b sysctl -n net.sctp.$name)
+	done
+	within b sysctl -qw net.sctp.rto_max=1000 net.sctp.association_max_retrans=2
+	start_responder "$1"
+	run peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 ssn=2 segment=0102 quiet=1 over=12
+	for name in "${!before[@]}"; do
+		within b sysctl -qw "net.sctp.$name=${before[$name]}"
+	done
+	[[ $STATUS -eq 0 ]] || fail "the peer: $(<"$WORK/peer.log")"
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+# The receive side holds 10 MiB at most; a chunk costs it up to 2.3 times what it costs the sender
+sends_no_more_than_it_holds() { # PORT
+	local default most
+	default=$(</proc/sys/net/core/wmem_default)
+	echo 33554432 >/proc/sys/net/core/wmem_default
+	start server b 60 rping -s -P -a 10.77.0.2 -p "$1"
+	wait_listener 10.77.0.2 "$1"
+	start client a 60 rping -c -a 10.77.0.2 -p "$1" -C 1000000
+	wait_for 20 'an association' has_assoc
+	echo "$default" >/proc/sys/net/core/wmem_default
+	for netns in a b; do
+		most=$(assocs $netns "$1" | awk '{ print $(NF - 1) }')
+		((most * 23 / 10 <= 10 << 20)) || fail "in $netns $most bytes may be in flight"
+	done
+	stop client
+}
+
+# The Accept is acknowledged after two seconds; the program dies before
+terminate_waits_for_the_accept() { # PORT
+	capture wire b
+	path delay 1000ms
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --silent
+	wait_listener 10.77.0.2 "$1"
+	start peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 expect=0004 over=10
+	wait_line server '^conn 1 accepted' 30
+	stop server KILL
+	ended_well peer 30
+	path
+	capture_end wire
+	on_the_wire wire "$1" ends_with_terminate
+}
+
+# So is the Initiate
+terminate_waits_for_the_initiate() { # PORT
+	capture wire a
+	path delay 1000ms
+	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$1" expect=0005 expect=0004 over=10
+	wait_line peer listening 20
+	start client a 60 rping -c -a 10.77.0.2 -p "$1" -C 2
+	wait_for 20 'the Initiate' has_sent_something
+	stop client KILL
+	ended_well peer 30
+	path
+	capture_end wire
+	on_the_wire wire "$1" ends_with_terminate
+}
+
+# The send buffer with all that SCTP adds is the third column from the end
+has_sent_something() {
+	local much
+	much=$(assocs a | awk '{ print $(NF - 2) }')
+	((${much:-0} > 0))
+}
+
+global_address_has_no_scope() { # PORT
+	start server b 60 "$RDMAFIRST" server fd77::2 "$1" --timeout 50
+	wait_listener fd77::2 "$1"
+	run_well client a 40 "$RDMAFIRST" client fd77::2 "$1" --timeout 30
+	ended_well server 30
+	has_line server '^conn 1 peer scope 0$' || fail "$(grep scope "$WORK/server.log")"
+}
+
+# Another program has the port of an address that the device gets later
+logs_an_address_that_is_in_use() { # PORT
+	start server b 60 rping -s -P -a 0.0.0.0 -p "$1"
+	wait_listener 10.77.0.2 "$1"
+	within b sysctl -qw net.ipv4.ip_nonlocal_bind=1
+	start other b 50 python3 -c "import socket, time
+s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)
+s.bind(('10.77.0.22', $1)); s.listen(1); print('listening', flush=True); time.sleep(45)"
+	wait_line other listening 20
+	within b ip addr add 10.77.0.22/24 dev eth0
+	wait_for 10 'the message about the address' log_says "cannot listen on 10.77.0.22:$1: -98"
+	within b ip addr del 10.77.0.22/24 dev eth0
+	within b sysctl -qw net.ipv4.ip_nonlocal_bind=0
+	stop other
+	stop server
+}
+
+log_says() { # TEXT
+	dmesg | grep -qF "$1"
+}
+
 # A peer that does not answer any more holds the association until the deadline only
 dead_at_close() {
 	start server b 60 rping -s -P -a 10.77.0.2 -p 7523
@@ -287,6 +420,43 @@ closes_slowly() {
 	# The first chunk of a packet is an ABORT
 	tcpdump -r "$WORK/wire.pcap" 'dst port 7525 and sctp[12] = 6' >"$WORK/aborts.log" 2>/dev/null
 	[[ ! -s $WORK/aborts.log ]] || fail 'the association was aborted'
+}
+
+# Each packet takes 3 s, and is acknowledged; all that is sent would take 3 min and more
+closes_in_two_minutes() {
+	local before
+	start server b 300 rping -s -P -a 10.77.0.2 -p 7532 -S 60000
+	wait_listener 10.77.0.2 7532
+	start client a 300 rping -c -a 10.77.0.2 -p 7532 -C 1000000 -S 60000
+	wait_for 60 'an association' has_assoc
+	path rate 4kbit
+	wait_for 60 'the answer to a Read of 60000 bytes' has_much_to_send
+	stop client KILL
+	before=$(now_ms)
+	wait_for 130 'the end of the association of the killed program' no_assoc_of_a
+	(($(now_ms) - before > 60000)) || fail 'it ended before'
+	path
+	stop server KILL
+	wait_for 60 'the end of the other association' no_assocs
+}
+
+# A peer that does not answer has 256 associations that are being shut down; others are aborted
+closing_is_bounded() { # PORT
+	start server b 120 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 100 --backlog 512
+	wait_listener 10.77.0.2 "$1"
+	start client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 100
+	wait_for 60 '300 associations' has_assocs "$1" 300
+	pause 1
+	path loss 100%
+	stop server KILL
+	wait_for 4 'at most 256 associations' has_at_most "$1" 256
+	stop client KILL
+	path
+	wait_for 60 'the end of all associations' no_assocs
+}
+
+has_at_most() { # PORT COUNT
+	[[ $(assocs b "$1" | wc -l) -le $2 ]]
 }
 
 # The send buffer with all that SCTP adds is the third column from the end
@@ -334,6 +504,44 @@ calls() { # PORT STEP…
 	start_responder "$port"
 	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$port" "$@"
 	run_well client a 30 rping -c -a 10.77.0.2 -p "$port" -C 2
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+# Of 8 Initiates the program has one, and 2 wait for it
+backlog_is_full() { # PORT
+	local i terminated=0
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --backlog 2 --delay 8000
+	wait_listener 10.77.0.2 "$1"
+	for i in {1..8}; do
+		start "peer$i" a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
+	done
+	wait_for 20 'the end of 5 sessions' have_ended 5 peer
+	start client a 20 "$RDMAFIRST" client 10.77.0.2 "$1" --timeout 15
+	wait_line client 'RDMA_CM_EVENT_REJECTED status -104' 10
+	stop server
+	for i in {1..8}; do
+		ended "peer$i" 30
+		[[ $STATUS -eq 0 ]] && terminated=$((terminated + 1))
+		! has_line "peer$i" 'ppid 17: 000[37]' || fail "Initiate $i was rejected: $(<"$WORK/peer$i.log")"
+	done
+	((terminated >= 5)) || fail "only $terminated of 8 got a Terminate"
+}
+
+have_ended() { # COUNT NAME: of NAME1, NAME2...
+	local i count=0
+	for i in {1..8}; do
+		is_gone "$2$i" && count=$((count + 1))
+	done
+	((count >= $1))
+}
+
+killed_before_it_answers() { # PORT
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
+	wait_listener 10.77.0.2 "$1"
+	start peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
+	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	stop server KILL
+	ended_well peer 30
 	wait_for 10 'the end of all associations' no_assocs
 }
 
@@ -400,8 +608,14 @@ done
 check 'the path is dead for 5 s in the middle of RDMA Reads and Writes' dead_for_5_s
 check "the peer's window is shut for 5 s in the middle of an RDMA Write" shut_for_5_s
 check 'SC-03: the path takes only smaller packets from now on' smaller_path
+check 'F108: packets of 552 bytes: 10,000 octets arrive' small_packets 7527
+check 'F107: no more in flight than our own receiver would hold' sends_no_more_than_it_holds 7528
+check "F114: a peer's global IPv6 address has no scope" global_address_has_no_scope 7529
+check 'an address that cannot be listened on is logged' logs_an_address_that_is_in_use 7531
 check 'the path is dead when a program is killed' dead_at_close
 check 'a program ends before all it has sent arrives' closes_slowly
+[[ $only != *'two minutes'* ]] || check 'F112: an association is closed in two minutes, though the peer acknowledges something' closes_in_two_minutes
+check 'F112: a peer has 256 associations that are being shut down' closing_is_bounded 7533
 check 'nobody listens' nobody_listens
 for count in 200 10000; do
 	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
@@ -414,6 +628,12 @@ accepted="send=$INITIATE expect=0006"
 {
 	check 'a peer that has closed before it is accepted' closes_before_accept $((++port))
 	check 'a peer that starts anew' restarts $((++port))
+	check 'F105 SC-06: Initiates beyond the backlog get a Terminate, the program -ECONNRESET' backlog_is_full $((++port))
+	check 'F105 SC-06: the Initiate of a program that is killed before it answers gets a Terminate' killed_before_it_answers $((++port))
+	check 'F106: memory behind a gap is charged to SCTP while it is held' holds_what_is_charged $((++port))
+	check 'F106: a gap lasts no longer than SCTP would send a chunk again' gap_ends_with_the_retries $((++port))
+	check 'F109: a Terminate waits until the Accept is acknowledged' terminate_waits_for_the_accept $((++port))
+	check 'F109: a Terminate waits until the Initiate is acknowledged' terminate_waits_for_the_initiate $((++port))
 	check 'SCT-15 SCT-13: 5, 6, 4' calls $((++port)) $accepted send=0004 over=5
 	check 'SCT-19 S5: 1, 2, 4' calls $((++port)) send=0001 expect=0002 send=0004 over=5
 	check 'AMB-22: A=1, 6 with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
@@ -421,7 +641,7 @@ accepted="send=$INITIATE expect=0006"
 	check 'SC-01: another adaptation indication' calls $((++port)) adapt=2 over=5
 	check 'SC-02: an ordered Initiate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
 	check 'SC-02: an ordered segment' calls $((++port)) $accepted ordered segment=0102 over=5
-	check 'SC-02: a fragmented Initiate' calls $((++port)) maxseg=480 zeros=1,510 expect=0004 over=5
+	check 'F108: a fragmented Initiate is taken' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
 	check 'SCT-03: an Initiate as a segment' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
 	check 'SCT-03: a third PPID' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
 	check 'SC-06: a segment before the Initiate' calls $((++port)) segment=0102 expect=0004 over=5

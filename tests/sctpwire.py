@@ -3,8 +3,8 @@
 """Usage: tests/sctpwire.py [--port PORT] FILE
 
 Prints the SCTP associations of a capture of Ethernet as JSON, for the claims of wire_sctp.jq. An
-association has an initiator and a responder (ADDRESS:PORT), a list of faults in the form of its DATA
-chunks (RFC 5043 sections 5 and 6), and events in the order of the capture:
+association has an initiator and a responder (ADDRESS:PORT), a list of faults in the form and order of
+its DATA chunks (RFC 5043 sections 5 and 6), and events in the order of the capture:
 
   frame     a session control message: from, kind (request, reply, terminate), code, and of an
             Enhanced one p2p, rtr, ird, ord; pdata_len
@@ -20,7 +20,7 @@ import struct
 
 from sctpcapture import chunks, packets
 
-DATA, INIT, INIT_ACK, ABORT, SHUTDOWN = 0, 1, 2, 6, 7
+DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN = 0, 1, 2, 3, 6, 7
 SEGMENT, CONTROL = 16, 17
 REQUEST, REPLY, TERMINATE = (1, 5), (2, 3, 6, 7), 4
 # RFC 5040 section 4.3
@@ -59,6 +59,8 @@ class Association:
         self.events, self.faults = [], []
         # of both directions: the DDP-SSN by the TSN
         self.seen = ({}, {})
+        # each side's first TSN, and what the other side has acknowledged of it
+        self.first, self.acked = [None, None], [None, None]
         self.over = False
 
     def take(self, side, kind, flags, body):
@@ -68,6 +70,8 @@ class Association:
             self.events.append({'from': who, 'type': 'abort' if kind == ABORT else 'shutdown'})
         if kind in (INIT, INIT_ACK) and body[8:12] != b'\0\1\0\1':
             self.faults.append(f"SC-04: the {who} asks for {body[8:12].hex()} streams, out and in")
+        if kind == SACK:
+            self.acked[1 - side] = struct.unpack_from('!I', body)[0]
         if kind != DATA:
             return
         tsn, stream, _, ppid = struct.unpack_from('!IHHI', body)
@@ -80,7 +84,15 @@ class Association:
             return
         self.seen[side][tsn] = struct.unpack_from('!H', body, 12)[0]
         event = read_control(body[14:]) if ppid == CONTROL else read_segment(body[14:])
+        if self.first[side] is None:
+            self.first[side] = tsn
+        elif event.get('kind') == 'terminate' and not self.is_acked(side):
+            self.faults.append(f"SC-07: the {who}'s Terminate may overtake its first message")
         self.events.append({'from': who, 'ssn': self.seen[side][tsn]} | event)
+
+    def is_acked(self, side):
+        """Has the side's first chunk been acknowledged? A capture is in the order of time on either side"""
+        return self.acked[side] is not None and (self.acked[side] - self.first[side]) % (1 << 32) < 1 << 31
 
     def judge_order(self):
         """The DDP-SSNs count from 0 on in the order in which the chunks were first sent"""

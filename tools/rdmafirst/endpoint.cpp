@@ -410,6 +410,13 @@ void Endpoint::take_back_at(const std::string &file)
 	});
 }
 
+void Endpoint::use_other_pd()
+{
+	other_pd_.reset(ibv_alloc_pd(id_->verbs));
+	if (!other_pd_)
+		throw SystemError("ibv_alloc_pd");
+}
+
 std::string Endpoint::expose(size_t pages)
 {
 	const ibv_mr *mr = expose_pages(pages);
@@ -428,7 +435,7 @@ const ibv_mr *Endpoint::expose_pages(size_t pages)
 		throw SystemError("aligned_alloc");
 	for (size_t i = 0; i < pages * page; i++)
 		pages_.get()[i] = letter(i);
-	exposed_.reset(ibv_reg_mr(id_->pd, pages_.get(), pages * page,
+	exposed_.reset(ibv_reg_mr(other_pd_ ? other_pd_.get() : id_->pd, pages_.get(), pages * page,
 				  IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE | IBV_ACCESS_REMOTE_READ));
 	if (!exposed_)
 		throw SystemError("ibv_reg_mr");

@@ -74,6 +74,7 @@ struct Options {
 	bool disconnect_again = false; // call rdma_disconnect() after DISCONNECTED as well
 	bool disconnect_first = false; // server: call rdma_disconnect() as soon as a message is received
 	bool torn = false; // client: disconnect while another thread destroys the queue pair
+	bool other_pd = false; // server: expose memory of another protection domain
 	bool deny = false; // server: take all access rights from the queue pair
 	std::string modify; // client: ask for this state of the queue pair before it connects
 	unsigned tries = 1; // server: listen so often as long as it fails
@@ -118,6 +119,10 @@ struct MrDeleter {
 using Channel = std::unique_ptr<rdma_event_channel, ChannelDeleter>;
 using Id = std::unique_ptr<rdma_cm_id, IdDeleter>;
 using Mr = std::unique_ptr<ibv_mr, MrDeleter>;
+struct PdDeleter {
+	void operator()(ibv_pd *pd) const { ibv_dealloc_pd(pd); }
+};
+using Pd = std::unique_ptr<ibv_pd, PdDeleter>;
 
 // A copy of an rdma_cm event, acknowledged already (else the id could not be destroyed).
 struct Event {
@@ -168,6 +173,7 @@ public:
 	// "ADDRESS RKEY LKEY OTHER", in hexadecimal; without remote access: LKEY is of the memory of messages,
 	// OTHER of the same as RKEY
 	std::string expose(size_t pages);
+	void use_other_pd(); // a protection domain that is not the queue pair's, for what is exposed
 	void take_back_at(const std::string &file);
 	// Pages that the peer may read and write, with letters in the order of the alphabet
 	static constexpr char letter(size_t at) { return static_cast<char>('a' + at % 26); }
@@ -190,6 +196,7 @@ private:
 	Id id_;
 	Mr mr_; // is released first
 	std::unique_ptr<char, decltype(&std::free)> pages_{nullptr, &std::free};
+	Pd other_pd_;
 	Mr exposed_;
 	Mr not_exposed_; // the same pages
 	std::jthread restless_;

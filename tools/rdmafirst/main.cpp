@@ -113,6 +113,7 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	app.add_flag("--expose", options.expose, "send address and rkey of memory that the peer may write and read");
 	app.add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
 	app.add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
+	app.add_flag("--other-pd", options.other_pd, "expose memory of another protection domain than the queue pair's");
 	app.add_flag("--deny", options.deny, "take all access rights from the queue pair");
 	app.add_option("--tries", options.tries, "listen so often as long as it fails")->capture_default_str();
 	app.add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");

@@ -92,6 +92,8 @@ void Server::accept(Connection &connection)
 	tell(connection, "accepted");
 	if (options_.deny)
 		connection.endpoint.deny_access();
+	if (options_.other_pd)
+		connection.endpoint.use_other_pd();
 	// Right now: the client's program has not sent anything, nor will it before it has this.
 	if (options_.read) {
 		if (!connection.endpoint.post_read())
@@ -142,6 +144,8 @@ void Server::on_request(const Event &event)
 {
 	Connection &connection = connections_.try_emplace(event.id, ++seen_, Id(event.id)).first->second;
 	tell(connection, event.describe());
+	if (const sockaddr *peer = rdma_get_peer_addr(event.id); peer->sa_family == AF_INET6)
+		tell(connection, fmt::format("peer scope {}", reinterpret_cast<const sockaddr_in6 *>(peer)->sin6_scope_id));
 	if (!options_.ignore.empty() && options_.ignore == std::string(event.pdata.begin(), event.pdata.end()))
 		return;
 	std::this_thread::sleep_for(options_.delay);

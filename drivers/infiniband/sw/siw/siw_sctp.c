@@ -9,7 +9,10 @@
  * and CRC that the receive path takes off, and leaves them away when sending.
  *
  * Receive: callbacks only queue the endpoint's work. It reads the socket, as its
- * one reader, with the endpoint in use. Memory behind a gap is bounded.
+ * one reader, with the endpoint in use. Chunks behind a gap have to be read: the
+ * missing one may come after them, and an unread socket shuts the window for it.
+ * Their memory is charged to the socket and limited for the session, the remote
+ * address and the host. The time that a gap may last is limited as well.
  *
  * Send: a chunk goes as a whole or not at all. SCTP does not call
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
@@ -23,7 +26,9 @@
  * the peer has agreed to the shutdown, or takes no more of our data.
  */
 #include <linux/delay.h>
+#include <linux/hashtable.h>
 #include <linux/list.h>
+#include <linux/mm.h>
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
@@ -34,6 +39,7 @@
 #include <linux/workqueue.h>
 #include <net/net_namespace.h>
 #include <net/sctp/sctp.h>
+#include <net/sctp/sm.h>
 #include <net/sctp/structs.h>
 #include <net/sock.h>
 #include <rdma/ib_addr.h>
@@ -55,11 +61,24 @@
 /* Room for control chunks in the same packet, RFC 5043 section 9 */
 #define SIW_SCTP_BUNDLE_ROOM	32
 
-/* Memory for chunks behind a gap, in bytes: in all, and while a session is set up */
-#define SIW_SCTP_HELD_MAX	(4 << 20)
+/*
+ * Memory for chunks behind a gap, in bytes: of a session, and before its Initiate.
+ * Linux receives at most 4096 chunks behind one that is missing: those of packets
+ * of up to 1700 bytes fit always.
+ */
+#define SIW_SCTP_HELD_MAX	(10 << 20)
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
-/* With this many bytes no more than 32767 chunks are in flight */
-#define SIW_SCTP_SNDBUF_MAX	(16 << 20)
+/* Segments that come before the ULP has answered: others wait in the socket */
+#define SIW_SCTP_EARLY_MAX	(64 << 10)
+/* All sessions together: one part in so many of the host's memory */
+#define SIW_SCTP_HELD_PART	16
+/*
+ * No more in flight than our own receiver would hold. It may need 2.3 times the
+ * memory that the sender needs for a chunk. Nor are these 32767 chunks.
+ */
+#define SIW_SCTP_SNDBUF_MAX	(SIW_SCTP_HELD_MAX / 4)
+/* Milliseconds that a gap may last while SCTP misses no chunk */
+#define SIW_SCTP_GAP_MS		30000
 /* Associations that wait for accept(), at least: there SCTP refuses the next */
 #define SIW_SCTP_BACKLOG_MIN	1024
 /* Chunks to process before the endpoint is released to other users */
@@ -76,14 +95,53 @@
 /* Milliseconds until the next look: more each time while nothing comes */
 #define SIW_SCTP_POLL_MIN_MS	10U
 #define SIW_SCTP_POLL_MAX_MS	320U
-/* Peers that answer no shutdown hold no more associations than these */
+/* The same for a peer that acknowledges a little now and then */
+#define SIW_SCTP_LINGER_MAX_MS	120000
+/* Peers that answer no shutdown hold no more associations: in all, and each */
 #define SIW_SCTP_CLOSING_MAX	1024
+#define SIW_SCTP_CLOSING_SHARE	256
+
+/**
+ * struct siw_remote - a remote address, for all associations with it
+ * @node: in remotes
+ * @refs: number of associations; under remotes_lock
+ * @net: cookie of their namespace
+ * @ip: the address, IPv4 mapped
+ * @held: memory behind gaps
+ * @n_closing: number of associations in closing_assocs; under closing_lock
+ */
+struct siw_remote {
+	struct hlist_node node;
+	unsigned int refs;
+	u64 net;
+	struct in6_addr ip;
+	struct siw_ssn_share held;
+	unsigned int n_closing;
+};
+
+/**
+ * struct siw_gap - the gap in a stream
+ * @open: there is one
+ * @next: DDP-SSN of the missing chunk
+ * @since: since when it is missing, in jiffies
+ * @explained: when SCTP has missed a chunk last, in jiffies
+ */
+struct siw_gap {
+	bool open;
+	u16 next;
+	unsigned long since;
+	unsigned long explained;
+};
 
 /**
  * struct siw_chan - one session: a pair of streams with the same number
  * @stream: its number
  * @tx_ssn: DDP-SSN of the next chunk to send
  * @rx: order of the received chunks
+ * @gap: the gap in this order
+ * @early: segments that came before the ULP has answered the Initiate; charged
+ *	to @rx
+ * @asked: the ULP has the Initiate
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
@@ -92,6 +150,9 @@ struct siw_chan {
 	u16 stream;
 	u16 tx_ssn;
 	struct siw_ssn_window rx;
+	struct siw_gap gap;
+	struct sk_buff_head early;
+	bool asked;
 	bool established;
 	bool over;
 	bool sent;
@@ -107,17 +168,20 @@ struct siw_chan {
  * @seg_max: largest chunk without its header, in bytes
  * @local: our address
  * @remote: the peer's address
+ * @peer: the same for all associations with @remote; %NULL until it is up
  * @qp: QP to wake when send space is freed
  * @space: entry in the socket's wait queue
  * @cep: until detach: the endpoint
- * @again: until detach: there was no memory to send or to receive
+ * @again: until detach: there was no memory to send or to receive, or a gap has
+ *	lasted too long
  * @sock: after detach: the socket
- * @net: after close: its namespace, held
+ * @net: its namespace, held: accepted sockets of older kernels hold none
  * @drain: after close: work until the peer has agreed
- * @deadline: after close: jiffies
+ * @deadline: after close: jiffies, later if the peer acknowledges data
+ * @latest: after close: jiffies, latest @deadline
  * @poll_ms: after close: milliseconds between two looks
  * @unacked: after close: memory of what the peer has not acknowledged, in bytes
- * @owes_terminate: after close: the Terminate has not been sent yet
+ * @owes_terminate: the Terminate has to be sent after close
  * @list: after detach: in detached_assocs; after close: in closing_assocs
  */
 struct siw_assoc {
@@ -129,6 +193,7 @@ struct siw_assoc {
 	unsigned int seg_max;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	struct siw_remote *peer;
 
 	struct siw_qp *qp;
 	struct wait_queue_entry space;
@@ -139,6 +204,7 @@ struct siw_assoc {
 	struct net *net;
 	struct delayed_work drain;
 	unsigned long deadline;
+	unsigned long latest;
 	unsigned int poll_ms;
 	int unacked;
 	bool owes_terminate;
@@ -156,8 +222,13 @@ static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
 static bool exiting;
-/* The lists and the number alone */
+/* The lists and the numbers alone */
 static DEFINE_SPINLOCK(closing_lock);
+
+static struct siw_ssn_pool held_pool;
+static DEFINE_HASHTABLE(remotes, 8);
+/* The table and its counts of references */
+static DEFINE_SPINLOCK(remotes_lock);
 
 static struct siw_chunk_cb *chunk_cb(struct sk_buff *skb)
 {
@@ -177,12 +248,76 @@ static struct siw_assoc *sock_assoc(const struct socket *s)
 	return cep ? cep->assoc : NULL;
 }
 
+/* ---- remote addresses */
+
+static struct siw_remote *find_remote(u64 net, const struct in6_addr *ip)
+{
+	struct siw_remote *remote;
+
+	hash_for_each_possible(remotes, remote, node, ipv6_addr_hash(ip))
+		if (remote->net == net && ipv6_addr_equal(&remote->ip, ip))
+			return remote;
+	return NULL;
+}
+
+/* Returns NULL if there is no memory */
+static struct siw_remote *get_remote(const struct sock *sk,
+				     const struct sockaddr_storage *ss)
+{
+	struct siw_remote *fresh = kzalloc_obj(*fresh, sk->sk_allocation);
+	struct siw_remote *remote;
+
+	if (!fresh)
+		return NULL;
+	fresh->net = sock_net(sk)->net_cookie;
+	if (ss->ss_family == AF_INET)
+		ipv6_addr_set_v4mapped(((struct sockaddr_in *)ss)->sin_addr.s_addr,
+				       &fresh->ip);
+	else
+		fresh->ip = ((struct sockaddr_in6 *)ss)->sin6_addr;
+
+	spin_lock_bh(&remotes_lock);
+	remote = find_remote(fresh->net, &fresh->ip);
+	if (!remote) {
+		remote = fresh;
+		hash_add(remotes, &remote->node, ipv6_addr_hash(&remote->ip));
+	}
+	remote->refs++;
+	spin_unlock_bh(&remotes_lock);
+	if (remote != fresh)
+		kfree(fresh);
+	return remote;
+}
+
+static void put_remote(struct siw_remote *remote)
+{
+	bool last;
+
+	if (!remote)
+		return;
+	spin_lock_bh(&remotes_lock);
+	last = !--remote->refs;
+	if (last)
+		hash_del(&remote->node);
+	spin_unlock_bh(&remotes_lock);
+	if (last)
+		kfree(remote);
+}
+
 /* ---- SCTP's association; each function needs the socket's lock */
 
 static struct sctp_association *sctp_assoc_of(const struct sock *sk)
 {
 	return list_first_entry_or_null(&sctp_sk(sk)->ep->asocs,
 					struct sctp_association, asocs);
+}
+
+/* SCTP gives each address a scope, but only link-local ones have one */
+static void set_addr6(struct sockaddr_in6 *sin6, u16 port)
+{
+	sin6->sin6_port = htons(port);
+	sin6->sin6_scope_id = ipv6_iface_scope_id(&sin6->sin6_addr,
+						  sin6->sin6_scope_id);
 }
 
 static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
@@ -193,7 +328,7 @@ static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
 	if (ss->ss_family == AF_INET)
 		((struct sockaddr_in *)ss)->sin_port = htons(port);
 	else
-		((struct sockaddr_in6 *)ss)->sin6_port = htons(port);
+		set_addr6((struct sockaddr_in6 *)ss, port);
 }
 
 static void learn_seg_max(struct siw_assoc *assoc,
@@ -205,7 +340,7 @@ static void learn_seg_max(struct siw_assoc *assoc,
 	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
 }
 
-static void learn_up(struct siw_assoc *assoc,
+static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 		     const struct sctp_association *peer)
 {
 	const struct sctp_transport *path = peer->peer.primary_path;
@@ -214,6 +349,11 @@ static void learn_up(struct siw_assoc *assoc,
 	set_addr(&assoc->local, &path->saddr, peer->base.bind_addr.port);
 	set_addr(&assoc->remote, &path->ipaddr, peer->peer.port);
 	learn_seg_max(assoc, peer);
+	assoc->peer = get_remote(sk, &assoc->remote);
+	if (assoc->peer)
+		assoc->chan[0].rx.share = &assoc->peer->held;
+	else
+		assoc->err = -ENOMEM;
 	/* Without the indication DDP must not be used, RFC 5043 section 11.1 */
 	if (peer->peer.adaptation_ind != SIW_SCTP_ADAPTATION)
 		assoc->err = -EPROTO;
@@ -242,7 +382,7 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 
 	/* The peer may have shut it down already, before it was accepted */
 	if (!assoc->up && peer && peer->state >= SCTP_STATE_ESTABLISHED)
-		learn_up(assoc, peer);
+		learn_up(assoc, sk, peer);
 	switch (peer ? peer->state : SCTP_STATE_CLOSED) {
 	case SCTP_STATE_COOKIE_WAIT:
 	case SCTP_STATE_COOKIE_ECHOED:
@@ -464,12 +604,13 @@ static void try_again(struct timer_list *timer)
 		siw_sq_start(qp);
 }
 
-/* Not after detach, which waits for the timer */
-static void arm_again(struct siw_assoc *assoc, struct sock *sk)
+/* At @when, in jiffies, or before. Not after detach, which waits for the timer. */
+static void arm_again(struct siw_assoc *assoc, struct sock *sk,
+		      unsigned long when)
 {
 	read_lock_bh(&sk->sk_callback_lock);
 	if (sk_to_cep(sk))
-		mod_timer(&assoc->again, jiffies + SIW_SCTP_AGAIN);
+		timer_reduce(&assoc->again, when);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
@@ -481,10 +622,16 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 
 	if (!assoc)
 		return -ENOMEM;
-	siw_ssn_init(&assoc->chan[0].rx, SIW_SCTP_HELD_SETUP);
+	/* Segments come right behind an Accept, which may get lost */
+	siw_ssn_init(&assoc->chan[0].rx,
+		     cep->state == SIW_EPSTATE_CONNECTING ?
+		     SIW_SCTP_HELD_MAX : SIW_SCTP_HELD_SETUP, &held_pool);
+	__skb_queue_head_init(&assoc->chan[0].early);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->cep = cep;
+	/* The listener's socket holds it now */
+	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
 	sk->sk_sndbuf = min(sk->sk_sndbuf, SIW_SCTP_SNDBUF_MAX);
 	assoc_status(assoc, sk);
@@ -547,13 +694,8 @@ static void siw_sctp_kick_rx(struct socket *s)
 
 /* ---- send */
 
-/*
- * Sends a chunk, whose first two bytes are its DDP-SSN, or nothing. One caller
- * at a time, which the endpoint (setup), tx_mutex (segments) or the drain work
- * provides.
- */
-static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
-		      struct kvec *iov, size_t num, size_t len)
+static int send_message(struct socket *s, const struct siw_chan *chan,
+			u32 ppid, struct kvec *iov, size_t num, size_t len)
 {
 	union {
 		struct cmsghdr hdr;
@@ -565,7 +707,6 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
 	struct sctp_sndinfo *info = CMSG_DATA(&control.hdr);
-	int rv;
 
 	control.hdr.cmsg_level = IPPROTO_SCTP;
 	control.hdr.cmsg_type = SCTP_SNDINFO;
@@ -574,8 +715,36 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 	info->snd_flags = SCTP_UNORDERED;
 	info->snd_ppid = (__force u32)htonl(ppid);
 
+	return kernel_sendmsg(s, &msg, iov, num, len);
+}
+
+/*
+ * Packets are so small that SCTP or IP has to fragment: SCTP does (RFC 5043
+ * section 9). Segments are as small as can be from now on.
+ */
+static void allow_fragments(struct socket *s)
+{
+	int off = 0;
+
+	set_option(s, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
+}
+
+/*
+ * Sends a chunk, whose first two bytes are its DDP-SSN, or nothing. One caller
+ * at a time, which the endpoint (setup), tx_mutex (segments) or the drain work
+ * provides.
+ */
+static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
+		      struct kvec *iov, size_t num, size_t len)
+{
+	int rv;
+
 	put_unaligned_be16(chan->tx_ssn, iov[0].iov_base);
-	rv = kernel_sendmsg(s, &msg, iov, num, len);
+	rv = send_message(s, chan, ppid, iov, num, len);
+	if (rv == -EMSGSIZE && len <= SIW_SCTP_SEG_MIN) {
+		allow_fragments(s);
+		rv = send_message(s, chan, ppid, iov, num, len);
+	}
 	if (rv < 0)
 		return rv;
 	chan->tx_ssn++;
@@ -610,13 +779,11 @@ static int send_terminate(struct socket *s, struct siw_chan *chan)
 	return send_control(s, chan, &code, sizeof(code));
 }
 
-/* The session's Terminate while it is set up; best effort */
+/* The session ends while it is set up: siw_sctp_close() follows */
 static void siw_sctp_end(struct siw_cep *cep)
 {
-	if (!cep->sock || !cep->assoc)
-		return;
-	send_terminate(cep->sock, &cep->assoc->chan[0]);
-	cep->assoc->chan[0].over = true;
+	if (cep->assoc)
+		cep->assoc->owes_terminate = true;
 }
 
 /**
@@ -643,7 +810,7 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
 	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
-		arm_again(assoc, s->sk);
+		arm_again(assoc, s->sk, jiffies + SIW_SCTP_AGAIN);
 		rv = -EAGAIN;
 	}
 	return rv;
@@ -676,20 +843,30 @@ unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
 
 /* ---- receive */
 
-/* Length of the first message, 0 if there is none */
-static size_t first_length(struct sock *sk, bool *fragmented)
+/**
+ * struct siw_first - the first message in a socket
+ * @len: its length in bytes, 0 if there is none
+ * @ssn: its DDP-SSN, if it has one
+ */
+struct siw_first {
+	size_t len;
+	__be16 ssn;
+};
+
+static struct siw_first peek_first(struct sock *sk)
 {
+	struct siw_first first = {};
 	const struct sk_buff *skb;
-	size_t len = 0;
 
 	lock_sock(sk);
 	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
-		len = skb->len;
-		*fragmented = skb_has_frag_list(skb);
+		first.len = skb->len;
+		if (skb->len >= sizeof(first.ssn))
+			skb_copy_bits(skb, 0, &first.ssn, sizeof(first.ssn));
 	}
 	release_sock(sk);
-	return len;
+	return first;
 }
 
 /* Nothing has come: why? Negative errno */
@@ -739,17 +916,18 @@ static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
 		.msg_control = &control,
 		.msg_controllen = sizeof(control),
 	};
-	bool fragmented = false;
+	struct siw_first first = peek_first(s->sk);
+	size_t len = first.len;
 	struct sk_buff *skb;
 	struct kvec iov;
-	size_t len;
 	int rv;
 
-	len = first_length(s->sk, &fragmented);
 	if (!len)
 		return ERR_PTR(nothing_came(s));
-	if (fragmented || len < SIW_SCTP_SSN_LEN ||
-	    len > SIW_SCTP_SSN_LEN + U16_MAX)
+	/* Not before this is memory spent, RFC 5043 section 10 */
+	if (len < SIW_SCTP_SSN_LEN ||
+	    len > SIW_SCTP_SSN_LEN + U16_MAX ||
+	    !siw_ssn_possible(&chan->rx, be16_to_cpu(first.ssn)))
 		return ERR_PTR(-EPROTO);
 	/* With room for the pad and the CRC of an FPDU */
 	skb = alloc_skb(len + 2 * MPA_CRC_SIZE, GFP_KERNEL);
@@ -768,32 +946,156 @@ static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
 	return skb;
 }
 
-/* Takes the next chunk in order; ERR_PTR(-EAGAIN) if it has not come */
-static struct sk_buff *next_chunk(struct socket *s, struct siw_chan *chan)
+static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
 {
+	bool charged;
+
+	lock_sock(sk);
+	charged = sk_rmem_schedule(sk, skb, cost);
+	if (charged)
+		sk_mem_charge(sk, cost);
+	release_sock(sk);
+	return charged;
+}
+
+static void uncharge_sock(struct sock *sk, int cost)
+{
+	lock_sock(sk);
+	sk_mem_uncharge(sk, cost);
+	release_sock(sk);
+}
+
+/* Holds a chunk behind a gap. Returns 0 or a negative errno. */
+static int hold_chunk(struct siw_chan *chan, struct sock *sk,
+		      struct sk_buff *skb)
+{
+	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
+	enum siw_ssn_verdict verdict;
+
+	if (!charge_sock(sk, skb, entry->cost))
+		return -ENOBUFS;
+	verdict = siw_ssn_offer(&chan->rx, entry);
+	if (verdict == SIW_SSN_HELD)
+		return 0;
+	uncharge_sock(sk, entry->cost);
+	return verdict == SIW_SSN_FULL ? -ENOBUFS : -EPROTO;
+}
+
+/*
+ * For how long may a gap last, in jiffies? As long as SCTP tries to send a chunk
+ * again, if it misses one. If not, the sender has changed the order.
+ */
+static unsigned long gap_end(struct siw_gap *gap, struct sock *sk)
+{
+	const struct sctp_association *peer;
+	unsigned long end, retries = 0;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	if (peer && sctp_tsnmap_has_gap(&peer->peer.tsn_map))
+		gap->explained = jiffies;
+	if (peer)
+		retries = min_t(u64, (u64)peer->rto_max *
+				     (peer->max_retrans + 1),
+				MAX_JIFFY_OFFSET / 2);
+	release_sock(sk);
+	end = gap->explained + msecs_to_jiffies(SIW_SCTP_GAP_MS);
+	return time_before(gap->since + retries, end) ? gap->since + retries :
+							end;
+}
+
+/* All that has come is read. Returns -EAGAIN, or -EPROTO if it took too long. */
+static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
+		     struct sock *sk)
+{
+	struct siw_gap *gap = &chan->gap;
+	unsigned long end;
+
+	if (!siw_ssn_holds(&chan->rx)) {
+		gap->open = false;
+		return -EAGAIN;
+	}
+	if (!gap->open || gap->next != chan->rx.next)
+		*gap = (struct siw_gap) {
+			.open = true,
+			.next = chan->rx.next,
+			.since = jiffies,
+			.explained = jiffies,
+		};
+	end = gap_end(gap, sk);
+	if (time_after(jiffies, end))
+		return -EPROTO;
+	arm_again(assoc, sk, end + 1);
+	return -EAGAIN;
+}
+
+/*
+ * Takes the next chunk in order. Returns an ERR_PTR: -EAGAIN if it has not come,
+ * -ENOMEM if there is no memory now, -ENOBUFS if too much is held.
+ */
+static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
+{
+	struct siw_chan *chan = &assoc->chan[0];
 	struct siw_ssn_entry *entry = siw_ssn_take(&chan->rx);
 	struct sk_buff *skb;
+	int rv;
 
-	if (entry)
+	if (entry) {
+		uncharge_sock(s->sk, entry->cost);
 		return entry_skb(entry);
+	}
 	for (;;) {
 		skb = recv_chunk(s, chan);
+		if (PTR_ERR(skb) == -EAGAIN)
+			return ERR_PTR(check_gap(assoc, chan, s->sk));
 		if (IS_ERR(skb))
 			return skb;
-		switch (siw_ssn_offer(&chan->rx, &chunk_cb(skb)->entry)) {
-		case SIW_SSN_NEXT:
+		entry = &chunk_cb(skb)->entry;
+		if (entry->ssn == chan->rx.next) {
+			siw_ssn_offer(&chan->rx, entry);
 			return skb;
-		case SIW_SSN_HELD:
-			break;
-		default:
+		}
+		rv = hold_chunk(chan, s->sk, skb);
+		if (rv) {
 			kfree_skb(skb);
-			return ERR_PTR(-EPROTO);
+			return ERR_PTR(rv);
 		}
 	}
 }
 
+/*
+ * The active side may send segments as soon as its Initiate was acknowledged
+ * (RFC 5043 section 6.6). They wait for the ULP's answer. Returns 0 or -ENOBUFS.
+ */
+static int keep_early(struct siw_chan *chan, struct sock *sk,
+		      struct sk_buff *skb)
+{
+	u32 cost = chunk_cb(skb)->entry.cost;
+
+	if (!charge_sock(sk, skb, cost))
+		return -ENOBUFS;
+	if (!siw_ssn_charge(&chan->rx, cost)) {
+		uncharge_sock(sk, cost);
+		return -ENOBUFS;
+	}
+	__skb_queue_tail(&chan->early, skb);
+	return 0;
+}
+
+static struct sk_buff *take_early(struct siw_chan *chan, struct sock *sk)
+{
+	struct sk_buff *skb = __skb_dequeue(&chan->early);
+
+	if (skb) {
+		siw_ssn_uncharge(&chan->rx, chunk_cb(skb)->entry.cost);
+		uncharge_sock(sk, chunk_cb(skb)->entry.cost);
+	}
+	return skb;
+}
+
 static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 {
+	struct siw_chan *chan = &cep->assoc->chan[0];
 	enum iw_mpa_next next;
 	size_t used;
 
@@ -801,8 +1103,31 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 		return iw_mpa_out_of_turn(&cep->mpa);
 	next = iw_mpa_rx(&cep->mpa, skb->data + SIW_SCTP_SSN_LEN,
 			 skb->len - SIW_SCTP_SSN_LEN, &used);
-	if (next == IW_MPA_NEXT_FRAME)
+	if (next == IW_MPA_NEXT_FRAME) {
 		next = iw_mpa_process(&cep->mpa, false);
+		chan->asked = next == IW_MPA_NEXT_WAIT;
+		if (chan->asked)
+			chan->rx.limit = SIW_SCTP_HELD_MAX;
+	}
+	return next;
+}
+
+/* Takes @skb */
+static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
+{
+	struct siw_chan *chan = &cep->assoc->chan[0];
+	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
+	int rv;
+
+	if (chan->asked && chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT) {
+		rv = keep_early(chan, cep->sock->sk, skb);
+		if (!rv)
+			return next;
+		next = iw_mpa_abort(&cep->mpa, rv);
+	} else {
+		next = take_message(cep, skb);
+	}
+	kfree_skb(skb);
 	return next;
 }
 
@@ -815,17 +1140,22 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	if (assoc->err)
 		return iw_mpa_peer_gone(&cep->mpa, assoc->err);
 	while (next == IW_MPA_NEXT_WAIT) {
-		skb = next_chunk(cep->sock, &assoc->chan[0]);
+		if (assoc->chan[0].asked &&
+		    assoc->chan[0].rx.cost >= SIW_SCTP_EARLY_MAX)
+			return IW_MPA_NEXT_WAIT;
+		skb = next_chunk(assoc, cep->sock);
 		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk);
+			arm_again(assoc, cep->sock->sk,
+				  jiffies + SIW_SCTP_AGAIN);
 		if (PTR_ERR(skb) == -EAGAIN || PTR_ERR(skb) == -ENOMEM)
 			return IW_MPA_NEXT_WAIT;
 		if (PTR_ERR(skb) == -EPROTO)
 			return iw_mpa_out_of_turn(&cep->mpa);
+		if (PTR_ERR(skb) == -ENOBUFS)
+			return iw_mpa_abort(&cep->mpa, -ENOBUFS);
 		if (IS_ERR(skb))
 			return iw_mpa_peer_gone(&cep->mpa, PTR_ERR(skb));
-		next = take_message(cep, skb);
-		kfree_skb(skb);
+		next = take_chunk(cep, skb);
 	}
 	/* Segments may have come right behind the Accept */
 	if (next == IW_MPA_NEXT_DONE)
@@ -875,10 +1205,12 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 	if (assoc->err || qp->rx_stream.rx_suspend ||
 	    qp->attrs.state != SIW_QP_STATE_RTS)
 		return false;
-	skb = next_chunk(cep->sock, &assoc->chan[0]);
+	skb = take_early(&assoc->chan[0], cep->sock->sk) ?:
+	      next_chunk(assoc, cep->sock);
 	if (IS_ERR(skb)) {
 		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk);
+			arm_again(assoc, cep->sock->sk,
+				  jiffies + SIW_SCTP_AGAIN);
 		else if (PTR_ERR(skb) != -EAGAIN)
 			lose_session(cep, PTR_ERR(skb), false);
 		return false;
@@ -918,12 +1250,27 @@ static void siw_sctp_pump(struct siw_cep *cep)
 
 /* ---- end */
 
-static void free_assoc(struct siw_assoc *assoc)
+/* The session is over: nobody processes what is behind a gap */
+static void free_held(struct siw_assoc *assoc, struct sock *sk)
 {
 	struct siw_ssn_entry *entry;
+	struct sk_buff *skb;
+	int cost = 0;
 
-	while ((entry = siw_ssn_drop(&assoc->chan[0].rx)))
+	while ((skb = take_early(&assoc->chan[0], sk)))
+		kfree_skb(skb);
+	while ((entry = siw_ssn_drop(&assoc->chan[0].rx))) {
+		cost += entry->cost;
 		kfree_skb(entry_skb(entry));
+	}
+	uncharge_sock(sk, cost);
+}
+
+/* After its socket */
+static void free_assoc(struct siw_assoc *assoc)
+{
+	put_net(assoc->net);
+	put_remote(assoc->peer);
 	kfree(assoc);
 }
 
@@ -934,7 +1281,6 @@ static void free_assoc(struct siw_assoc *assoc)
  */
 static bool discard_data(struct socket *s)
 {
-	bool fragmented;
 	int i;
 
 	for (i = 0; i < SIW_SCTP_DISCARD_BATCH; i++) {
@@ -942,7 +1288,7 @@ static bool discard_data(struct socket *s)
 		struct kvec iov;
 		u8 buf[256];
 
-		if (!first_length(s->sk, &fragmented))
+		if (!peek_first(s->sk).len)
 			break;
 
 		iov = (struct kvec) { .iov_base = buf, .iov_len = sizeof(buf) };
@@ -962,7 +1308,7 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 
 	lock_sock(sk);
 	peer = sctp_assoc_of(sk);
-	gone = !peer || peer->state == SCTP_STATE_CLOSED;
+	gone = !peer || peer->state == SCTP_STATE_CLOSED || assoc->restarted;
 	if (peer)
 		unacked = peer->sndbuf_used;
 	release_sock(sk);
@@ -970,7 +1316,27 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 		assoc->deadline = jiffies +
 				  msecs_to_jiffies(SIW_SCTP_LINGER_MS);
 	assoc->unacked = unacked;
-	return gone || time_after_eq(jiffies, assoc->deadline);
+	return gone || time_after_eq(jiffies, assoc->deadline) ||
+	       time_after_eq(jiffies, assoc->latest);
+}
+
+/*
+ * A control message must not overtake the one before it (RFC 5043 section 6.6).
+ * That one is our first chunk: an Initiate or an Accept.
+ */
+static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
+{
+	const struct sctp_association *peer;
+	bool may = !assoc->chan[0].tx_ssn;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	if (peer) {
+		may = may || TSN_lte(peer->c.initial_tsn, peer->ctsn_ack_point);
+		check_restart(assoc, peer);
+	}
+	release_sock(sk);
+	return may && !assoc->restarted;
 }
 
 static void drain(struct work_struct *work)
@@ -980,7 +1346,7 @@ static void drain(struct work_struct *work)
 	struct socket *s = assoc->sock;
 	int rv;
 
-	if (assoc->owes_terminate) {
+	if (assoc->owes_terminate && may_terminate(assoc, s->sk)) {
 		rv = send_terminate(s, &assoc->chan[0]);
 		assoc->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
 	}
@@ -995,15 +1361,35 @@ static void drain(struct work_struct *work)
 		return;
 	}
 	siw_sock_abort(s);
-	put_net(assoc->net);
 	spin_lock_bh(&closing_lock);
 	list_del(&assoc->list);
-	WRITE_ONCE(n_closing, n_closing - 1);
+	n_closing--;
+	assoc->peer->n_closing--;
 	spin_unlock_bh(&closing_lock);
 	free_assoc(assoc);
 }
 
-/* The association that siw_sctp_detach() has taken from the endpoint, or NULL */
+/* Returns false if the peer, or all peers, hold too many already */
+static bool add_closing(struct siw_assoc *assoc)
+{
+	bool room;
+
+	spin_lock_bh(&closing_lock);
+	room = n_closing < SIW_SCTP_CLOSING_MAX &&
+	       assoc->peer->n_closing < SIW_SCTP_CLOSING_SHARE;
+	if (room) {
+		n_closing++;
+		assoc->peer->n_closing++;
+		list_add(&assoc->list, &closing_assocs);
+	}
+	spin_unlock_bh(&closing_lock);
+	return room;
+}
+
+/*
+ * The association that siw_sctp_detach() has taken from the endpoint, or NULL. It
+ * holds nothing any more.
+ */
 static struct siw_assoc *take_assoc(const struct socket *s)
 {
 	struct siw_assoc *assoc, *found = NULL;
@@ -1017,36 +1403,40 @@ static struct siw_assoc *take_assoc(const struct socket *s)
 		}
 	}
 	spin_unlock_bh(&closing_lock);
+	if (found)
+		free_held(found, s->sk);
 	return found;
+}
+
+/* Is there anything to wait for before the association can be aborted? */
+static bool has_to_drain(struct siw_assoc *assoc, struct sock *sk)
+{
+	if (!assoc->up || !assoc->peer)
+		return false;
+	/* The peer may have started anew meanwhile */
+	lock_sock(sk);
+	assoc_status(assoc, sk);
+	release_sock(sk);
+	return !assoc->restarted &&
+	       (assoc->chan[0].sent || assoc->owes_terminate);
 }
 
 static void siw_sctp_close(struct socket *s)
 {
 	struct siw_assoc *assoc = take_assoc(s);
 
-	/*
-	 * The socket may hold no reference on its namespace, and the endpoint
-	 * goes now. In a namespace that ends, nobody waits for the peer. If
-	 * nothing was sent, there is nothing to wait for.
-	 */
-	if (assoc && assoc->up && assoc->chan[0].sent && !assoc->restarted &&
-	    READ_ONCE(n_closing) < SIW_SCTP_CLOSING_MAX)
-		assoc->net = maybe_get_net(sock_net(s->sk));
-	if (!assoc || !assoc->net) {
+	if (assoc && assoc->chan[0].established && !assoc->chan[0].over)
+		assoc->owes_terminate = true;
+	if (!assoc || !has_to_drain(assoc, s->sk) || !add_closing(assoc)) {
 		siw_sock_abort(s);
 		if (assoc)
 			free_assoc(assoc);
 		return;
 	}
-	assoc->owes_terminate = assoc->chan[0].established &&
-				!assoc->chan[0].over;
 	assoc->deadline = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MS);
+	assoc->latest = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MAX_MS);
 	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
-	spin_lock_bh(&closing_lock);
-	list_add(&assoc->list, &closing_assocs);
-	WRITE_ONCE(n_closing, n_closing + 1);
-	spin_unlock_bh(&closing_lock);
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
 
@@ -1087,6 +1477,7 @@ const struct siw_llp_ops siw_llp_sctp = {
  */
 int siw_sctp_init(void)
 {
+	held_pool.max = totalram_pages() / SIW_SCTP_HELD_PART * PAGE_SIZE;
 	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
 	return closing_wq ? 0 : -ENOMEM;
 }

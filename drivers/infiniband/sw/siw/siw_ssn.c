@@ -8,8 +8,11 @@
  * half of the circle is ahead, and one in the other half has come before. SCTP
  * delivers no chunk twice: the peer has used such a number twice.
  *
- * A peer that leaves a gap makes us hold what comes behind it. The owner of a
- * window limits that memory.
+ * A peer that leaves a gap makes us hold what comes behind it. That memory is
+ * limited for each window, for all windows of a remote address and for the host.
+ * The host's memory is shared as buffers of a switch are: an address may hold a
+ * quarter of what is free. So one address holds a fifth at most, and however many
+ * hold as much as they may, the next one gets its part.
  *
  * The functions are pure: no allocation, no locks. Any context.
  */
@@ -17,6 +20,9 @@
 
 /* The next half of the circle; RFC 5043 section 10 */
 #define SSN_AHEAD_MAX	32767
+
+/* A remote address may hold one part in so many of the free memory */
+#define SSN_SHARE	4
 
 /* How far a number is ahead. For numbers ahead of the window this is an order. */
 static u16 ssn_distance(const struct siw_ssn_window *window, u16 ssn)
@@ -33,13 +39,79 @@ static struct siw_ssn_entry *to_entry(struct rb_node *node)
  * siw_ssn_init - begin a stream
  * @window: filled
  * @limit: largest number of bytes to hold behind a gap
+ * @pool: memory of all windows
  */
-void siw_ssn_init(struct siw_ssn_window *window, u32 limit)
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit,
+		  struct siw_ssn_pool *pool)
 {
 	*window = (struct siw_ssn_window) {
 		.held = RB_ROOT_CACHED,
 		.limit = limit,
+		.pool = pool,
 	};
+}
+
+/**
+ * siw_ssn_possible - can a chunk with this number come next?
+ * @window: the window
+ * @ssn: its DDP-SSN
+ *
+ * To be asked before memory is spent on the chunk (RFC 5043 section 10).
+ *
+ * Return: false if the number has come before, or if the sender had more than
+ * 32767 chunks in flight
+ */
+bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn)
+{
+	return ssn_distance(window, ssn) <= SSN_AHEAD_MAX;
+}
+
+/**
+ * siw_ssn_holds - are there chunks behind a gap?
+ * @window: the window
+ *
+ * Return: true if so
+ */
+bool siw_ssn_holds(const struct siw_ssn_window *window)
+{
+	return !RB_EMPTY_ROOT(&window->held.rb_root);
+}
+
+/**
+ * siw_ssn_charge - charge memory to a window, its remote address and the host
+ * @window: the window
+ * @cost: bytes
+ *
+ * Return: true, or false if one of them would hold too much; then nothing is
+ * charged
+ */
+bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
+{
+	long share, pool;
+
+	if (!window->share || cost > window->limit - window->cost)
+		return false;
+	share = atomic_long_add_return(cost, &window->share->held);
+	pool = atomic_long_add_return(cost, &window->pool->held);
+	if (share > (window->pool->max - (pool - cost)) / SSN_SHARE) {
+		atomic_long_sub(cost, &window->pool->held);
+		atomic_long_sub(cost, &window->share->held);
+		return false;
+	}
+	window->cost += cost;
+	return true;
+}
+
+/**
+ * siw_ssn_uncharge - the reverse of siw_ssn_charge()
+ * @window: the window
+ * @cost: bytes
+ */
+void siw_ssn_uncharge(struct siw_ssn_window *window, u32 cost)
+{
+	window->cost -= cost;
+	atomic_long_sub(cost, &window->pool->held);
+	atomic_long_sub(cost, &window->share->held);
 }
 
 /* Returns false if this number is held already */
@@ -80,25 +152,25 @@ enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
 {
 	u16 distance = ssn_distance(window, entry->ssn);
 
-	if (distance > SSN_AHEAD_MAX)
+	if (!siw_ssn_possible(window, entry->ssn))
 		return SIW_SSN_BAD;
 	if (!distance) {
 		window->next++;
 		return SIW_SSN_NEXT;
 	}
-	if (entry->cost > window->limit - window->cost)
+	if (!siw_ssn_charge(window, entry->cost))
 		return SIW_SSN_FULL;
-	if (!insert_entry(window, entry))
-		return SIW_SSN_BAD;
-	window->cost += entry->cost;
-	return SIW_SSN_HELD;
+	if (insert_entry(window, entry))
+		return SIW_SSN_HELD;
+	siw_ssn_uncharge(window, entry->cost);
+	return SIW_SSN_BAD;
 }
 
 static struct siw_ssn_entry *remove_entry(struct siw_ssn_window *window,
 					  struct siw_ssn_entry *entry)
 {
 	rb_erase_cached(&entry->node, &window->held);
-	window->cost -= entry->cost;
+	siw_ssn_uncharge(window, entry->cost);
 	return entry;
 }
 

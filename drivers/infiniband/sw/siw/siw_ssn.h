@@ -5,6 +5,7 @@
 #ifndef _SIW_SSN_H
 #define _SIW_SSN_H
 
+#include <linux/atomic.h>
 #include <linux/rbtree.h>
 #include <linux/types.h>
 
@@ -21,16 +22,38 @@ struct siw_ssn_entry {
 };
 
 /**
+ * struct siw_ssn_pool - memory that all windows of the host hold
+ * @held: bytes
+ * @max: largest @held
+ */
+struct siw_ssn_pool {
+	atomic_long_t held;
+	long max;
+};
+
+/**
+ * struct siw_ssn_share - memory that the windows of one remote address hold
+ * @held: bytes
+ */
+struct siw_ssn_share {
+	atomic_long_t held;
+};
+
+/**
  * struct siw_ssn_window - the chunks of one direction of a DDP stream
  * @held: private: chunks behind a gap, by DDP-SSN
  * @cost: bytes of memory that they hold
  * @limit: largest @cost
+ * @pool: also charged with @cost
+ * @share: also charged with @cost; %NULL: the window holds nothing
  * @next: DDP-SSN of the next chunk in order
  */
 struct siw_ssn_window {
 	struct rb_root_cached held;
 	u32 cost;
 	u32 limit;
+	struct siw_ssn_pool *pool;
+	struct siw_ssn_share *share;
 	u16 next;
 };
 
@@ -39,7 +62,7 @@ struct siw_ssn_window {
  * @SIW_SSN_NEXT: it is the next one: process it, then siw_ssn_take()
  * @SIW_SSN_HELD: chunks before it are missing; the window holds it
  * @SIW_SSN_BAD: this number has come before: end the session
- * @SIW_SSN_FULL: the window holds too much: end the session
+ * @SIW_SSN_FULL: the window, its share or the pool hold too much: end the session
  */
 enum siw_ssn_verdict {
 	SIW_SSN_NEXT,
@@ -48,7 +71,12 @@ enum siw_ssn_verdict {
 	SIW_SSN_FULL,
 };
 
-void siw_ssn_init(struct siw_ssn_window *window, u32 limit);
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit,
+		  struct siw_ssn_pool *pool);
+bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn);
+bool siw_ssn_holds(const struct siw_ssn_window *window);
+bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost);
+void siw_ssn_uncharge(struct siw_ssn_window *window, u32 cost);
 enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
 				   struct siw_ssn_entry *entry);
 struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window);

@@ -6,7 +6,8 @@
  * host, also those of other devices. DDP's associations have one (RFC 5043
  * section 7.2). Addresses that the device gets later are added by a work item.
  * It looks again while IPv6 is still checking an address: nobody is notified
- * when that ends. It also does so if there was no memory.
+ * when that ends. It also does so if there was no memory. It waits longer each
+ * time: an interface without a carrier checks its addresses for ever.
  * The socket of an address that goes away stays, and serves the address when it
  * comes back.
  *
@@ -33,7 +34,8 @@
 /* Addresses of a device that a listener has a socket for */
 #define SIW_WILD_ADDRS	64
 /* Until the next look at an address that has no socket yet; in jiffies */
-#define SIW_WILD_AGAIN	(HZ / 2)
+#define SIW_WILD_AGAIN_MIN	(HZ / 2)
+#define SIW_WILD_AGAIN_MAX	(32 * HZ)
 
 /**
  * struct siw_wild - a listener on all addresses
@@ -50,9 +52,19 @@ struct siw_wild {
 static void add_new_addrs(struct work_struct *work);
 static DECLARE_DELAYED_WORK(addr_work, add_new_addrs);
 
+static unsigned long again_after = SIW_WILD_AGAIN_MIN;
+
 static LIST_HEAD(wild_listeners);
 /* See the top of this file */
 static DEFINE_MUTEX(wild_lock);
+
+/* The next look may have been put off for long */
+static void look_after(unsigned long delay)
+{
+	WRITE_ONCE(again_after, SIW_WILD_AGAIN_MIN);
+	cancel_delayed_work(&addr_work);
+	schedule_delayed_work(&addr_work, delay);
+}
 
 /* ---- the device's addresses */
 
@@ -175,7 +187,7 @@ static int listen_on_each(struct siw_wild *wild)
 		collect_addrs(wild->id, ndev, list);
 	dev_put(ndev);
 	if (!list) {
-		schedule_delayed_work(&addr_work, SIW_WILD_AGAIN);
+		schedule_delayed_work(&addr_work, READ_ONCE(again_after));
 		return -ENOMEM;
 	}
 	for (i = 0; i < list->num; i++) {
@@ -187,11 +199,15 @@ static int listen_on_each(struct siw_wild *wild)
 		err = siw_listen_on(wild->id, addr, 0, wild->backlog);
 		if (err == -EADDRNOTAVAIL || err == -ENOMEM)
 			list->again = true;
+		else if (err)
+			pr_warn_ratelimited("siw: %s: cannot listen on %pISpc: %d\n",
+					    dev_name(&wild->id->device->dev),
+					    addr, err);
 		if (err != -EADDRNOTAVAIL)
 			rv = rv ?: err;
 	}
 	if (list->again)
-		schedule_delayed_work(&addr_work, SIW_WILD_AGAIN);
+		schedule_delayed_work(&addr_work, READ_ONCE(again_after));
 	kfree(list);
 	return rv;
 }
@@ -235,6 +251,7 @@ int siw_wild_listen(struct iw_cm_id *id, int backlog)
 	mutex_lock(&wild_lock);
 	list_add(&wild->list, &wild_listeners);
 	rv = listen_on_each(wild);
+	look_after(SIW_WILD_AGAIN_MIN);
 	mutex_unlock(&wild_lock);
 	if (rv)
 		siw_destroy_listen(id);
@@ -248,6 +265,7 @@ static void add_new_addrs(struct work_struct *work)
 	struct siw_wild *wild;
 
 	mutex_lock(&wild_lock);
+	WRITE_ONCE(again_after, min(2 * again_after, SIW_WILD_AGAIN_MAX));
 	list_for_each_entry(wild, &wild_listeners, list)
 		listen_on_each(wild);
 	mutex_unlock(&wild_lock);
@@ -255,8 +273,9 @@ static void add_new_addrs(struct work_struct *work)
 
 static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
-	if (event == NETDEV_UP)
-		schedule_delayed_work(&addr_work, 0);
+	if (event != NETDEV_UP)
+		return NOTIFY_DONE;
+	look_after(0);
 	return NOTIFY_DONE;
 }
 
