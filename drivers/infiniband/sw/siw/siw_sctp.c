@@ -722,11 +722,13 @@ static int send_message(struct socket *s, const struct siw_chan *chan,
  * Packets are so small that SCTP or IP has to fragment: SCTP does (RFC 5043
  * section 9). Segments are as small as can be from now on.
  */
-static void allow_fragments(struct socket *s)
+static void allow_fragments(struct socket *s, struct siw_chan *chan)
 {
+	struct siw_assoc *assoc = container_of(chan, struct siw_assoc, chan[0]);
 	int off = 0;
 
 	set_option(s, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
+	WRITE_ONCE(assoc->seg_max, SIW_SCTP_SEG_MIN);
 }
 
 /*
@@ -742,7 +744,7 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 	put_unaligned_be16(chan->tx_ssn, iov[0].iov_base);
 	rv = send_message(s, chan, ppid, iov, num, len);
 	if (rv == -EMSGSIZE && len <= SIW_SCTP_SEG_MIN) {
-		allow_fragments(s);
+		allow_fragments(s, chan);
 		rv = send_message(s, chan, ppid, iov, num, len);
 	}
 	if (rv < 0)
@@ -1322,17 +1324,19 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 
 /*
  * A control message must not overtake the one before it (RFC 5043 section 6.6).
- * That one is our first chunk: an Initiate or an Accept.
+ * That one is our first chunk: an Initiate or an Accept. It is never a fragment:
+ * the ULP has 255 bytes of private data at most, and SCTP makes no path MTU less
+ * than 512.
  */
 static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
 {
 	const struct sctp_association *peer;
-	bool may = !assoc->chan[0].tx_ssn;
+	bool may = !assoc->chan[0].sent;
 
 	lock_sock(sk);
 	peer = sctp_assoc_of(sk);
 	if (peer) {
-		may = may || TSN_lte(peer->c.initial_tsn, peer->ctsn_ack_point);
+		may = may || peer->ctsn_ack_point + 1 != peer->c.initial_tsn;
 		check_restart(assoc, peer);
 	}
 	release_sock(sk);

@@ -35,7 +35,7 @@
 #define SIW_WILD_ADDRS	64
 /* Until the next look at an address that has no socket yet; in jiffies */
 #define SIW_WILD_AGAIN_MIN	(HZ / 2)
-#define SIW_WILD_AGAIN_MAX	(32 * HZ)
+#define SIW_WILD_AGAIN_MAX	(4 * HZ)
 
 /**
  * struct siw_wild - a listener on all addresses
