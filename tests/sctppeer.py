@@ -54,6 +54,7 @@ class Peer:
     def __init__(self, sock):
         self.sock, self.ssn, self.expected = sock, 0, 0
         self.ppid, self.flags = None, UNORDERED
+        self.reset = False
 
     def transmit(self, ppid, data, timeout=PATIENCE):
         self.sock.settimeout(timeout)
@@ -64,10 +65,13 @@ class Peer:
 
     def receive(self, seconds):
         """The next (ppid, bytes); None at the end of the association."""
-        self.sock.settimeout(seconds)
+        # A receive does not end after an ABORT that a send has reported
+        self.sock.settimeout(0.1 if self.reset else seconds)
         try:
             data, control, _, _ = self.sock.recvmsg(65536, 256)
         except socket.timeout as late:
+            if self.reset:
+                return None
             raise Silent(f'nothing came for {seconds} s') from late
         except OSError as error:
             if error.errno in (errno.ECONNRESET, errno.ENOTCONN, errno.EPIPE):
@@ -110,8 +114,8 @@ class Peer:
         try:
             for _ in range(number):
                 self.transmit(SEGMENT, bytes(1000), 5)
-        except OSError:
-            pass
+        except OSError as error:
+            self.reset = error.errno == errno.ECONNRESET
 
     def step(self, name, value):
         if name == 'send':

@@ -1133,6 +1133,43 @@ static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 	return next;
 }
 
+/* Nothing is read until the ULP answers: the association may end before */
+static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
+{
+	const struct sctp_association *peer;
+	struct sock *sk = cep->sock->sk;
+	bool up;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	up = peer && peer->state == SCTP_STATE_ESTABLISHED;
+	release_sock(sk);
+	return up ? IW_MPA_NEXT_WAIT :
+		    iw_mpa_peer_gone(&cep->mpa, -ECONNRESET);
+}
+
+static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
+{
+	const struct siw_chan *chan = &cep->assoc->chan[0];
+
+	switch (err) {
+	case -ENOMEM:
+		arm_again(cep->assoc, cep->sock->sk, jiffies + SIW_SCTP_AGAIN);
+		fallthrough;
+	case -EAGAIN:
+		return IW_MPA_NEXT_WAIT;
+	case -ENOBUFS:
+		/* Nothing but the Initiate may come first */
+		if (chan->sent || chan->asked)
+			return iw_mpa_abort(&cep->mpa, err);
+		fallthrough;
+	case -EPROTO:
+		return iw_mpa_out_of_turn(&cep->mpa);
+	default:
+		return iw_mpa_peer_gone(&cep->mpa, err);
+	}
+}
+
 static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 {
 	struct siw_assoc *assoc = cep->assoc;
@@ -1144,19 +1181,10 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	while (next == IW_MPA_NEXT_WAIT) {
 		if (assoc->chan[0].asked &&
 		    assoc->chan[0].rx.cost >= SIW_SCTP_EARLY_MAX)
-			return IW_MPA_NEXT_WAIT;
+			return wait_for_ulp(cep);
 		skb = next_chunk(assoc, cep->sock);
-		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk,
-				  jiffies + SIW_SCTP_AGAIN);
-		if (PTR_ERR(skb) == -EAGAIN || PTR_ERR(skb) == -ENOMEM)
-			return IW_MPA_NEXT_WAIT;
-		if (PTR_ERR(skb) == -EPROTO)
-			return iw_mpa_out_of_turn(&cep->mpa);
-		if (PTR_ERR(skb) == -ENOBUFS)
-			return iw_mpa_abort(&cep->mpa, -ENOBUFS);
 		if (IS_ERR(skb))
-			return iw_mpa_peer_gone(&cep->mpa, PTR_ERR(skb));
+			return no_chunk(cep, PTR_ERR(skb));
 		next = take_chunk(cep, skb);
 	}
 	/* Segments may have come right behind the Accept */
