@@ -145,6 +145,7 @@ struct siw_gap {
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
+ * @partial: a received message whose end has not come, charged to @rx; or %NULL
  */
 struct siw_chan {
 	u16 stream;
@@ -156,6 +157,7 @@ struct siw_chan {
 	bool established;
 	bool over;
 	bool sent;
+	struct sk_buff *partial;
 };
 
 /**
@@ -895,8 +897,7 @@ static bool read_info(struct msghdr *msg, const struct siw_chan *chan,
 	struct cmsghdr *cmsg = msg->msg_control;
 	const struct sctp_rcvinfo *info = CMSG_DATA(cmsg);
 
-	if (!(msg->msg_flags & MSG_EOR) ||
-	    cmsg->cmsg_len < CMSG_LEN(sizeof(*info)) ||
+	if (cmsg->cmsg_len < CMSG_LEN(sizeof(*info)) ||
 	    cmsg->cmsg_level != IPPROTO_SCTP ||
 	    cmsg->cmsg_type != SCTP_RCVINFO)
 		return false;
@@ -905,47 +906,6 @@ static bool read_info(struct msghdr *msg, const struct siw_chan *chan,
 	       info->rcv_sid == chan->stream &&
 	       (chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT ||
 		chunk_cb(skb)->ppid == SIW_SCTP_PPID_CONTROL);
-}
-
-/* Takes one chunk off the socket; ERR_PTR(-EAGAIN) if none has come */
-static struct sk_buff *recv_chunk(struct socket *s, const struct siw_chan *chan)
-{
-	union {
-		struct cmsghdr hdr;
-		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
-	} control = {};
-	struct msghdr msg = {
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct siw_first first = peek_first(s->sk);
-	size_t len = first.len;
-	struct sk_buff *skb;
-	struct kvec iov;
-	int rv;
-
-	if (!len)
-		return ERR_PTR(nothing_came(s));
-	/* Not before this is memory spent, RFC 5043 section 10 */
-	if (len < SIW_SCTP_SSN_LEN ||
-	    len > SIW_SCTP_SSN_LEN + U16_MAX ||
-	    !siw_ssn_possible(&chan->rx, be16_to_cpu(first.ssn)))
-		return ERR_PTR(-EPROTO);
-	/* With room for the pad and the CRC of an FPDU */
-	skb = alloc_skb(len + 2 * MPA_CRC_SIZE, GFP_KERNEL);
-	if (!skb)
-		return ERR_PTR(-ENOMEM);
-	iov = (struct kvec) { .iov_base = skb_put(skb, len), .iov_len = len };
-	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
-	/* The end of the control data has moved on */
-	msg.msg_control = &control;
-	if (rv != len || !read_info(&msg, chan, skb)) {
-		kfree_skb(skb);
-		return ERR_PTR(rv < 0 ? rv : -EPROTO);
-	}
-	chunk_cb(skb)->entry.ssn = get_unaligned_be16(skb->data);
-	chunk_cb(skb)->entry.cost = skb->truesize;
-	return skb;
 }
 
 static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
@@ -965,6 +925,133 @@ static void uncharge_sock(struct sock *sk, int cost)
 	lock_sock(sk);
 	sk_mem_uncharge(sk, cost);
 	release_sock(sk);
+}
+
+/* Memory for what is no chunk behind a gap. Returns 0 or -ENOBUFS. */
+static int charge(struct siw_chan *chan, struct sock *sk, struct sk_buff *skb)
+{
+	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
+
+	entry->cost = skb->truesize;
+	if (!charge_sock(sk, skb, entry->cost))
+		return -ENOBUFS;
+	if (siw_ssn_charge(&chan->rx, entry->cost))
+		return 0;
+	uncharge_sock(sk, entry->cost);
+	return -ENOBUFS;
+}
+
+static void uncharge(struct siw_chan *chan, struct sock *sk,
+		     struct sk_buff *skb)
+{
+	siw_ssn_uncharge(&chan->rx, chunk_cb(skb)->entry.cost);
+	uncharge_sock(sk, chunk_cb(skb)->entry.cost);
+}
+
+static struct sk_buff *take_partial(struct siw_chan *chan, struct sock *sk)
+{
+	struct sk_buff *skb = chan->partial;
+
+	if (skb)
+		uncharge(chan, sk, skb);
+	chan->partial = NULL;
+	return skb;
+}
+
+/*
+ * SCTP delivers the first part of a message alone if the window is shut before
+ * the rest has come; the next message in the socket is the next part then.
+ * Returns 0 or -ENOBUFS.
+ */
+static int keep_partial(struct siw_chan *chan, struct sock *sk,
+			struct sk_buff *skb)
+{
+	int rv = charge(chan, sk, skb);
+
+	if (!rv)
+		chan->partial = skb;
+	return rv;
+}
+
+/* May these bytes come next? Before this no memory is spent (RFC 5043 section 10) */
+static bool is_possible(const struct siw_chan *chan,
+			const struct siw_first *first)
+{
+	size_t have = chan->partial ? chan->partial->len : 0;
+
+	if (have + first->len > SIW_SCTP_SSN_LEN + U16_MAX)
+		return false;
+	return have || (first->len >= SIW_SCTP_SSN_LEN &&
+			siw_ssn_possible(&chan->rx, be16_to_cpu(first->ssn)));
+}
+
+/* With room for the pad and the CRC of an FPDU. Returns NULL if there is no memory. */
+static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
+{
+	len += 2 * MPA_CRC_SIZE;
+	if (!skb)
+		return alloc_skb(len, GFP_KERNEL);
+	if (skb_tailroom(skb) < len &&
+	    pskb_expand_head(skb, 0, max(len, skb->len), GFP_KERNEL))
+		return NULL;
+	return skb;
+}
+
+/* Appends to @skb. Returns 1 if it is whole, 0 if not, or a negative errno. */
+static int recv_part(struct socket *s, const struct siw_chan *chan,
+		     struct sk_buff *skb, size_t len)
+{
+	union {
+		struct cmsghdr hdr;
+		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+	} control = {};
+	struct msghdr msg = {
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct kvec iov;
+	int rv;
+
+	iov = (struct kvec) { .iov_base = skb_put(skb, len), .iov_len = len };
+	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
+	if (rv < 0)
+		return rv;
+	/* The end of the control data has moved on */
+	msg.msg_control = &control;
+	if (rv != len || !read_info(&msg, chan, skb))
+		return -EPROTO;
+	return !!(msg.msg_flags & MSG_EOR);
+}
+
+/* Takes one chunk off the socket; ERR_PTR(-EAGAIN) if none has come */
+static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
+{
+	for (;;) {
+		struct siw_first first = peek_first(s->sk);
+		struct sk_buff *skb;
+		int rv;
+
+		if (!first.len)
+			return ERR_PTR(nothing_came(s));
+		if (!is_possible(chan, &first))
+			return ERR_PTR(-EPROTO);
+		skb = make_room(chan->partial, first.len);
+		if (!skb)
+			return ERR_PTR(-ENOMEM);
+		take_partial(chan, s->sk);
+		rv = recv_part(s, chan, skb, first.len);
+		if (rv > 0) {
+			chunk_cb(skb)->entry.ssn =
+				get_unaligned_be16(skb->data);
+			chunk_cb(skb)->entry.cost = skb->truesize;
+			return skb;
+		}
+		rv = rv ?: keep_partial(chan, s->sk, skb);
+		if (rv) {
+			kfree_skb(skb);
+			return ERR_PTR(rv);
+		}
+	}
 }
 
 /* Holds a chunk behind a gap. Returns 0 or a negative errno. */
@@ -1072,26 +1159,19 @@ static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
 static int keep_early(struct siw_chan *chan, struct sock *sk,
 		      struct sk_buff *skb)
 {
-	u32 cost = chunk_cb(skb)->entry.cost;
+	int rv = charge(chan, sk, skb);
 
-	if (!charge_sock(sk, skb, cost))
-		return -ENOBUFS;
-	if (!siw_ssn_charge(&chan->rx, cost)) {
-		uncharge_sock(sk, cost);
-		return -ENOBUFS;
-	}
-	__skb_queue_tail(&chan->early, skb);
-	return 0;
+	if (!rv)
+		__skb_queue_tail(&chan->early, skb);
+	return rv;
 }
 
 static struct sk_buff *take_early(struct siw_chan *chan, struct sock *sk)
 {
 	struct sk_buff *skb = __skb_dequeue(&chan->early);
 
-	if (skb) {
-		siw_ssn_uncharge(&chan->rx, chunk_cb(skb)->entry.cost);
-		uncharge_sock(sk, chunk_cb(skb)->entry.cost);
-	}
+	if (skb)
+		uncharge(chan, sk, skb);
 	return skb;
 }
 
@@ -1287,6 +1367,7 @@ static void free_held(struct siw_assoc *assoc, struct sock *sk)
 	struct sk_buff *skb;
 	int cost = 0;
 
+	kfree_skb(take_partial(&assoc->chan[0], sk));
 	while ((skb = take_early(&assoc->chan[0], sk)))
 		kfree_skb(skb);
 	while ((entry = siw_ssn_drop(&assoc->chan[0].rx))) {
