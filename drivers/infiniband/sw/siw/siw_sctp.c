@@ -97,7 +97,10 @@
 #define SIW_SCTP_POLL_MAX_MS	320U
 /* The same for a peer that acknowledges a little now and then */
 #define SIW_SCTP_LINGER_MAX_MS	120000
-/* Peers that answer no shutdown hold no more associations: in all, and each */
+/*
+ * Peers that answer no shutdown hold no more associations: in all, and each. For
+ * the next one, that one is aborted whose peer has not acknowledged data for longest.
+ */
 #define SIW_SCTP_CLOSING_MAX	1024
 #define SIW_SCTP_CLOSING_SHARE	256
 
@@ -184,6 +187,7 @@ struct siw_chan {
  * @poll_ms: after close: milliseconds between two looks
  * @unacked: after close: memory of what the peer has not acknowledged, in bytes
  * @owes_terminate: the Terminate has to be sent after close
+ * @evicted: another association has its place among those that close
  * @list: after detach: in detached_assocs; after close: in closing_assocs
  */
 struct siw_assoc {
@@ -210,6 +214,7 @@ struct siw_assoc {
 	unsigned int poll_ms;
 	int unacked;
 	bool owes_terminate;
+	bool evicted;
 	struct list_head list;
 };
 
@@ -223,11 +228,12 @@ static struct workqueue_struct *closing_wq;
 static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
-static bool exiting;
-/* The lists and the numbers alone */
+/* The lists, the numbers, and the deadlines of what is listed */
 static DEFINE_SPINLOCK(closing_lock);
 
 static struct siw_ssn_pool held_pool;
+/* SIW_SCTP_HELD_MAX, or less on a small host */
+static u32 held_max __ro_after_init;
 static DEFINE_HASHTABLE(remotes, 8);
 /* The table and its counts of references */
 static DEFINE_SPINLOCK(remotes_lock);
@@ -1423,12 +1429,15 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 	if (peer)
 		unacked = peer->sndbuf_used;
 	release_sock(sk);
-	if (unacked < assoc->unacked && !READ_ONCE(exiting))
+	spin_lock_bh(&closing_lock);
+	if (unacked < assoc->unacked)
 		assoc->deadline = jiffies +
 				  msecs_to_jiffies(SIW_SCTP_LINGER_MS);
 	assoc->unacked = unacked;
-	return gone || time_after_eq(jiffies, assoc->deadline) ||
+	gone = gone || time_after_eq(jiffies, assoc->deadline) ||
 	       time_after_eq(jiffies, assoc->latest);
+	spin_unlock_bh(&closing_lock);
+	return gone;
 }
 
 /*
@@ -1450,6 +1459,16 @@ static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
 	}
 	release_sock(sk);
 	return may && !assoc->restarted;
+}
+
+/* Under closing_lock, at most once for an association */
+static void uncount_closing(struct siw_assoc *assoc)
+{
+	if (assoc->evicted)
+		return;
+	assoc->evicted = true;
+	n_closing--;
+	assoc->peer->n_closing--;
 }
 
 static void drain(struct work_struct *work)
@@ -1476,27 +1495,42 @@ static void drain(struct work_struct *work)
 	siw_sock_abort(s);
 	spin_lock_bh(&closing_lock);
 	list_del(&assoc->list);
-	n_closing--;
-	assoc->peer->n_closing--;
+	uncount_closing(assoc);
 	spin_unlock_bh(&closing_lock);
 	free_assoc(assoc);
 }
 
-/* Returns false if the peer, or all peers, hold too many already */
-static bool add_closing(struct siw_assoc *assoc)
+/*
+ * Makes room for another association with @peer, or with any if @peer is %NULL.
+ * The drain work of the one that loses its place ends it soon.
+ */
+static void evict_closing(const struct siw_remote *peer)
 {
-	bool room;
+	struct siw_assoc *assoc, *victim = NULL;
 
-	spin_lock_bh(&closing_lock);
-	room = n_closing < SIW_SCTP_CLOSING_MAX &&
-	       assoc->peer->n_closing < SIW_SCTP_CLOSING_SHARE;
-	if (room) {
-		n_closing++;
-		assoc->peer->n_closing++;
-		list_add(&assoc->list, &closing_assocs);
+	list_for_each_entry(assoc, &closing_assocs, list) {
+		if (assoc->evicted || (peer && assoc->peer != peer))
+			continue;
+		if (!victim || time_before(assoc->deadline, victim->deadline))
+			victim = assoc;
 	}
+	if (!victim)
+		return;
+	victim->latest = jiffies;
+	uncount_closing(victim);
+}
+
+static void add_closing(struct siw_assoc *assoc)
+{
+	spin_lock_bh(&closing_lock);
+	if (assoc->peer->n_closing == SIW_SCTP_CLOSING_SHARE)
+		evict_closing(assoc->peer);
+	else if (n_closing == SIW_SCTP_CLOSING_MAX)
+		evict_closing(NULL);
+	n_closing++;
+	assoc->peer->n_closing++;
+	list_add(&assoc->list, &closing_assocs);
 	spin_unlock_bh(&closing_lock);
-	return room;
 }
 
 /*
@@ -1540,7 +1574,7 @@ static void siw_sctp_close(struct socket *s)
 
 	if (assoc && assoc->chan[0].established && !assoc->chan[0].over)
 		assoc->owes_terminate = true;
-	if (!assoc || !has_to_drain(assoc, s->sk) || !add_closing(assoc)) {
+	if (!assoc || !has_to_drain(assoc, s->sk)) {
 		siw_sock_abort(s);
 		if (assoc)
 			free_assoc(assoc);
@@ -1550,6 +1584,7 @@ static void siw_sctp_close(struct socket *s)
 	assoc->latest = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MAX_MS);
 	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
+	add_closing(assoc);
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
 
@@ -1606,12 +1641,11 @@ void siw_sctp_exit(void)
 
 	if (!closing_wq)
 		return;
-	WRITE_ONCE(exiting, true);
 	/* Each has its work item queued or running, which ends soon now */
 	while (!list_empty(&closing_assocs)) {
 		spin_lock_bh(&closing_lock);
 		list_for_each_entry(assoc, &closing_assocs, list)
-			assoc->deadline = jiffies;
+			assoc->latest = jiffies;
 		spin_unlock_bh(&closing_lock);
 		msleep(SIW_SCTP_POLL_MIN_MS);
 	}
