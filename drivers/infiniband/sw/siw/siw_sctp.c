@@ -60,6 +60,8 @@
 #define SIW_SCTP_SEG_MIN	(2 + SIW_SCTP_SSN_LEN + 512)
 /* Room for control chunks in the same packet, RFC 5043 section 9 */
 #define SIW_SCTP_BUNDLE_ROOM	32
+/* An AUTH chunk with SHA-256 */
+#define SIW_SCTP_AUTH_ROOM	40
 
 /*
  * Memory for chunks behind a gap, in bytes: of a session, and before its Initiate.
@@ -339,12 +341,28 @@ static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
 		set_addr6((struct sockaddr_in6 *)ss, port);
 }
 
+/* Does the peer demand an AUTH chunk before DATA (RFC 4895)? */
+static bool wants_auth(const struct sctp_association *peer)
+{
+	const struct sctp_chunks_param *list = peer->peer.peer_chunks;
+	size_t num;
+
+	if (!peer->peer.auth_capable || !list)
+		return false;
+	num = be16_to_cpu(list->param_hdr.length) - sizeof(list->param_hdr);
+	return memchr(list->chunks, SCTP_CID_DATA, num);
+}
+
 static void learn_seg_max(struct siw_assoc *assoc,
 			  const struct sctp_association *peer)
 {
+	unsigned int room = SIW_SCTP_BUNDLE_ROOM;
 	unsigned int max = peer->frag_point;
 
-	max = max > SIW_SCTP_BUNDLE_ROOM ? max - SIW_SCTP_BUNDLE_ROOM : 0;
+	/* SCTP does not subtract this before it has a message */
+	if (wants_auth(peer))
+		room += SIW_SCTP_AUTH_ROOM;
+	max = max > room ? max - room : 0;
 	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
 }
 
