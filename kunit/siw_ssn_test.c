@@ -6,6 +6,7 @@
  * The window is pure, so the test has its own copy and needs no siw.
  */
 #include <kunit/test.h>
+#include <linux/kthread.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
@@ -41,7 +42,7 @@ static struct siw_ssn_window window_of(struct siw_ssn_share *of)
 {
 	struct siw_ssn_window window;
 
-	siw_ssn_init(&window, LIMIT, &pool);
+	siw_ssn_init(&window, LIMIT, 0, &pool);
 	window.share = of;
 	return window;
 }
@@ -245,6 +246,76 @@ static void remote_address_holds_a_quarter_of_the_free_memory(struct kunit *test
 	KUNIT_EXPECT_EQ(test, 200u, fill(test, &a2));
 }
 
+/* Other sessions of its remote address have left it nothing else */
+static void session_holds_its_floor(struct kunit *test)
+{
+	struct siw_ssn_window greedy = window_of(&share), small;
+
+	pool.max = 1000;
+	KUNIT_EXPECT_EQ(test, 200L, siw_ssn_share_max(&pool));
+	KUNIT_EXPECT_EQ(test, 200u, fill(test, &greedy));
+	siw_ssn_init(&small, LIMIT, 50, &pool);
+	small.share = &share;
+	KUNIT_EXPECT_EQ(test, 50u, fill(test, &small));
+	KUNIT_EXPECT_EQ(test, 250L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, 250L, atomic_long_read(&pool.held));
+
+	drop_all(&greedy);
+	KUNIT_EXPECT_EQ(test, 150u, fill(test, &greedy));
+	drop_all(&greedy);
+	drop_all(&small);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.held));
+}
+
+/* Floors may exceed the pool: then nothing else is allowed */
+static void overdrawn_pool_refuses(struct kunit *test)
+{
+	struct siw_ssn_window window = window_of(&share);
+
+	pool.max = 1000;
+	atomic_long_set(&pool.held, 1001);
+	KUNIT_EXPECT_FALSE(test, siw_ssn_charge(&window, 1));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, 1001L, atomic_long_read(&pool.held));
+}
+
+static int charge_too_much(void *unused)
+{
+	struct siw_ssn_window window = window_of(&share);
+
+	while (!kthread_should_stop()) {
+		if (siw_ssn_charge(&window, LIMIT))
+			siw_ssn_uncharge(&window, LIMIT);
+		cond_resched();
+	}
+	return 0;
+}
+
+/* 200 are allowed; another thread asks for 1000 in vain all the time */
+static void refused_charge_has_no_effect_on_others(struct kunit *test)
+{
+	struct siw_ssn_window window = window_of(&share);
+	struct task_struct *thread;
+	unsigned int refused = 0;
+	int i;
+
+	pool.max = LIMIT;
+	thread = kthread_run(charge_too_much, NULL, "siw_ssn_test");
+	KUNIT_ASSERT_NOT_ERR_OR_NULL(test, thread);
+	for (i = 0; i < 1000000; i++) {
+		if (!siw_ssn_charge(&window, 100)) {
+			refused++;
+			continue;
+		}
+		siw_ssn_uncharge(&window, 100);
+		if (i % 1024 == 0)
+			cond_resched();
+	}
+	kthread_stop(thread);
+	KUNIT_EXPECT_EQ(test, 0u, refused);
+}
+
 /* What is taken in order is no longer charged; what is refused never was */
 static void memory_is_charged_while_it_is_held(struct kunit *test)
 {
@@ -330,6 +401,9 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(number_comes_once),
 	KUNIT_CASE(flood_ends_at_the_limit),
 	KUNIT_CASE(remote_address_holds_a_quarter_of_the_free_memory),
+	KUNIT_CASE(session_holds_its_floor),
+	KUNIT_CASE(overdrawn_pool_refuses),
+	KUNIT_CASE(refused_charge_has_no_effect_on_others),
 	KUNIT_CASE(memory_is_charged_while_it_is_held),
 	KUNIT_CASE(window_without_a_share_holds_nothing),
 	KUNIT_CASE(random_order_is_put_right),

@@ -75,10 +75,11 @@
 /* All sessions together: one part in so many of the host's memory */
 #define SIW_SCTP_HELD_PART	16
 /*
- * No more in flight than our own receiver would hold. It may need 2.3 times the
- * memory that the sender needs for a chunk. Nor are these 32767 chunks.
+ * No more in flight than our own receiver would hold, one part in so many of
+ * that. It may need 2.3 times the memory that the sender needs for a chunk. Nor
+ * are these 32767 chunks.
  */
-#define SIW_SCTP_SNDBUF_MAX	(SIW_SCTP_HELD_MAX / 4)
+#define SIW_SCTP_SNDBUF_PART	4
 /* Milliseconds that a gap may last while SCTP misses no chunk */
 #define SIW_SCTP_GAP_MS		30000
 /* Associations that wait for accept(), at least: there SCTP refuses the next */
@@ -648,10 +649,13 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 
 	if (!assoc)
 		return -ENOMEM;
-	/* Segments come right behind an Accept, which may get lost */
+	/*
+	 * Segments come right behind an Accept, which may get lost. A session
+	 * may always hold as much as its socket could.
+	 */
 	siw_ssn_init(&assoc->chan[0].rx,
 		     cep->state == SIW_EPSTATE_CONNECTING ?
-		     SIW_SCTP_HELD_MAX : SIW_SCTP_HELD_SETUP, &held_pool);
+		     held_max : SIW_SCTP_HELD_SETUP, sk->sk_rcvbuf, &held_pool);
 	__skb_queue_head_init(&assoc->chan[0].early);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
@@ -659,7 +663,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	/* The listener's socket holds it now */
 	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
-	sk->sk_sndbuf = min(sk->sk_sndbuf, SIW_SCTP_SNDBUF_MAX);
+	sk->sk_sndbuf = min_t(u32, sk->sk_sndbuf,
+			      held_max / SIW_SCTP_SNDBUF_PART);
 	assoc_status(assoc, sk);
 	release_sock(sk);
 
@@ -708,7 +713,7 @@ static void siw_sctp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 	qp->attrs.sk = cep->sock;
 	qp->assoc = cep->assoc;
 	cep->assoc->chan[0].established = true;
-	cep->assoc->chan[0].rx.limit = SIW_SCTP_HELD_MAX;
+	cep->assoc->chan[0].rx.limit = held_max;
 	WRITE_ONCE(cep->assoc->qp, qp);
 	write_unlock_bh(&sk->sk_callback_lock);
 }
@@ -1213,7 +1218,7 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 		next = iw_mpa_process(&cep->mpa, false);
 		chan->asked = next == IW_MPA_NEXT_WAIT;
 		if (chan->asked)
-			chan->rx.limit = SIW_SCTP_HELD_MAX;
+			chan->rx.limit = held_max;
 	}
 	return next;
 }
@@ -1641,9 +1646,13 @@ const struct siw_llp_ops siw_llp_sctp = {
  *
  * Return: 0 or -ENOMEM
  */
-int siw_sctp_init(void)
+int __init siw_sctp_init(void)
 {
-	held_pool.max = totalram_pages() / SIW_SCTP_HELD_PART * PAGE_SIZE;
+	held_pool.max = min_t(unsigned long,
+			      totalram_pages() / SIW_SCTP_HELD_PART,
+			      LONG_MAX >> PAGE_SHIFT) << PAGE_SHIFT;
+	held_max = min_t(long, SIW_SCTP_HELD_MAX,
+			 siw_ssn_share_max(&held_pool));
 	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
 	return closing_wq ? 0 : -ENOMEM;
 }

@@ -12,7 +12,8 @@
  * limited for each window, for all windows of a remote address and for the host.
  * The host's memory is shared as buffers of a switch are: an address may hold a
  * quarter of what is free. So one address holds a fifth at most, and however many
- * hold as much as they may, the next one gets its part.
+ * hold as much as they may, the next one gets its part. A window may always hold
+ * its floor: otherwise many windows of one address would have next to nothing each.
  *
  * The functions are pure: no allocation, no locks. Any context.
  */
@@ -39,14 +40,16 @@ static struct siw_ssn_entry *to_entry(struct rb_node *node)
  * siw_ssn_init - begin a stream
  * @window: filled
  * @limit: largest number of bytes to hold behind a gap
+ * @floor: number of bytes to hold, whatever others hold
  * @pool: memory of all windows
  */
-void siw_ssn_init(struct siw_ssn_window *window, u32 limit,
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
 		  struct siw_ssn_pool *pool)
 {
 	*window = (struct siw_ssn_window) {
 		.held = RB_ROOT_CACHED,
 		.limit = limit,
+		.floor = floor,
 		.pool = pool,
 	};
 }
@@ -78,6 +81,29 @@ bool siw_ssn_holds(const struct siw_ssn_window *window)
 }
 
 /**
+ * siw_ssn_share_max - memory that a remote address may hold alone
+ * @pool: memory of all windows
+ *
+ * Return: bytes
+ */
+long siw_ssn_share_max(const struct siw_ssn_pool *pool)
+{
+	return pool->max / (SSN_SHARE + 1);
+}
+
+/* Adds @cost, unless the sum would exceed @max */
+static bool charge_share(struct siw_ssn_share *share, long cost, long max)
+{
+	long held = atomic_long_read(&share->held);
+
+	do {
+		if (held > max - cost)
+			return false;
+	} while (!atomic_long_try_cmpxchg(&share->held, &held, held + cost));
+	return true;
+}
+
+/**
  * siw_ssn_charge - charge memory to a window, its remote address and the host
  * @window: the window
  * @cost: bytes
@@ -87,17 +113,17 @@ bool siw_ssn_holds(const struct siw_ssn_window *window)
  */
 bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
 {
-	long share, pool;
+	struct siw_ssn_pool *pool = window->pool;
+	long free;
 
 	if (!window->share || cost > window->limit - window->cost)
 		return false;
-	share = atomic_long_add_return(cost, &window->share->held);
-	pool = atomic_long_add_return(cost, &window->pool->held);
-	if (share > (window->pool->max - (pool - cost)) / SSN_SHARE) {
-		atomic_long_sub(cost, &window->pool->held);
-		atomic_long_sub(cost, &window->share->held);
+	free = pool->max - atomic_long_read(&pool->held);
+	if (window->cost + cost <= window->floor)
+		atomic_long_add(cost, &window->share->held);
+	else if (!charge_share(window->share, cost, free / SSN_SHARE))
 		return false;
-	}
+	atomic_long_add(cost, &pool->held);
 	window->cost += cost;
 	return true;
 }

@@ -44,6 +44,7 @@ struct siw_ssn_share {
  * @held: private: chunks behind a gap, by DDP-SSN
  * @cost: bytes of memory that they hold
  * @limit: largest @cost
+ * @floor: @cost that @share and @pool do not limit
  * @pool: also charged with @cost
  * @share: also charged with @cost; %NULL: the window holds nothing
  * @next: DDP-SSN of the next chunk in order
@@ -52,6 +53,7 @@ struct siw_ssn_window {
 	struct rb_root_cached held;
 	u32 cost;
 	u32 limit;
+	u32 floor;
 	struct siw_ssn_pool *pool;
 	struct siw_ssn_share *share;
 	u16 next;
@@ -71,8 +73,9 @@ enum siw_ssn_verdict {
 	SIW_SSN_FULL,
 };
 
-void siw_ssn_init(struct siw_ssn_window *window, u32 limit,
+void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
 		  struct siw_ssn_pool *pool);
+long siw_ssn_share_max(const struct siw_ssn_pool *pool);
 bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn);
 bool siw_ssn_holds(const struct siw_ssn_window *window);
 bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost);
