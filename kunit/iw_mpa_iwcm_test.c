@@ -50,6 +50,7 @@ struct ulp {
 	int rv;
 	bool accepts;
 	bool rejects;
+	bool refuses;
 	int accept_rv;
 	struct completion entered;
 	struct completion go_on;
@@ -194,6 +195,8 @@ static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
 	}
 	if (u->rejects && event->event == IW_CM_EVENT_CONNECT_REQUEST)
 		iw_cm_reject(id, NULL, 0);
+	if (u->refuses && event->event == IW_CM_EVENT_CONNECT_REQUEST)
+		iw_cm_refuse(id);
 	atomic_inc(&u->n);
 	complete(&u->entered);
 	if (u->slow)
@@ -339,20 +342,26 @@ static void a_provider_knows_who_rejects(struct kunit *test)
 	u->rejects = false;
 	KUNIT_ASSERT_EQ(test, request(id, 2), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 2));
-	/* The third one waits for the second, until its listener is gone */
-	u->slow = true;
+	/* As rdma_accept() does if it cannot modify the QP */
+	u->refuses = true;
 	KUNIT_ASSERT_EQ(test, request(id, 3), 0);
-	KUNIT_ASSERT_EQ(test, request(id, 4), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 3));
+	u->refuses = false;
+	/* The fifth one waits for the fourth, until its listener is gone */
+	u->slow = true;
+	KUNIT_ASSERT_EQ(test, request(id, 4), 0);
+	KUNIT_ASSERT_EQ(test, request(id, 5), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 4));
 	u->slow = false;
 	complete(&u->go_on);
 	iw_destroy_cm_id(id);
 
-	KUNIT_ASSERT_EQ(test, f->n_rejected, 4);
+	KUNIT_ASSERT_EQ(test, f->n_rejected, 5);
 	KUNIT_EXPECT_TRUE(test, f->ulp_rejects[0]);
 	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[1]);
 	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[2]);
 	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[3]);
+	KUNIT_EXPECT_FALSE(test, f->ulp_rejects[4]);
 }
 
 /*
