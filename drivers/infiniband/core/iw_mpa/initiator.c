@@ -281,7 +281,7 @@ enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 
 	/* The peer answers Rev 1, after it did not answer Rev 2 */
-	if (u->fell_back)
+	if (u->fell_back && u->config.caps.llp == RDMA_MPA_LLP_TCP)
 		iw_mpa_peer_set_rev1(&u->peer_addr);
 
 	iw_mpa_negotiate_initiator(&local, &request, &reply, d);

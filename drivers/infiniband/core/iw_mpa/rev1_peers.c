@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Peers that closed on a Rev 2 Request and answered a Rev 1 Request. The next
- * connection to them begins with Rev 1. Over SCTP these are peers that ended the
- * session on an Enhanced Initiate and answered a plain one.
+ * connection to them begins with Rev 1. Over SCTP nothing is remembered: there a
+ * peer also ends the session if its backlog is full (RFC 5043 section 6.4).
  *
  * An entry serves connections with the policy that found it: a change of the
  * port's settings ends its use. A connection with options of its program neither
