@@ -442,10 +442,10 @@ closes_in_two_minutes() {
 
 # A peer that does not answer has 256 associations that are being shut down; others are aborted
 closing_is_bounded() { # PORT
-	start server b 120 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 100 --backlog 512
+	start server b 200 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 170 --backlog 512
 	wait_listener 10.77.0.2 "$1"
-	start client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 100
-	wait_for 60 '300 associations' has_assocs "$1" 300
+	start client a 200 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 170
+	wait_for 120 '300 associations' has_assocs "$1" 300
 	pause 1
 	path loss 100%
 	stop server KILL
@@ -453,6 +453,45 @@ closing_is_bounded() { # PORT
 	stop client KILL
 	path
 	wait_for 60 'the end of all associations' no_assocs
+}
+
+# The place of an association without progress is for one whose peer takes data
+closes_slowly_beside_others() { # PORT
+	within a ip rule add ipproto sctp dport "$1" blackhole 2>/dev/null || { note 'this kernel has no rules for routes' && return; }
+	within a ip rule del ipproto sctp dport "$1" blackhole
+	start others b 120 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 100 --backlog 512
+	wait_listener 10.77.0.2 "$1"
+	start crowd a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 260 --timeout 100
+	wait_for 60 '260 associations' has_assocs "$1" 260
+	start server b 120 rping -s -P -a 10.77.0.2 -p $(($1 + 1)) -S 60000
+	wait_listener 10.77.0.2 $(($1 + 1))
+	within b tc qdisc add dev eth0 root netem rate 128kbit
+	capture wire a
+	start client a 120 rping -c -a 10.77.0.2 -p $(($1 + 1)) -C 1000000 -S 60000
+	wait_for 60 'something to send' has_much_to_send_in_b $(($1 + 1))
+	within a ip rule add ipproto sctp dport "$1" blackhole
+	stop others KILL
+	wait_for 4 'at most 256 associations' has_at_most "$1" 256
+	stop server KILL
+	wait_for 90 'the end of the association' has_none_in_b $(($1 + 1))
+	path
+	capture_end wire
+	within a ip rule del ipproto sctp dport "$1" blackhole
+	stop crowd KILL
+	stop client KILL
+	tcpdump -r "$WORK/wire.pcap" "src port $(($1 + 1)) and sctp[12] = 6" >"$WORK/aborts.log" 2>/dev/null
+	[[ ! -s $WORK/aborts.log ]] || fail 'the association was aborted'
+	wait_for 60 'the end of all associations' no_assocs
+}
+
+has_much_to_send_in_b() { # PORT
+	local much
+	much=$(assocs b "$1" | awk '{ print $(NF - 2) }')
+	((${much:-0} > 20000))
+}
+
+has_none_in_b() { # PORT
+	[[ -z $(assocs b "$1") ]]
 }
 
 has_at_most() { # PORT COUNT
@@ -510,7 +549,7 @@ calls() { # PORT STEP…
 # Of 8 Initiates the program has one, and 2 wait for it
 backlog_is_full() { # PORT
 	local i terminated=0
-	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --backlog 2 --delay 8000
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --backlog 2 --delay 30000
 	wait_listener 10.77.0.2 "$1"
 	for i in {1..8}; do
 		start "peer$i" a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
@@ -533,6 +572,42 @@ have_ended() { # COUNT NAME: of NAME1, NAME2...
 		is_gone "$2$i" && count=$((count + 1))
 	done
 	((count >= $1))
+}
+
+# rdmafirst's server in b, and a host of its own on a's interface
+plays_raw() { # PORT WHAT OPTION...
+	within b ip neigh replace 10.77.0.99 lladdr "$(within a cat /sys/class/net/eth0/address)" dev eth0
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --timeout 50 "${@:3}"
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$TESTS/sctpraw.py" "$2" 10.77.0.99 10.77.0.2 "$(within b cat /sys/class/net/eth0/address)" "$1" $INITIATE
+	within b ip neigh del 10.77.0.99 dev eth0
+}
+
+parts_of_a_message() { # PORT
+	plays_raw "$1" parts
+	wait_line server '^conn 1 received 600 ' 10
+	wait_line server '^conn 1 received 5 hello' 10
+}
+
+demands_auth() { # PORT
+	within b sysctl -qw net.sctp.auth_enable=1
+	plays_raw "$1" auth --expose --pages 32
+	within b sysctl -qw net.sctp.auth_enable=0
+}
+
+# 28 segments of 1000 bytes are kept, 60 wait in the socket
+goes_while_it_stalls() { # PORT
+	local rdma=${TESTS%/*}/build/rdma
+	timeout -k 5 60 "$rdma" mpa monitor >"$WORK/monitor.log" 2>&1 </dev/null &
+	pid_of[monitor]=$!
+	wait_for 20 'the monitor' monitor_is_on "$rdma"
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE quiet=1 flood=60 quiet=1 abort
+	wait_line monitor "^failed link siw1/1" 8
+	"$rdma" mpa reset default
+	stop monitor
+	stop server
 }
 
 killed_before_it_answers() { # PORT
@@ -616,6 +691,7 @@ check 'the path is dead when a program is killed' dead_at_close
 check 'a program ends before all it has sent arrives' closes_slowly
 [[ $only != *'two minutes'* ]] || check 'F112: an association is closed in two minutes, though the peer acknowledges something' closes_in_two_minutes
 check 'F112: a peer has 256 associations that are being shut down' closing_is_bounded 7533
+check 'F122: 256 associations without progress abort none that has some' closes_slowly_beside_others 7534
 check 'nobody listens' nobody_listens
 for count in 200 10000; do
 	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
@@ -631,6 +707,9 @@ accepted="send=$INITIATE expect=0006"
 	check 'F105 SC-06: Initiates beyond the backlog get a Terminate, the program -ECONNRESET' backlog_is_full $((++port))
 	check 'F105 SC-06: the Initiate of a program that is killed before it answers gets a Terminate' killed_before_it_answers $((++port))
 	check 'F106: memory behind a gap is charged to SCTP while it is held' holds_what_is_charged $((++port))
+	check 'F121: SCTP delivers a part of a message when the window is shut' parts_of_a_message $((++port))
+	check 'SC-03: the peer demands AUTH before DATA' demands_auth $((++port))
+	check 'F123: a peer that goes is noticed while its early segments wait for the program' goes_while_it_stalls $((++port))
 	check 'F106: a gap lasts no longer than SCTP would send a chunk again' gap_ends_with_the_retries $((++port))
 	check 'F109: a Terminate waits until the Accept is acknowledged' terminate_waits_for_the_accept $((++port))
 	check 'F109: a Terminate waits until the Initiate is acknowledged' terminate_waits_for_the_initiate $((++port))
@@ -658,7 +737,7 @@ accepted="send=$INITIATE expect=0006"
 	check 'SC-05: a DDP-SSN twice' calls $((++port)) $accepted ssn=0 segment=0102 over=5
 	check 'SC-05: a DDP-SSN of the other half' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
 	check 'SC-05: a flood behind a gap' calls $((++port)) $accepted ssn=2 flood=20000 over=20
-	check 'SC-05: a flood behind a gap before the Initiate' calls $((++port)) ssn=1 flood=2000 over=20
+	check 'SC-05: a flood behind a gap before the Initiate gets a Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
 	check 'a segment shorter than a header' calls $((++port)) $accepted segment=4043 over=5
 	check 'an empty segment' calls $((++port)) $accepted segment= over=5
 	check 'a segment of an unknown version' calls $((++port)) $accepted segment="$headers" over=5

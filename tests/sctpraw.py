@@ -1,0 +1,195 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: GPL-2.0
+"""An SCTP host of its own for the suite sctp, which chooses its chunks freely
+
+  sctpraw.py parts|auth SOURCE TARGET MAC PORT INITIATE
+
+SOURCE is an IPv4 address that no host has: TARGET, whose MAC address is MAC, has ours in its neighbour table. Makes an
+association and a session with the program at PORT by INITIATE (hex). "good" and exit status 0 if all goes well:
+
+  parts    a Send of 600 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP
+           delivers a part of the message; then a second Send, "hello". TARGET acknowledges all of that
+  auth     reads the memory that the program exposes, with AUTH (SHA-256) before each DATA chunk: no chunk is a fragment
+"""
+import socket
+import struct
+import sys
+import time
+
+DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN, COOKIE_ECHO, COOKIE_ACK = 0, 1, 2, 3, 6, 7, 10, 11
+# unordered; the middle, end, begin or all of a message
+MIDDLE, END, BEGIN, WHOLE = 4, 5, 6, 7
+SEGMENT, CONTROL = 16, 17
+OUR_PORT, OUR_TAG, FIRST_TSN = 40000, 0x5043, 1000
+READS, READ_SIZE = 4, 65536
+PATIENCE = 20
+
+
+def crc32c(data):
+    crc = 0xffffffff
+    for byte in data:
+        crc ^= byte
+        for _ in range(8):
+            crc = (crc >> 1) ^ (0x82f63b78 if crc & 1 else 0)
+    return crc ^ 0xffffffff
+
+
+def chunk(kind, flags, body):
+    return struct.pack('!BBH', kind, flags, 4 + len(body)) + body + bytes(-len(body) % 4)
+
+
+def ipv4(source, target, payload):
+    head = struct.pack('!BBHHHBBH4s4s', 0x45, 0, 20 + len(payload), 0, 0x4000, 64, 132, 0, source, target)
+    total = sum(struct.unpack('!10H', head))
+    total = (total & 0xffff) + (total >> 16)
+    return head[:10] + struct.pack('!H', ~(total + (total >> 16)) & 0xffff) + head[12:] + payload
+
+
+class Host:
+    def __init__(self, source, target, mac, port):
+        self.source, self.target, self.port = socket.inet_aton(source), socket.inet_aton(target), port
+        self.tag, self.tsn, self.acked, self.got = 0, FIRST_TSN, FIRST_TSN - 1, []
+        self.peer_tsn, self.cookie, self.up = 0, None, False
+        self.fragments, self.held = 0, {}
+        self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
+        self.sock.bind(('eth0', 0x0800))
+        self.to = ('eth0', 0x0800, 0, 1, bytes.fromhex(mac.replace(':', '')))
+
+    def send(self, *chunks):
+        packet = struct.pack('!HHII', OUR_PORT, self.port, self.tag, 0) + b''.join(chunks)
+        packet = packet[:8] + struct.pack('<I', crc32c(packet)) + packet[12:]
+        self.sock.sendto(ipv4(self.source, self.target, packet), self.to)
+
+    def data(self, tsn, flags, ppid, payload):
+        return chunk(DATA, flags, struct.pack('!IHHI', tsn & 0xffffffff, 0, 0, ppid) + payload)
+
+    def whole(self, ppid, payload):
+        """Sends a message in one chunk, until it is acknowledged"""
+        tsn, self.tsn = self.tsn, self.tsn + 1
+        self.until(lambda: self.acked >= tsn, lambda: self.send(self.data(tsn, WHOLE, ppid, payload)))
+
+    def receive(self):
+        """Takes a packet, acknowledges its data, returns its kinds of chunks and the last chunk's body"""
+        packet = self.sock.recv(65536)
+        if packet[9] != 132 or packet[12:20] != self.target + self.source:
+            return [], b''
+        packet, kinds, body = packet[20:struct.unpack_from('!H', packet, 2)[0]], [], b''
+        at = 12
+        while at + 4 <= len(packet):
+            kind, flags, length = struct.unpack_from('!BBH', packet, at)
+            body, at = packet[at + 4:at + length], at + ((length + 3) & ~3)
+            kinds.append(kind)
+            if kind == SACK:
+                self.acked = max(self.acked, struct.unpack_from('!I', body)[0])
+            elif kind == DATA:
+                self.fragments += flags & 3 != 3
+                self.held[struct.unpack_from('!I', body)[0]] = body[12:]
+                while self.peer_tsn in self.held:
+                    self.got.append(self.held.pop(self.peer_tsn))
+                    self.peer_tsn += 1
+                self.send(chunk(SACK, 0, struct.pack('!IIHH', self.peer_tsn - 1, 1 << 20, 0, 0)))
+            elif kind in (ABORT, SHUTDOWN):
+                raise SystemExit(f'sctpraw: the peer ends the association, after {self.got}')
+        return kinds, body
+
+    def until(self, done, act, every=1.0):
+        """Acts every so many seconds until it is done"""
+        latest = time.monotonic() + PATIENCE
+        while time.monotonic() < latest:
+            act()
+            end = time.monotonic() + every
+            while not done() and (left := end - time.monotonic()) > 0:
+                self.sock.settimeout(left)
+                try:
+                    self.setup(*self.receive())
+                except socket.timeout:
+                    break
+            if done():
+                return
+        raise SystemExit(f'sctpraw: acknowledged up to {self.acked - FIRST_TSN}, received {self.got}')
+
+    def setup(self, kinds, body):
+        if INIT_ACK in kinds:
+            self.tag, _, _, _, self.peer_tsn = struct.unpack_from('!IIHHI', body)
+            at = 16
+            while at + 4 <= len(body):
+                kind, length = struct.unpack_from('!HH', body, at)
+                if kind == 7:
+                    self.cookie = body[at + 4:at + length]
+                at += (length + 3) & ~3
+        self.up = self.up or COOKIE_ACK in kinds
+
+    def connect(self, more):
+        # adaptation indication 1
+        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, 1, 1, FIRST_TSN, 0xc006, 8, 1) + more)
+        self.until(lambda: self.cookie, lambda: self.send(init))
+        self.until(lambda: self.up, lambda: self.send(chunk(COOKIE_ECHO, 0, self.cookie)))
+
+
+def ddp_send(ssn, msn, payload):
+    """DDP-SSN; untagged, last, version 1; RDMAP version 1, Send; queue 0"""
+    return struct.pack('!HBBIIII', ssn, 0x41, 0x43, 0, 0, msn, 0) + payload
+
+
+def read_request(ssn, msn, size, rkey, address):
+    """Queue 1; the sink is STag 1 at 0"""
+    return struct.pack('!HBBIIII', ssn, 0x41, 0x41, 0, 1, msn, 0) + struct.pack('!IQIIQ', 1, 0, size, rkey, address)
+
+
+def play_parts(host):
+    message = ddp_send(1, 1, bytes(600))
+    first = host.tsn
+    parts = [message[:32]] + [message[i:i + 1] for i in range(32, len(message))]
+    fragments = [host.data(first + i, BEGIN if not i else END if i == len(parts) - 1 else MIDDLE, SEGMENT, part)
+                 for i, part in enumerate(parts)]
+    # All but the second and the last ones fill the buffer: each chunk costs as much as its packet
+    host.send(fragments[0])
+    for i in range(2, 502, 50):
+        host.send(*fragments[i:i + 50])
+    time.sleep(0.5)
+    # SCTP drops some others for the second one, and cannot wait for the end any more
+    host.send(fragments[1])
+
+    def again():
+        at = max(0, host.acked + 1 - first)
+        host.send(*fragments[at:at + 50])
+
+    host.tsn += len(fragments)
+    host.until(lambda: host.acked >= host.tsn - 1, again, 0.1)
+    host.whole(SEGMENT, ddp_send(2, 2, b'hello'))
+    time.sleep(1)
+
+
+def play_reads(host):
+    # The Accept, and the first Send: ADDRESS RKEY ...
+    host.until(lambda: len(host.got) > 1, lambda: None)
+    address, rkey = (int(word, 16) for word in host.got[1][20:].split()[:2])
+    for i in range(READS):
+        start = len(host.got)
+        host.whole(SEGMENT, read_request(1 + i, 1 + i, READ_SIZE, rkey, address))
+        # 16 bytes before the payload of a tagged segment
+        host.until(lambda start=start: sum(len(got) - 16 for got in host.got[start:]) >= READ_SIZE, lambda: None)
+    if host.fragments:
+        raise SystemExit(f'sctpraw: {host.fragments} of {len(host.got)} chunks are fragments')
+
+
+def main():
+    if len(sys.argv) != 7 or sys.argv[1] not in ('parts', 'auth'):
+        print(__doc__)
+        sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
+    what = sys.argv[1]
+    host = Host(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
+    # RANDOM, CHUNKS (DATA), HMAC-ALGO (SHA-256, SHA-1) of RFC 4895
+    auth = struct.pack('!HH32x HHB3x HHHH', 0x8002, 36, 0x8003, 5, DATA, 0x8004, 8, 3, 1)
+    host.connect(auth if what == 'auth' else b'')
+    host.whole(CONTROL, struct.pack('!H', 0) + bytes.fromhex(sys.argv[6]))
+    host.until(lambda: host.got, lambda: None)
+    if what == 'parts':
+        play_parts(host)
+    else:
+        play_reads(host)
+    print('good', flush=True)
+    host.send(chunk(ABORT, 0, b''))
+
+
+main()
