@@ -40,6 +40,9 @@ WORK=$(mktemp -d)
 cases=0 failed=0
 declare -A pid_of=()
 
+# shellcheck disable=SC2086 # words of settings, from `tests/run --default`
+[[ -z ${MPA_DEFAULT:-} ]] || "${TESTS%/*}/build/rdma" mpa set default $MPA_DEFAULT
+
 note() {
 	printf '# %s\n' "$*"
 }
