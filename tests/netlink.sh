@@ -196,7 +196,7 @@ refused_with_text() { # COMMAND…
 
 # Commands: 1 get, 2 set, 3 reset, 4 and 6 notifications, 5 capabilities; attributes: 1 index, 2 name,
 # 3 port, 5 policy, 9 setting; settings: 2 model, 3 kinds to offer, 5 order of kinds, 6 IRD, 13 a
-# deadline, 17 mode of the IRD; nested is 0x8000
+# deadline, 18 mode of the IRD; nested is 0x8000
 odd_requests() {
 	plain
 	local index command nest=$((0x8005)) order=$((0x8005)) one=01000000 two=02000000
@@ -244,11 +244,11 @@ odd_requests() {
 	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 $one)$(attr 1 $one)")")"
 	refused_with_text 2 "$(attr $nest "$(attr $order "$(attr 1 $one)$(attr 1 $two)$(attr 1 04000000)$(attr 1 $one)")")"
 	# a limit with another mode, none with its mode, one that MPA cannot say
-	refused_with_text 2 "$(attr $nest "$(attr 6 $one)$(attr 17 $two)")"
-	refused_with_text 2 "$(attr $nest "$(attr 17 $one)")"
+	refused_with_text 2 "$(attr $nest "$(attr 6 $one)$(attr 18 $two)")"
+	refused_with_text 2 "$(attr $nest "$(attr 18 $one)")"
 	refused_with_text 2 "$(attr $nest "$(attr 6 ff3f0000)")"
 	refused_with_text 3 "$(attr 9 00000000)"
-	refused_with_text 3 "$(attr 9 11000000)"
+	refused_with_text 3 "$(attr 9 12000000)"
 	is '{}' default .policy
 	is '{}' siw0 .policy
 }
