@@ -83,7 +83,8 @@ load() {
 		[[ ! -e $device ]] || rdma link del "${device##*/}"
 	done
 	unload
-	modprobe -aq configfs libcrc32c crc32c_generic
+	# libcrc32c takes the best that there is when it is loaded; udev loads it on a real machine
+	modprobe -aq crc32c_intel crc32c_generic configfs libcrc32c
 	modprobe -a ib_cm ib_uverbs
 	for module in iw_cm rdma_cm rdma_ucm iw_mpa siw; do
 		[[ ! -e $dir/$module.ko ]] || insmod "$dir/$module.ko"
@@ -375,6 +376,13 @@ measure_path() {
 	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
 
+measure_path_with_crc() {
+	extra='{"size": 65536}'
+	run_perftest ib_write_bw mib_s 4 -n "${messages[65536]}" -s 65536
+	run_perftest ib_read_bw mib_s 4 -n "${messages[65536]}" -s 65536
+	extra='{}'
+}
+
 # iperf PROGRAM SIZE OCTETS [OPTION…]: plain TCP in the place of PROGRAM
 iperf() {
 	local server
@@ -566,7 +574,10 @@ for ((round = 1; round <= rounds; round++)); do
 		case $mode in
 		data | memory | smp | handovers | path)
 			"measure_$mode"
-			[[ $mode != path || $variant == stock ]] || with_default large segment large measure_path
+			if [[ $mode == path && $variant == ours ]]; then
+				with_default large segment large measure_path
+				with_default crc crc required measure_path_with_crc
+			fi
 			;;
 		*)
 			measure_setup
