@@ -94,6 +94,15 @@ on_a_narrow_path() { # MTU LONGEST
 	aligned a "$2"
 }
 
+# The receiver announces an MSS of 88, of which timestamps take 12
+with_a_tiny_mss() {
+	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)" advmss 88
+	capture wire a
+	perf ib_write_bw -n 5 -s 16384
+	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)"
+	aligned a 76
+}
+
 # A Write of 64 octets is an FPDU of 84 (RFC 5040 section 4.3), of which a segment of 1448 holds 17
 lists_of_small_writes() {
 	capture wire a
@@ -165,6 +174,7 @@ seg 'each segment of Read Responses begins with an FPDU' reads
 seg 'each segment begins with an FPDU on a path with a smaller MTU' on_a_narrow_path 1000 948
 seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
 seg 'each segment begins with an FPDU although packets are lost' after_loss
+seg 'each segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
 seg 'small writes that are posted together share segments' lists_of_small_writes
 seg 'with segment large an FPDU has as many octets as a message of 60000' large_fpdus
 seg 'with segment large data arrives although packets are lost' large_fpdus_after_loss
