@@ -60,7 +60,7 @@ export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$work/root LD_LIBRARY_PAT
 cp -r "$source/examples" "$work/examples"
 
 begin 'it is under the licence of libexs, with all that is compiled into it'
-find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name '*.d' -exec cat {} + | tr -d '\\' | tr ' ' '\n' |
+find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name '*.d' -exec cat {} + | tr '\134 ' '\n' |
 	grep -E '^(\.\.|/).*/tools/(lib/exs|common)/' | sort -u >"$work/compiled"
 [[ $(wc -l <"$work/compiled") -gt 20 ]] || fail 'few files were compiled'
 (cd "$build" && xargs grep -L '^\(//\|/\*\) SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause' <"$work/compiled" >"$work/others") || true
@@ -109,7 +109,8 @@ serve env -C "$work" "$work/examples/files"
 timeout 60 "$work/examples/files" 127.0.0.1 $port file | cmp - "$work/file"
 
 begin 'exs.hpp asks for C++20'
-! echo '#include <exs.hpp>' | c++ -std=c++17 -fsyntax-only -x c++ $(pkg-config --cflags exs) - 2>"$work/cxx.log" || fail 'it compiles as C++17'
+read -ra cflags < <(pkg-config --cflags exs)
+! echo '#include <exs.hpp>' | c++ -std=c++17 -fsyntax-only -x c++ "${cflags[@]}" - 2>"$work/cxx.log" || fail 'it compiles as C++17'
 [[ $(grep -c 'error:' "$work/cxx.log") -ge 1 && $(grep -m 1 'error:' "$work/cxx.log") == *'needs C++20'* ]] ||
 	fail "the first error is: $(grep -m 1 'error:' "$work/cxx.log")"
 
