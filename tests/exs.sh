@@ -108,7 +108,7 @@ exchange() { # SERVER
 	ended_well server 30
 }
 
-# Two programs of the examples, which a user would write
+# Programs of the examples, which a user would write. Over siw each has the port behind its own for TCP as well
 examples() { # SERVER
 	local client
 	client=$(other "$1")
@@ -116,15 +116,15 @@ examples() { # SERVER
 	mkdir "$WORK/files"
 	cp "$INPUT" "$WORK/files/input"
 	start echo "$1" 100 "$EXS/exs_example_echo" "$(address "$1")" "$port"
-	start publisher "$1" 100 bash -c "{ echo 'colour blue'; sleep 100; } | '$EXS/exs_example_publisher' $(address "$1") $((port + 1))"
-	start files "$1" 100 env -C "$WORK/files" "$EXS/exs_example_file_server" "$(address "$1")" $((port + 2))
+	start publisher "$1" 100 bash -c "{ echo 'colour blue'; sleep 100; } | '$EXS/exs_example_publisher' $(address "$1") $((port + 2))"
+	start files "$1" 100 env -C "$WORK/files" "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4))
 	for one in echo publisher files; do wait_line "$one" '^listening' 30; done
 	run_well client "$client" 40 "$EXS/exs_example_echo" "$(address "$1")" "$port" hello
 	has_line client '^hello$' || fail 'no echo'
 	# the server speaks first: its client sends nothing at all
-	run_well client "$client" 40 "$EXS/exs_example_publisher" "$(address "$1")" $((port + 1)) colour
+	run_well client "$client" 40 "$EXS/exs_example_publisher" "$(address "$1")" $((port + 2)) colour
 	has_line client '^blue$' || fail 'not what was published'
-	run_well client "$client" 60 "$EXS/exs_example_file_server" "$(address "$1")" $((port + 2)) input
+	run_well client "$client" 60 "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4)) input
 	cmp "$WORK/client.log" "$INPUT" || fail 'another file'
 	rm -r "$WORK/files"
 }
