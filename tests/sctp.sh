@@ -549,12 +549,12 @@ calls() { # PORT STEP…
 # Of 8 Initiates the program has one, and 2 wait for it
 backlog_is_full() { # PORT
 	local i terminated=0
-	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --backlog 2 --delay 30000
+	start server b 130 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 120 --backlog 2 --delay 90000
 	wait_listener 10.77.0.2 "$1"
 	for i in {1..8}; do
-		start "peer$i" a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
+		start "peer$i" a 100 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
 	done
-	wait_for 20 'the end of 5 sessions' have_ended 5 peer
+	wait_for 60 'the end of 5 sessions' have_ended 5 peer
 	start client a 20 "$RDMAFIRST" client 10.77.0.2 "$1" --timeout 15
 	wait_line client 'RDMA_CM_EVENT_REJECTED status -104' 10
 	stop server
