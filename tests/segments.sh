@@ -94,13 +94,15 @@ on_a_narrow_path() { # MTU LONGEST
 	aligned a "$2"
 }
 
-# The receiver announces an MSS of 88, of which timestamps take 12
+# The receiver announces an MSS of 88, which holds timestamps, too
 with_a_tiny_mss() {
 	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)" advmss 88
 	capture wire a
 	perf ib_write_bw -n 5 -s 16384
 	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)"
-	aligned a 76
+	judged a
+	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
+	(($(number longest) <= 88)) || fail "a segment has $(number longest) octets"
 }
 
 # A Write of 64 octets is an FPDU of 84 (RFC 5040 section 4.3), of which a segment of 1448 holds 17
