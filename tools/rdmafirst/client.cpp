@@ -130,25 +130,23 @@ Exit Client::exchange()
 		due_++;
 	}
 	for (;;) {
-		const bool done_before = due_ == 0 && received_;
 		for (const Completion &done : endpoint_.completions()) {
-			// the event that tells of the end may come behind the flushed receives
-			if (good(done) || (options_.hold && done_before))
+			// the event of the end may come behind the flushed receives, and they before what was sent earlier
+			if (good(done) || (options_.hold && done.receive && done.status != IBV_WC_SUCCESS))
 				continue;
 			// this queue is looked at later, when the other one may have been flushed, too
 			if (done.receive && due_ != 0)
 				last_completions();
 			return Exit::failed;
 		}
-		const bool all_done = due_ == 0 && received_;
 		if (auto event = next_event(channel_.get())) {
 			say(event->describe());
 			last_completions();
 			if (options_.disconnect_again && event->type == RDMA_CM_EVENT_DISCONNECTED)
 				endpoint_.disconnect();
-			return options_.hold && all_done ? Exit::ok : Exit::failed;
+			return options_.hold && due_ == 0 && received_ ? Exit::ok : Exit::failed;
 		}
-		if (all_done && !options_.hold)
+		if (due_ == 0 && received_ && !options_.hold)
 			return Exit::ok;
 		const std::array endpoints{static_cast<const Endpoint *>(&endpoint_)};
 		wait_readable(descriptors(channel_.get(), endpoints), deadline_,
