@@ -1,28 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 #pragma once
 
-#include <utility>
+// libexs has a licence of its own and is built by itself, so the class stands there
+#include "../lib/exs/src/descriptor.h"
 
-#include <unistd.h>
-
-// Owns a file descriptor; a negative one is none
-class Descriptor {
-public:
-	Descriptor() = default;
-	explicit Descriptor(int fd) : fd_(fd) {}
-	Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
-	Descriptor &operator=(Descriptor &&other) noexcept
-	{
-		std::swap(fd_, other.fd_);
-		return *this;
-	}
-	~Descriptor()
-	{
-		if (fd_ >= 0)
-			::close(fd_);
-	}
-	[[nodiscard]] int get() const { return fd_; }
-
-private:
-	int fd_ = -1;
-};
+using libexs::Descriptor;
