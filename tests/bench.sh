@@ -147,10 +147,10 @@ has_listener() {
 	return 1
 }
 
-wait_listener() {
+wait_until() { # FUNCTION
 	local tries=0
-	until has_listener; do
-		((tries++ < 100)) || { problem 'no listener' && return 1; }
+	until "$1"; do
+		((tries++ < 100)) || { problem "waited in vain: $1" && return 1; }
 		sleep 0.1
 	done
 }
@@ -170,7 +170,7 @@ run_cmtime() {
 	local server result
 	ip netns exec b timeout $patience "${CMTIME[@]}" -b 10.77.0.2 -c "$1" >"$work/server" 2>&1 &
 	server=$!
-	wait_listener || return 0
+	wait_until has_listener || return 0
 	if ! ip netns exec a timeout $patience "${CMTIME[@]}" -b 10.77.0.1 -s 10.77.0.2 -c "$1" >"$work/client" 2>&1 ||
 		grep -qE 'failure|error' "$work/client"; then
 		problem "cmtime -c $1, $2 ms: $(grep -E 'failure|error' "$work/client" | sort | uniq -c | head -n 3 | paste -sd';')"
@@ -202,7 +202,7 @@ run_perftest() {
 	shift 3
 	ip netns exec b nice -n "${server_nice:-0}" timeout $((patience + 20)) "$program" -d siw1 -R -F "$@" >"$work/server" 2>&1 &
 	server=$!
-	wait_listener || return 0
+	wait_until has_listener || return 0
 	ip netns exec a timeout "$patience" "$program" -d siw0 -R -F "$@" 10.77.0.2 >"$work/client" 2>&1 || problem "$program failed"
 	kill "$server" 2>/dev/null || true
 	wait "$server" || true
@@ -269,14 +269,18 @@ with_default() {
 	variant=ours
 }
 
-# The client-server model of unmodified siw, without a Ready-to-Receive message
-measure_client_server() {
+measure_cmtime() {
 	local count _
 	for count in "${counts[@]}"; do
 		for _ in $(times "$count"); do
 			run_cmtime "$count" 0
 		done
 	done
+}
+
+# The client-server model of unmodified siw, without a Ready-to-Receive message
+measure_client_server() {
+	measure_cmtime
 	measure_patterns "$last"
 }
 
@@ -321,18 +325,23 @@ measure_llp() {
 	set_delay 0
 }
 
+# lossy FUNCTION [ARG…]: with a round trip of 1 ms, and parts of the packets to b lost
+lossy() {
+	local loss given=$extra
+	for loss in "${losses[@]}"; do
+		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
+		extra=$(jq -c ". + {loss: $loss}" <<<"$given")
+		"$@"
+		set_delay 0
+	done
+	extra='{}'
+}
+
 # Programs that poll: on one processor they would measure its clock. A round trip takes 1 ms: without a delay,
 # each protocol finds a loss at once
 measure_llp_data() {
-	local loss
 	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
-	for loss in "${losses[@]}"; do
-		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
-		extra="{\"loss\": $loss}"
-		run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
-		extra='{}'
-		set_delay 0
-	done
+	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
 
 measure_data() {
@@ -344,18 +353,6 @@ measure_data() {
 
 # Messages for each size, so that each run moves some MiB and no more
 declare -A messages=([64]=500 [4096]=300 [65536]=40 [1048576]=6)
-
-# One round trip of 1 ms, and loss: how much arrives of a stream
-lossy() { # FUNCTION [ARG…]
-	local loss
-	for loss in 0 0.1 1; do
-		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
-		extra="{\"size\": 65536, \"loss\": $loss}"
-		"$@"
-		set_delay 0
-	done
-	extra='{}'
-}
 
 # On one processor a program that polls keeps its peer off it: they wait for events, or the one that has
 # nothing to do polls with the lowest priority
@@ -375,6 +372,7 @@ measure_path() {
 		extra="{\"size\": $size}"
 		run_perftest ib_send_lat typical_us 5 -e -n 200 -s "$size"
 	done
+	extra='{"size": 65536}'
 	server_nice=19 lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
 
@@ -390,18 +388,14 @@ iperf() {
 	local server
 	ip netns exec b timeout 100 iperf3 -s -1 >"$work/server" 2>&1 &
 	server=$!
-	wait_for_iperf || return 0
+	wait_until has_iperf || return 0
 	ip netns exec a timeout 100 iperf3 -J -c 10.77.0.2 -l "$2" -n "$3" "${@:4}" >"$work/client" || problem 'iperf3 failed'
 	wait "$server" || true
 	say perftest "$(jq -c --arg program "$1" '{program: $program, mib_s: (.end.sum_received.bits_per_second / 8388608)}' "$work/client")"
 }
 
-wait_for_iperf() {
-	local tries=0
-	until ip netns exec b ss -Htln | grep -q ':5201 '; do
-		((tries++ < 100)) || { problem 'no iperf3' && return 1; }
-		sleep 0.1
-	done
+has_iperf() {
+	ip netns exec b ss -Htln | grep -q ':5201 '
 }
 
 measure_tcp_path() {
@@ -415,8 +409,8 @@ measure_tcp_path() {
 	done
 	extra='{"size": 65536, "qps": 4}'
 	iperf ib_write_bw 65536 20M -P 4
+	extra='{"size": 65536}'
 	lossy iperf ib_write_bw 65536 13M
-	extra='{}'
 }
 
 # ---- several processors
@@ -520,21 +514,12 @@ measure_smp_patterns() { # [--transport tcp]
 	pairs "$(nproc)" "$@"
 }
 
-measure_smp_cmtime() {
-	local count _
-	for count in "${counts[@]}"; do
-		for _ in $(times "$count"); do
-			run_cmtime "$count" 0
-		done
-	done
-}
-
 measure_smp() {
-	measure_smp_cmtime
+	measure_cmtime
 	measure_smp_patterns
 	count_hand_overs 1
 	count_hand_overs 200
-	[[ $variant == stock ]] || with_default client-server model client-server measure_smp_cmtime
+	[[ $variant == stock ]] || with_default client-server model client-server measure_cmtime
 	[[ $variant == stock ]] || with_default client-server model client-server count_hand_overs 200
 }
 
