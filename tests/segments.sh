@@ -72,14 +72,19 @@ in_a_small_window() {
 	aligned a 1448
 }
 
+# Data of rping -V is compared by the program
+echo_well() {
+	start server b 150 rping -s -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
+	wait_listener "$(address b)" "$port"
+	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
+	ended server 60
+}
+
 # rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost
 after_loss() {
 	within a tc qdisc add dev eth0 root netem loss 3% limit 1000
 	capture wire a
-	start server b 150 rping -s -a "$(address b)" -p "$port" -C 30 -S 60000
-	wait_listener "$(address b)" "$port"
-	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C 30 -S 60000
-	ended server 60
+	echo_well 30
 	within a tc qdisc del dev eth0 root
 	aligned a 1448
 	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
@@ -111,14 +116,6 @@ lists_of_small_writes() {
 	perf ib_write_bw -n 512 -s 64 -l 64
 	aligned a $((17 * 84))
 	(($(number segments) * 4 < $(number FPDUs))) || fail 'hardly any FPDUs share a segment'
-}
-
-# Data of rping -V is compared by the program
-echo_well() {
-	start server b 150 rping -s -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
-	wait_listener "$(address b)" "$port"
-	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
-	ended server 60
 }
 
 # A message of 60000 octets fits into one FPDU, which has a header of 14 or 18 octets and a CRC
