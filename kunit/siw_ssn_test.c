@@ -316,7 +316,7 @@ static void refused_charge_has_no_effect_on_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, refused);
 }
 
-/* What is taken in order is no longer charged; what is refused never was */
+/* A chunk that is taken in order is no longer charged; a refused one never was */
 static void memory_is_charged_while_it_is_held(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);

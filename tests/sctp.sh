@@ -269,8 +269,8 @@ sctp_pages() {
 	awk '$1 == "SCTP" { print $4 }' /proc/net/protocols
 }
 
-# 1500 * 2304 bytes behind a gap are 843 pages, of which each of two processors may keep 256 to itself. What waits in the
-# socket is less than 60 pages.
+# 1500 * 2304 bytes behind a gap are 843 pages, of which each of two processors may keep 256 to itself. The
+# chunks that wait in the socket are less than 60 pages.
 holds_what_is_charged() { # PORT
 	local before
 	before=$(sctp_pages)
@@ -455,10 +455,12 @@ closing_is_bounded() { # PORT
 	wait_for 60 'the end of all associations' no_assocs
 }
 
+has_rules_for_routes() {
+	within a ip rule add ipproto sctp dport 7534 blackhole 2>/dev/null && within a ip rule del ipproto sctp dport 7534 blackhole
+}
+
 # The place of an association without progress is for one whose peer takes data
 closes_slowly_beside_others() { # PORT
-	within a ip rule add ipproto sctp dport "$1" blackhole 2>/dev/null || { note 'this kernel has no rules for routes' && return; }
-	within a ip rule del ipproto sctp dport "$1" blackhole
 	start others b 120 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 100 --backlog 512
 	wait_listener 10.77.0.2 "$1"
 	start crowd a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 260 --timeout 100
@@ -691,7 +693,11 @@ check 'the path is dead when a program is killed' dead_at_close
 check 'a program ends before all it has sent arrives' closes_slowly
 [[ $only != *'two minutes'* ]] || check 'F112: an association is closed in two minutes, though the peer acknowledges something' closes_in_two_minutes
 check 'F112: a peer has 256 associations that are being shut down' closing_is_bounded 7533
-check 'F122: 256 associations without progress abort none that has some' closes_slowly_beside_others 7534
+if has_rules_for_routes; then
+	check 'F122: 256 associations without progress abort none that has some' closes_slowly_beside_others 7534
+else
+	note 'this kernel has no rules for routes: F122 is left out'
+fi
 check 'nobody listens' nobody_listens
 for count in 200 10000; do
 	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
