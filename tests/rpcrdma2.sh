@@ -151,6 +151,33 @@ is_taken_for_a_call() { # ANSWER
 	stop_both
 }
 
+# RFC 1813 3.3: a server with a root directory and one file of 8192 octets. Its READ says that a Write chunk has 4096 octets,
+# and ends behind the header of the RPC. What is left in the client's receive buffer must not be taken for the rest.
+short_reply_is_refused() { # VERSION
+	local head="xid $1 40 0$([[ $1 == 1 ]] || echo ' 1') 0"
+	local none="$head 0 0 $NULL_REPLY"
+	local directory='2 1ed 2 0 0 0 1000 0 1000 0 0 0 1 0 1 0 0 0 0 0 0'
+	local file='1 1a4 1 0 0 0 2000 0 2000 0 0 0 1 0 2 0 0 0 0 0 0'
+	[[ ! -e $MAX_VERSION ]] || echo "$1" >"$MAX_VERSION"
+	start mountd b 100 "${0%/*}/mountd.py" "$(address b)" 20048
+	wait_line mountd '^listening' 20
+	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 --answer "$none" --procedure "1 $none 0 $directory" \
+		--procedure "3 $none 0 4 66696c65 1 $file 0" --procedure "4 $none 0 0 3f" \
+		--procedure "6 $head 1 1 7 1000 0 0 0 0 $NULL_REPLY" \
+		--procedure "13 $none 0 0 2000 2000 1000 2000 2000 1000 1000 0 10000 0 1 1b" --procedure "14 $none 0 0 1 ff 0 0 0 1"
+	wait_line peer '^listening' 20
+	mkdir -p "$MOUNT"
+	# one shell, as `ip netns exec` has a mount table of its own; the number is that of xprt_rdma_print_stats()
+	# shellcheck disable=SC2016 # that shell's
+	start read a 100 bash -c 'mount -i -t nfs -o "$1" "$2" "$3" && ! cat "$3/file" &&
+		awk '\''$1 == "xprt:" && $2 == "rdma" {print $22, "bad replies"}'\'' /proc/self/mountstats' - \
+		"vers=3,proto=rdma,port=20049,nolock,soft,addr=$(address b),mountproto=tcp,mountport=20048" "$(address b):/" "$MOUNT"
+	ended read 60
+	has_line read '^[1-9][0-9]* bad replies' || fail "$(paste -sd' ' "$WORK/read.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
+	stop peer KILL
+	stop mountd KILL
+}
+
 modprobe rpcrdma
 check 'RPC-12: a server of versions 1 to 3 that refuses 2' goes_on_with_one 'xid 2 40 4 1 1 3'
 check 'RPC-12: a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
@@ -179,6 +206,7 @@ for version in 1 2; do
 		fails_with "can't read superblock" version=$version "$words 1 1 7 ffff0000 0 1000 0 0 $NULL_REPLY"
 	check "F81: version $version: a reply says that a Write chunk, which was not offered, has 4 octets" \
 		fails_with "can't read superblock" version=$version "$words 1 1 7 4 0 1000 0 0 $NULL_REPLY"
+	check "F133: version $version: a reply with a Write chunk ends before the Payload's place" short_reply_is_refused "$version"
 done
 check 'RPC-5: an option that the client does not know' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
 check 'RPC-16: a callback of proc 2' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"

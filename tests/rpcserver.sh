@@ -180,6 +180,29 @@ reasons_are_traced() {
 	echo 0 | tee "${events[@]}" >/dev/null
 }
 
+is_answered() {
+	within a timeout 30 "$RPCPEER" call "$(address b)" 7e 1 1 0 0 0 0 $NULL 2>&1 | grep -qE "^$NULL_REPLY"
+}
+
+# Peers without an RDMA stack that never answer the Read of their call, as many as the server has threads; and one that
+# closes before a thread can accept its connection
+silent_peers_hold_no_thread() {
+	local peer word call=''
+	for word in 7e 1 1 0 1 28 5 4 0 0 0 0 0 $NULL; do call+=$(printf '%08x' "0x$word"); done
+	printf '%s\n' 'send request crc p2p rtr=write ird=4 ord=4' 'expect reply accept' 'send rtr write' "send fpdu send $call" \
+		'expect read-request within 30s' 'note waits' 'wait 150s' >"$WORK/silent.txt"
+	printf '%s\n' 'send request crc p2p rtr=write ird=4 ord=4' 'wait 2s' close >"$WORK/early.txt"
+	for peer in 1 2 3 4; do start "silent$peer" a 200 "$MPAPEER" run "$WORK/silent.txt" --connect "$(address b):20049"; done
+	for peer in 1 2 3 4; do wait_line "silent$peer" waits 40; done
+	run_well early a 30 "$MPAPEER" run "$WORK/early.txt" --connect "$(address b):20049"
+	wait_for 90 'an answer' is_answered
+}
+
+leaves_nothing() {
+	stops
+	! rdma resource show pd | grep rpcrdma || fail 'a protection domain is left'
+}
+
 random_headers() { # VERSION COUNT
 	local seed=$RANDOM
 	note "seed $seed"
@@ -221,7 +244,8 @@ check 'F78: a reply needs about as many work requests as the Send Queue has' rep
 check 'F79: a Read chunk of as many pages as a call may have, and more' one_chunk_of_pages
 check 'F79: two Read chunks and inline content of as many pages as a call may have, and more' two_chunks_of_pages
 check 'F80: inline content between Read chunks arrives in its place' has_parts_in_order
+check 'F134: peers that never answer a Read hold no thread' silent_peers_hold_no_thread
 check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
 check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
-check 'nfsd stops' stops
+check 'F135: nfsd stops, and nothing is left of its connections' leaves_nothing
 finish

@@ -9,7 +9,8 @@
 //                                         each later one the last answer
 //
 // A WORD is hexadecimal; "xid" stands for that of the message which is answered. An answer "none" is
-// silence, "close" ends the connection, WORDS with "close" at the end do both.
+// silence, "close" ends the connection, WORDS with "close" at the end do both. serve --procedure 'N WORD…' gives this
+// answer to each call of procedure N of NFS instead.
 //
 // call --memory 'WORD…' --size OCTETS registers memory that the server may read and write. It holds these words and
 // then zeros. The words "key", "high" and "low" are its handle and its address; "low+10" is 16 octets further.
@@ -97,12 +98,26 @@ public:
 	}
 	~Connection()
 	{
-		rdma_disconnect(id_.get());
+		// of a connection that was not made it would wait for ever
+		if (connected_)
+			rdma_disconnect(id_.get());
 	}
 	Connection(const Connection &) = delete;
 	Connection &operator=(const Connection &) = delete;
 
 	rdma_cm_id *id() { return id_.get(); }
+
+	void connect(rdma_conn_param &param)
+	{
+		check(rdma_connect(id_.get(), &param), "rdma_connect");
+		connected_ = true;
+	}
+
+	bool accept(rdma_conn_param &param)
+	{
+		connected_ = rdma_accept(id_.get(), &param) == 0;
+		return connected_;
+	}
 
 	void send(std::span<const uint8_t> message)
 	{
@@ -150,6 +165,7 @@ private:
 	Endpoint id_;
 	Bytes memory_;
 	std::unique_ptr<ibv_mr, RegionDeleter> region_;
+	bool connected_ = false;
 	bool closed_ = false;
 };
 
@@ -206,6 +222,7 @@ struct Options {
 	std::string port = "20049";
 	std::vector<std::string> words;
 	std::vector<std::string> answers;
+	std::vector<std::string> procedures;
 	std::string memory;
 	std::string private_data;
 	size_t size = 0;
@@ -254,7 +271,7 @@ struct Client {
 		param.responder_resources = 1;
 		param.private_data = private_data.data();
 		param.private_data_len = static_cast<uint8_t>(private_data.size());
-		check(rdma_connect(connection.id(), &param), "rdma_connect");
+		connection.connect(param);
 	}
 
 	Connection connection;
@@ -441,8 +458,33 @@ bool answer(Connection &connection, const std::string &text, uint32_t xid)
 	return !closes;
 }
 
+/// The procedure that a message of NFS calls: RFC 5531 has it behind the program and its version.
+std::optional<uint32_t> procedure_of(std::span<const uint8_t> message)
+{
+	constexpr uint32_t rpc_version = 2, nfs = 100003;
+	for (size_t i = 0; i < message.size() / 4; i++) {
+		if (word_at(message, i) == rpc_version && word_at(message, i + 1) == nfs)
+			return word_at(message, i + 3);
+	}
+	return {};
+}
+
+/// For each procedure its answer
+std::map<uint32_t, std::string> parse_procedures(const std::vector<std::string> &texts)
+{
+	std::map<uint32_t, std::string> answers;
+	for (const auto &text : texts) {
+		const auto space = text.find(' ');
+		if (space == std::string::npos)
+			throw std::runtime_error(fmt::format("no answer in '{}'", text));
+		answers[parse_word(text.substr(0, space), {})] = text.substr(space);
+	}
+	return answers;
+}
+
 int serve(const Options &options)
 {
+	const auto procedures = parse_procedures(options.procedures);
 	const Endpoint listener = make_endpoint(options.address, options.port, true);
 	check(rdma_listen(listener.get(), 8), "rdma_listen");
 	fmt::print("listening\n");
@@ -454,7 +496,7 @@ int serve(const Options &options)
 		rdma_conn_param param{};
 		param.responder_resources = 1;
 		param.initiator_depth = 1;
-		if (rdma_accept(connection.id(), &param))
+		if (!connection.accept(param))
 			continue;
 		fmt::print("connection\n");
 		std::fflush(stdout);
@@ -464,9 +506,10 @@ int serve(const Options &options)
 				continue;
 			fmt::print("{}\n", describe(*message, options.show));
 			std::fflush(stdout);
-			goes_on = answer(connection, options.answers[std::min(number, options.answers.size() - 1)],
-					 word_at(*message, 0));
-			number++;
+			const auto found = procedures.find(procedure_of(*message).value_or(UINT32_MAX));
+			const auto &text = found != procedures.end() ? found->second
+								     : options.answers[std::min(number++, options.answers.size() - 1)];
+			goes_on = answer(connection, text, word_at(*message, 0));
 		}
 	}
 }
@@ -497,6 +540,7 @@ int main(int argc, char **argv)
 	fuzzer->add_option("--seed", options.seed, "seed of the first message; the next has the next seed")->capture_default_str();
 	fuzzer->add_option("--count", options.count, "number of messages")->capture_default_str();
 	server->add_option("--answer", options.answers, "words, \"none\" or \"close\"")->required();
+	server->add_option("--procedure", options.procedures, "a procedure of NFS, and the answer to each call of it");
 	CLI11_PARSE(app, argc, argv);
 	try {
 		return caller->parsed() ? call(options) : fuzzer->parsed() ? fuzz(options) : serve(options);
