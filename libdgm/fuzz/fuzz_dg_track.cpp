@@ -75,6 +75,12 @@ public:
 			const uint32_t ahead = seg.msn - found->second.msn;
 			if (ahead >= 0x80000000 || (ahead == 0 && found->second.ended))
 				return DG_LATE;
+			// its Last has come, and it is still here: only the gap keeps it
+			if (ahead != 0 && !found->second.ended && found->second.due) {
+				finish(found->second, now);
+				delivered = &found->second;
+				return DG_OLDER;
+			}
 			if (ahead != 0) {
 				superseded += !found->second.ended;
 				all_.erase(found);
@@ -273,8 +279,15 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size)
 		source.port = static_cast<uint16_t>(key.source);
 		dg_slot *message = nullptr;
 		const bool partial = step >> 4 & 1;
-		const dg_verdict verdict = dg_track_offer(&track, &source, &seg, partial, now, &message);
+		dg_verdict verdict = dg_track_offer(&track, &source, &seg, partial, now, &message);
 		CHECK(verdict == oracle.offer(key, seg, partial, now));
+		if (verdict == DG_OLDER) {
+			CHECK(message);
+			check_message(message, *oracle.delivered, &key);
+			message = nullptr;
+			verdict = dg_track_offer(&track, &source, &seg, partial, now, &message);
+			CHECK(verdict != DG_OLDER && verdict == oracle.offer(key, seg, partial, now));
+		}
 		CHECK((verdict == DG_DELIVER) == (message != nullptr));
 		if (message)
 			check_message(message, *oracle.delivered, &key);

@@ -332,7 +332,12 @@ Counter Endpoint::judge_write(const dg_source &source, const dg_segment &seg, st
 	if (zone.record && !queue_.has_room())
 		return Counter::queue_full;
 	dg_slot *message = nullptr;
-	switch (dg_track_offer(&track_, &source, &seg, zone.partial, now, &message)) {
+	auto verdict = dg_track_offer(&track_, &source, &seg, zone.partial, now, &message);
+	if (verdict == DG_OLDER) {
+		record_message(*message);
+		verdict = dg_track_offer(&track_, &source, &seg, zone.partial, now, &message);
+	}
+	switch (verdict) {
 	case DG_SINGLE:
 		place(zone, seg, datagram);
 		record_single(zone, source, seg);
@@ -350,6 +355,7 @@ Counter Endpoint::judge_write(const dg_source &source, const dg_segment &seg, st
 		return Counter::duplicate;
 	case DG_MISMATCH:
 		return Counter::mismatch;
+	case DG_OLDER: // once alone
 	case DG_TOO_MANY:
 		break;
 	}

@@ -216,7 +216,8 @@ static enum dg_verdict add_segment(struct dg_track *track, struct dg_slot *slot,
  * @seg: a Write-Record that dg_parse() has accepted
  * @partial: the zone wants messages with holes
  * @now: the time; dg_track_expire() has been called for it
- * @message: set if the verdict is %DG_DELIVER; valid until the next call
+ * @message: set if the verdict is %DG_DELIVER or %DG_OLDER; valid until the
+ *           next call
  *
  * A caller that gets %DG_SINGLE, %DG_PLACE or %DG_DELIVER places the segment.
  *
@@ -245,6 +246,11 @@ enum dg_verdict dg_track_offer(struct dg_track *track,
 		ahead = seg->msn - slot->msn;
 		if (ahead < 0 || (!ahead && !slot->active))
 			return DG_LATE;
+		if (ahead && !list_empty(&slot->gap)) {
+			end_message(track, slot, now);
+			*message = slot;
+			return DG_OLDER;
+		}
 		if (ahead) {
 			track->superseded += slot->active;
 			start_message(track, slot, seg, partial, now);

@@ -9,8 +9,9 @@
  * tracking.
  *
  * A source has one message in progress per zone: a newer MSN (RFC 1982)
- * discards the older message. A message that has ended is remembered for some
- * time, so that what arrives late is not placed.
+ * discards the older message, or ends it if it is partial and its Last has
+ * come. A message that has ended is remembered for some time, so that what
+ * arrives late is not placed.
  */
 #ifndef _DG_TRACK_H
 #define _DG_TRACK_H
@@ -127,6 +128,8 @@ struct dg_track {
  * @DG_SINGLE: it is the whole message: place and record it
  * @DG_PLACE: place it
  * @DG_DELIVER: place it, then record the runs of the message, which has ended
+ * @DG_OLDER: its message ends an older one: record the runs of that one, then
+ *            offer the segment again
  * @DG_LATE: its message has ended, or a newer one has begun: drop it
  * @DG_DUPLICATE: it has come before: drop it
  * @DG_MISMATCH: it contradicts the segments before it: drop it
@@ -136,6 +139,7 @@ enum dg_verdict {
 	DG_SINGLE,
 	DG_PLACE,
 	DG_DELIVER,
+	DG_OLDER,
 	DG_LATE,
 	DG_DUPLICATE,
 	DG_MISMATCH,

@@ -181,6 +181,27 @@ static void newer_message_discards_the_older(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, dg_track_expire(&w->track, w->now));
 }
 
+/* Only the gap has kept it: a busy receiver may see the next message first */
+static void newer_message_ends_one_whose_last_has_come(struct kunit *test)
+{
+	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
+	struct world *w = new_world(test, true);
+
+	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 7, 0));
+	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 7, 2));
+	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 7, 3));
+	KUNIT_EXPECT_EQ(test, DG_OLDER, piece(w, 1, 8, 0));
+	KUNIT_ASSERT_NOT_NULL(test, w->message);
+	KUNIT_EXPECT_EQ(test, 7u, w->message->msn);
+	expect_runs(test, w->message, runs, 2);
+	KUNIT_EXPECT_EQ(test, DG_LATE, piece(w, 1, 7, 1));
+	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 8, 0));
+	KUNIT_EXPECT_NULL(test, w->message);
+	KUNIT_EXPECT_EQ(test, 0ull, w->track.superseded);
+	KUNIT_EXPECT_EQ(test, DG_LATE, piece(w, 1, 7, 1));
+	KUNIT_EXPECT_NULL(test, dg_track_expire(&w->track, w->now + GAP));
+}
+
 static void other_sources_and_zones_have_messages_of_their_own(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
@@ -519,6 +540,7 @@ static struct kunit_case track_cases[] = {
 	KUNIT_CASE(duplicate_does_not_fill_a_hole),
 	KUNIT_CASE(lost_head_is_seen),
 	KUNIT_CASE(newer_message_discards_the_older),
+	KUNIT_CASE(newer_message_ends_one_whose_last_has_come),
 	KUNIT_CASE(other_sources_and_zones_have_messages_of_their_own),
 	KUNIT_CASE(full_tracker_discards_the_oldest),
 	KUNIT_CASE(ended_message_is_evicted_first),
