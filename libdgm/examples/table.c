@@ -53,6 +53,8 @@ static void read_rows(dgm_endpoint *endpoint, struct sockaddr_in *group, struct 
 	dgm_allow_any(zone); /* name the publisher where others can send to the group */
 	if (setsockopt(dgm_socket(endpoint), IPPROTO_IP, IP_ADD_MEMBERSHIP, &request, sizeof(request)) != 0)
 		err(1, "join");
+	puts("joined");
+	fflush(stdout);
 	sleep((unsigned int)seconds);
 	for (int i = 0; i < ROWS; i++) {
 		struct row row = table[i];

@@ -60,15 +60,10 @@ cmp "$dir/input" "$dir/copy" || fail 'the copy differs'
 [[ $(jq '[.bytes, .messages, .failed] | @csv' -r "$dir/send.log") == 3000000,46,0 ]] || fail "sender: $(<"$dir/send.log")"
 
 # Through pipes, in messages of one datagram, datagram by datagram
-: >"$dir/recv.err"
-timeout 60 "$build/dgm-recv" --any --whole --size 1M --output - >"$dir/piped" 2>"$dir/recv.err" &
+timeout 60 "$build/dgm-recv" --any --whole --size 1M --output - >"$dir/piped" 2>"$dir/pipe.log" &
 pids+=($!)
-cp "$dir/recv.err" "$dir/pipe.log"
-for ((i = 0; i < 300; i++)); do
-	[[ ! -s $dir/recv.err ]] || break
-	sleep 0.1
-done
-head -c 100000 "$dir/input" | "$build/dgm-send" "$(head -n 1 "$dir/recv.err")" --message 1000 --rate 50 --no-bundle >"$dir/send.log" || fail 'dgm-send from a pipe'
+wait_line pipe
+head -c 100000 "$dir/input" | "$build/dgm-send" "$(head -n 1 "$dir/pipe.log")" --message 1000 --rate 50 --no-bundle >"$dir/send.log" || fail 'dgm-send from a pipe'
 wait "${pids[-1]}" || fail 'dgm-recv to a pipe'
 cmp "$dir/piped" <(head -c 100000 "$dir/input") || fail 'what came through pipes differs'
 
@@ -99,8 +94,8 @@ end_recv
 for i in 1 2 3; do
 	timeout 20 "$build/dgm_example_table" read 239.255.77.9 47019 127.0.0.1 3 >"$dir/table$i.log" &
 	pids+=($!)
+	wait_line "table$i"
 done
-sleep 0.5
 timeout 20 "$build/dgm_example_table" publish 239.255.77.9 47019 127.0.0.1 2
 for i in 1 2 3; do
 	wait "${pids[-$((4 - i))]}" || fail 'a reader of the table fails'

@@ -1,0 +1,197 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run [--kernel NAME] -- tests/datagram.sh [REGEX]
+#        scripts/vm run --pair --mem 3072 -- tests/datagram.sh [REGEX]     (tests/run calls it datagram-pair)
+#
+# Datagram iWARP: KUnit where the kernel has it (scripts/datagram modules), libdgm between two namespaces or machines over
+# a network with loss, duplicates and reordering, a path whose MTU shrinks, a flood of bad datagrams. Of the cases with
+# 1 GiB only those run that REGEX names. Read libdgm/NOTICE first.
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+
+readonly DGM=${TESTS%/*}/build/datagram/lib
+readonly KUNIT=${TESTS%/*}/build/datagram/$VM_KERNEL
+port=7700
+
+# ---- KUnit
+
+# A case is indented once, a parameter twice
+kunit_suite() { # MODULE
+	local log=$WORK/kunit.log planned
+	# the modules are insmod's, so nobody loads what they need
+	modprobe -aq kunit libcrc32c crc32c || true
+	dmesg -C
+	insmod "$KUNIT/$1.ko" || fail "$1 does not load"
+	dmesg -t >"$log"
+	rmmod "$1"
+	planned=$(sed -nE 's/^    1\.\.([0-9]+)$/\1/p' "$log")
+	! grep -E '^ *not ok' "$log" >"$WORK/bad" || fail "$(head -n 3 "$WORK/bad")"
+	[[ -n $planned && $(grep -cE '^    ok [0-9]+' "$log") == "$planned" ]] || fail "not all of ${planned:-no} cases pass"
+	note "$1: $planned cases"
+}
+
+# ---- a transfer from a to b
+
+serve() { # OPTION…: dgm-recv at b; sets target
+	port=$((port + 1))
+	start recv b 400 "$DGM/dgm-recv" --bind "$(address b)" --port $port --from "$(address a)" --json "$@"
+	wait_line recv / 30
+	target=$(head -n 1 "$WORK/recv.log")
+}
+
+received() { # JQ-FILTER
+	tail -n 1 "$WORK/recv.log" | jq -r "$1"
+}
+
+is() { # WHAT FOUND WANTED
+	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
+}
+
+impair() { # OPTION… of netem, at a's end
+	modprobe -q sch_netem || true
+	within a tc qdisc replace dev eth0 root netem limit 100000 "$@"
+}
+
+mend() {
+	within a tc qdisc del dev eth0 root 2>/dev/null || true
+}
+
+readonly MESSAGE=65536
+
+# DGM-15: a message whose Last is lost is discarded when the next one begins, and what came of it is not recorded
+map_is_exact() {
+	"$DGM/dgm_pattern" check "$WORK/zone" "$WORK/map" "$(received "(.counters.messages_superseded // 0) * $MESSAGE")" \
+		>"$WORK/check.log" || fail "$(<"$WORK/check.log")"
+}
+
+# All that came is recorded, all that is recorded is right, and no other octet of the zone was written
+exact_map() { # SIZE RATE [OPTION of dgm-send]
+	serve --size "$1" --output "$WORK/zone" --map "$WORK/map"
+	within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' --message $MESSAGE --rate '$2' ${3:-} --json" >"$WORK/send.log" ||
+		fail "dgm-send: $(tail -n 1 "$WORK/send.log")"
+	ended_well recv 60
+	map_is_exact
+	note "$(<"$WORK/check.log"); $(received '.counters | del(.segments_placed) | tostring')"
+}
+
+# One datagram at a time, as netem drops what UDP_SEGMENT sends as a whole
+lossy() { # SIZE RATE PERCENT
+	impair loss "$3%"
+	exact_map "$1" "$2" --no-bundle
+	mend
+	# binomial: 1 % of some thousand datagrams, and what the socket could not hold
+	is 'the notice of the end' "$(received .notice)" true
+	[[ $(received "(.sent - .bytes) / .sent * 100 | . > $3 * 0.5") == true ]] || fail 'nothing was lost'
+}
+
+worst() { # SIZE RATE
+	impair delay 2ms loss 1% duplicate 5% reorder 75% corrupt 1%
+	exact_map "$1" "$2"
+	mend
+	[[ $(received '.counters.duplicate > 0') == true ]] || fail 'no duplicate came'
+}
+
+# The route's MTU becomes smaller than what the sender has used: it begins the message anew
+shrinking_path() {
+	serve --size 1M --output "$WORK/zone" --map "$WORK/map"
+	start send a 60 bash -c "('$DGM/dgm_pattern' write 300000; sleep 3; '$DGM/dgm_pattern' write 600000 | tail -c 300000) |
+		'$DGM/dgm-send' '$target' --message 60000 --rate 40 --json"
+	sleep 1.5
+	within a ip link set eth0 mtu 1000
+	ended_well send 60
+	within a ip link set eth0 mtu 1500
+	ended_well recv 60
+	map_is_exact
+	is 'octets that came' "$(received .bytes)" 600000
+	is 'messages that failed' "$(jq .failed "$WORK/send.log")" 0
+}
+
+# An honest sender alone, then beside bad datagrams
+flooded() { # DATAGRAMS RATE
+	local alone beside
+	exact_map 20000000 20
+	alone=$(received '(.sent - .bytes) / .sent * 100')
+	serve --size 20000000 --output "$WORK/zone" --map "$WORK/map" --any
+	start flood a 300 "$DGM/dgmpeer" hostile "$target" --count "$1" --rate "$2"
+	within a bash -c "'$DGM/dgm_pattern' write 20000000 | '$DGM/dgm-send' '$target' --message $MESSAGE --rate 20 --json" >"$WORK/send.log" || fail 'dgm-send'
+	ended_well recv 60
+	beside=$(received '(.sent - .bytes) / .sent * 100')
+	stop flood
+	map_is_exact
+	note "lost alone $alone %, beside the flood $beside %; $(received '.counters | del(.segments_placed) | tostring')"
+	jq -ne --argjson a "$alone" --argjson b "$beside" '$b < $a + 1' >/dev/null || fail "lost $alone % alone, $beside % beside the flood"
+}
+
+# The part of the data that is valid at the target, and what (1-p)^n lets expect; for doc/measured.md
+loss_table() { # SIZE RATE
+	local message loss mode part
+	for message in 1400 65536 1048576; do
+		for loss in 0 0.1 0.5 1 5; do
+			for mode in partial whole; do
+				impair loss "$loss%"
+				# shellcheck disable=SC2046 # an option or none
+				serve --size "$1" --output "$WORK/zone" --map "$WORK/map" $([[ $mode == partial ]] || echo --whole)
+				within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' --rate '$2' --message $message" >"$WORK/send.log"
+				ended_well recv 60
+				mend
+				part=$(received '.bytes / .sent * 100 * 100 | round / 100')
+				note "$mode, messages of $message octets, loss $loss %: $part % valid," \
+					"socket overflows $(received '.counters.socket_overflows // 0')," \
+					"records $(received .records)"
+			done
+		done
+	done
+}
+
+own_tests() {
+	run_well tests a 300 "$DGM/dgm_tests" --gtest_brief=1 --gtest_filter="$1"
+	note "$(grep ' ran\.' "$WORK/tests.log")"
+}
+
+# ---- two machines: each runs its own part
+
+pair_transfer() { # SIZE RATE PERCENT
+	local target
+	if [[ $ROLE == b ]]; then
+		start recv b 3000 "$DGM/dgm-recv" --bind "$(address b)" --port 7799 --from "$(address a)" --size "$1" --json \
+			--output "$WORK/zone" --map "$WORK/map" --idle 60
+		wait_line recv / 30
+		# The other machine learns the target by TCP
+		target=$(head -n 1 "$WORK/recv.log")
+		timeout 300 bash -c "until echo '$target' | timeout 5 ncat --send-only 10.77.0.1 7798; do sleep 1; done"
+		ended_well recv 2900
+		map_is_exact
+		note "$(<"$WORK/check.log"); $(received '"\(.records) records, \(.counters | tostring), \(.seconds) s"')"
+		rm "$WORK/zone"
+		[[ $(received "(.sent - .bytes) / .sent * 100 | . > $3 * 0.9") == true ]] || fail 'less was lost than the network loses'
+		return
+	fi
+	target=$(timeout 300 ncat --recv-only -l 10.77.0.1 7798) || fail 'no target'
+	modprobe -q sch_netem || true
+	tc qdisc replace dev eth0 root netem limit 100000 loss "$3%"
+	"$DGM/dgm_pattern" write "$1" | "$DGM/dgm-send" "$target" --message $MESSAGE --no-bundle --rate "$2" --json >"$WORK/send.log" || fail 'dgm-send'
+	tc qdisc del dev eth0 root
+	note "$(jq -c . "$WORK/send.log")"
+}
+
+if [[ -n ${ROLE:-} ]]; then
+	check 'DGM: two machines, 64 MiB with 1 % loss: the map is exact' pair_transfer $((64 << 20)) 100 1
+	[[ $only != *'1 GiB'* ]] || check 'DGM: two machines, 1 GiB with 1 % loss: the map is exact' pair_transfer $((1 << 30)) 200 1
+	finish
+fi
+
+for suite in wire track; do
+	[[ ! -e $KUNIT/dg_${suite}_test.ko ]] || check "DGM: KUnit of the $suite" kunit_suite "dg_${suite}_test"
+done
+if [[ -x $DGM/dgm_tests ]]; then
+	check 'DGM: the library'"'"'s own tests' own_tests '-*BadDatagramsDoNotCost*'
+	check 'DGM-24: a network that loses nothing: all is recorded' exact_map 8000000 50
+	check 'DGM-16: 1 % loss: the map is exact' lossy 8000000 50 1
+	check 'DGM-16: 5 % loss: the map is exact' lossy 8000000 50 5
+	check 'DGM: loss, duplicates, reordering and corruption: the map is exact' worst 4000000 20
+	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
+	[[ $only != *table* ]] || check 'DGM: table of loss' loss_table 32000000 40
+	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000
+fi
+finish
