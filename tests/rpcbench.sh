@@ -1,12 +1,14 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --pair --packages nfs-common,nfs-kernel-server -- tests/rpcbench.sh [ROUNDS [FILES]]
+# Usage: scripts/vm run --pair --packages nfs-common,nfs-kernel-server -- tests/rpcbench.sh [ROUNDS [FILES [siw|rxe]]]
 #
-# For scripts/bench-rpc: the same metadata operations of NFSv4.2 with version one of RPC-over-RDMA at 1024 octets inline,
-# at 4096, and with version two, by turns. b is the server, a the client, which prints a line of JSON for each:
-#	{"how": …, "rpcs": N, "seconds": S, "long_calls": N, "long_replies": N, "registrations": N, "invalidations": N}
-rounds=${1:-3} files=${2:-200}
+# For scripts/bench-rpc: the same work over NFSv4.2 with version one of RPC-over-RDMA and with version two, and several
+# sizes inline, by turns whose order changes. b is the server, a the client, which prints a line of JSON for each:
+#	{"link": …, "round": N, "how": …, "mount": S, "rpcs": N, "seconds": S, "long_calls": N, "long_replies": N,
+#	 "registrations": N, "invalidations": N, "write": S, "read": S, "busy": S}
+# rpcs to invalidations are of the metadata operations; write and read are of 16 MiB; busy is the client's processor time.
+rounds=${1:-3} files=${2:-200} link=${3:-siw}
 set --
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -21,6 +23,7 @@ client_is_gone() {
 serve() {
 	modprobe rpcrdma
 	echo 2 >$SUNRPC/svc_rdma/max_version
+	echo 16384 >$SUNRPC/svc_rdma/max_req_size
 	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
 	mount -t tmpfs tmpfs "$EXPORT"
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
@@ -42,9 +45,14 @@ columns() {
 	awk '$1 == "xprt:" && $2 == "rdma" { print $8, $23, $15 }' /proc/self/mountstats
 }
 
-hits() { # EVENT…
-	local event
-	for event; do sed -n 's/^ *Hits: //p' "$EVENTS/$event/hist"; done | paste -sd+ | bc
+hits() { # EVENT
+	sed -n 's/^ *Hits: //p' "$EVENTS/$1/hist"
+}
+
+declare -A hits_of
+
+mount_it() {
+	mount -t nfs4 -o vers=4.2,rdma,port=20049 "$(address b):/" "$MOUNT"
 }
 
 # Each name is new to the client's caches, or they are dropped
@@ -60,12 +68,29 @@ work_in() { # DIRECTORY
 	rm -r "$1"
 }
 
-measure() { # HOW MAX-VERSION OCTETS
-	local event start end
+# How long the client's processors have worked, in ms; USER_HZ is 100
+busy_ms() {
+	awk '$1 == "cpu" { print ($2 + $3 + $4 + $7 + $8) * 10 }' /proc/stat
+}
+
+# timed COMMAND…: prints ms
+timed() {
+	local from
+	from=$(now_ms)
+	"$@" >/dev/null 2>&1 || fail "$*"
+	echo $(($(now_ms) - from))
+}
+
+measure() { # ROUND HOW MAX-VERSION OCTETS
+	local event start end busy mount write read round=$1
 	local -a before after
+	shift
 	echo "$2" >$SUNRPC/rdma_max_version
 	echo "$3" | tee $SUNRPC/rdma_max_inline_{read,write} >/dev/null
-	wait_for 120 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049 "$(address b):/" "$MOUNT"
+	wait_for 60 'the server' mount_it
+	umount "$MOUNT"
+	busy=$(busy_ms)
+	mount=$(timed mount_it)
 	# the last column, if version two is on
 	[[ $(awk '$1 == "xprt:" { print $30 }' /proc/self/mountstats) == "${2#1}" ]] || fail 'not the version'
 	for event in xprtrdma_mr_{fastreg,localinv,reminv}; do
@@ -76,31 +101,53 @@ measure() { # HOW MAX-VERSION OCTETS
 	work_in "$MOUNT/work"
 	end=$(now_ms)
 	read -ra after < <(columns)
-	jq -cn --arg how "$1" --argjson rpcs $((after[0] - before[0])) --argjson ms $((end - start)) \
-		--argjson calls $((after[1] - before[1])) --argjson replies $((after[2] - before[2])) \
-		--argjson registrations "$(hits xprtrdma_mr_fastreg)" \
-		--argjson invalidations "$(hits xprtrdma_mr_localinv xprtrdma_mr_reminv)" \
-		'{how: $how, rpcs: $rpcs, seconds: ($ms / 1000), long_calls: $calls, long_replies: $replies,
-			registrations: $registrations, invalidations: $invalidations}'
 	for event in xprtrdma_mr_{fastreg,localinv,reminv}; do
+		hits_of[$event]=$(hits "$event")
 		echo '!hist:keys=common_type' >"$EVENTS/$event/trigger"
 	done
+	write=$(timed dd if=/dev/zero of="$MOUNT/data" bs=1M count=16 conv=fsync)
+	echo 3 >/proc/sys/vm/drop_caches
+	read=$(timed dd if="$MOUNT/data" of=/dev/null bs=1M)
+	rm "$MOUNT/data"
+	jq -cn --arg how "$1" --argjson rpcs $((after[0] - before[0])) --argjson ms $((end - start)) \
+		--argjson calls $((after[1] - before[1])) --argjson replies $((after[2] - before[2])) \
+		--argjson registrations "${hits_of[xprtrdma_mr_fastreg]}" \
+		--argjson invalidations $((hits_of[xprtrdma_mr_localinv] + hits_of[xprtrdma_mr_reminv])) \
+		--argjson round "$round" --arg link "$link" --argjson mount "$mount" --argjson write "$write" --argjson read "$read" \
+		--argjson busy $(($(busy_ms) - busy)) \
+		'{link: $link, round: $round, how: $how, mount: ($mount / 1000), rpcs: $rpcs, seconds: ($ms / 1000), long_calls: $calls,
+			long_replies: $replies, registrations: $registrations, invalidations: $invalidations,
+			write: ($write / 1000), read: ($read / 1000), busy: ($busy / 1000)}'
 	umount "$MOUNT"
 }
 
+# Version and octets inline
+readonly HOWS=('1 1024' '1 4096' '2 4096' '1 16384' '2 16384')
+
 measures() {
-	local i
+	local round i number version octets
 	modprobe rpcrdma
 	mkdir -p "$MOUNT"
-	for ((i = 0; i < rounds; i++)); do
-		measure 'version 1, 1024 octets' 1 1024
-		measure 'version 1, 4096 octets' 1 4096
-		measure 'version 2' 2 4096
+	for ((round = 0; round < rounds; round++)); do
+		for ((i = 0; i < ${#HOWS[@]}; i++)); do
+			number=$(((i + round) % ${#HOWS[@]}))
+			((round % 2)) || number=$((${#HOWS[@]} - 1 - number))
+			read -r version octets <<<"${HOWS[number]}"
+			measure "$round" "version $version, $octets octets" "$version" "$octets"
+		done
 	done
-	wait_for 60 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049 "$(address b):/" "$MOUNT"
+	mount_it
 	touch "$MOUNT/done"
 	umount "$MOUNT"
 }
 
+use_rxe() {
+	modprobe rdma_rxe
+	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
+	rdma link add rxe0 type rxe netdev eth0
+}
+
+[[ $link == siw ]] || use_rxe
 if [[ $ROLE == b ]]; then check 'serves' serve; else check 'measures' measures; fi
+[[ $link == siw ]] || { rdma link del rxe0 && rmmod rdma_rxe; }
 finish
