@@ -13,32 +13,10 @@ set --
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly EXPORT=/srv/export MOUNT=/mnt/nfs
-readonly EVENTS=$TRACING/events/rpcrdma SUNRPC=/proc/sys/sunrpc
+# shellcheck source=tests/nfsserver.sh
+source "${0%/*}/nfsserver.sh"
 
-client_is_gone() {
-	[[ -z $(ls /proc/fs/nfsd/clients) ]]
-}
-
-serve() {
-	modprobe rpcrdma
-	echo 2 >$SUNRPC/svc_rdma/max_version
-	echo 16384 >$SUNRPC/svc_rdma/max_req_size
-	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
-	mount -t tmpfs tmpfs "$EXPORT"
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
-	rpc.mountd -N 3
-	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
-	wait_for 3000 'the client to be done' test -e "$EXPORT/done"
-	wait_for 60 'the client to go' client_is_gone
-	rpc.nfsd 0
-	exportfs -ua
-	pkill -x rpc.mountd || true
-	umount "$EXPORT" /proc/fs/nfsd
-}
+readonly EVENTS=$TRACING/events/rpcrdma
 
 # Columns of the transport's line in mountstats: sends, long calls, long replies
 columns() {
@@ -50,10 +28,6 @@ hits() { # EVENT
 }
 
 declare -A hits_of
-
-mount_it() {
-	mount -t nfs4 -o vers=4.2,rdma,port=20049 "$(address b):/" "$MOUNT"
-}
 
 # Each name is new to the client's caches, or they are dropped
 work_in() { # DIRECTORY
@@ -148,6 +122,6 @@ use_rxe() {
 }
 
 [[ $link == siw ]] || use_rxe
-if [[ $ROLE == b ]]; then check 'serves' serve; else check 'measures' measures; fi
+if [[ $ROLE == b ]]; then check 'serves' serve 3000; else check 'measures' measures; fi
 [[ $link == siw ]] || { rdma link del rxe0 && rmmod rdma_rxe; }
 finish

@@ -1,0 +1,108 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --pair --packages LIST -- tests/nfsprograms.sh [REGEX]
+#
+# Programs of others over NFSv4.2, with RPC-over-RDMA version one and with version two: the same has to work in both. b is
+# the server, a the client. LIST: nfs-common,nfs-kernel-server,dbench,fio
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/nfsserver.sh
+source "${0%/*}/nfsserver.sh"
+
+begin() { # VERSION
+	modprobe rpcrdma
+	mkdir -p "$MOUNT"
+	echo "$1" >$SUNRPC/rdma_max_version
+	wait_for 120 'a mount' mount_it
+	[[ $(awk '$1 == "xprt:" { print $30 }' /proc/self/mountstats) == "${1#1}" ]] || fail 'not the version'
+	mkdir "$MOUNT/work"
+}
+
+end() {
+	rm -r "$MOUNT/work"
+	umount "$MOUNT"
+}
+
+dbench_runs() {
+	run_well dbench a 200 dbench -c /usr/share/dbench/client.txt -D "$MOUNT/work" -t 15 4
+	note "$(grep Throughput "$WORK/dbench.log")"
+}
+
+sources_are_unpacked_and_compiled() {
+	mkdir "$MOUNT/work/headers"
+	tar -C /usr/include -c linux asm-generic | tar -C "$MOUNT/work/headers" -x
+	umount "$MOUNT"
+	mount_it
+	diff -r /usr/include/linux "$MOUNT/work/headers/linux" || fail 'not the files that were unpacked'
+	printf '#include <%s>\n' linux/{types,netlink,tcp,in,fs,stat}.h >"$MOUNT/work/all.c"
+	echo 'int main(void) { return sizeof(struct nlmsghdr) != 16; }' >>"$MOUNT/work/all.c"
+	run_well cc a 100 gcc -I "$MOUNT/work/headers" -o "$MOUNT/work/all" "$MOUNT/work/all.c"
+	run_well all a 20 "$MOUNT/work/all"
+}
+
+# Ten programs append to one file under a lock, and each writes a file of its own
+ten_writers() {
+	local writer
+	for writer in {0..9}; do
+		# shellcheck disable=SC2016 # for that shell
+		start "writer$writer" a 200 bash -ec 'for ((i = 0; i < 10; i++)); do
+			flock "$1/lock" -c "echo $2 $i >>$1/lines"
+			seq "$2$i" 2000 >>"$1/own$2"
+		done' sh "$MOUNT/work" "$writer"
+	done
+	for writer in {0..9}; do ended_well "writer$writer" 210; done
+	[[ $(sort "$MOUNT/work/lines" | uniq | wc -l) == 100 ]] || fail 'lines are missing'
+	for writer in {0..9}; do
+		cmp "$MOUNT/work/own$writer" <(for i in {0..9}; do seq "$writer$i" 2000; done) || fail 'not what was written'
+	done
+}
+
+survives_a_restart() {
+	start dd a 200 dd if=/dev/urandom of="$MOUNT/work/data" bs=64k count=100 oflag=sync
+	sleep 1
+	touch "$MOUNT/restart"
+	ended_well dd 210
+	[[ $(stat -c %s "$MOUNT/work/data") == $((100 * 65536)) ]] || fail 'not all has been written'
+}
+
+client_is_killed() {
+	start victim a 200 dd if=/dev/zero of="$MOUNT/work/victim" bs=64k count=100000 oflag=sync
+	wait_for 60 'it to write' test -s "$MOUNT/work/victim"
+	stop victim KILL
+	echo alive >"$MOUNT/work/alive"
+	umount "$MOUNT"
+	mount_it
+	[[ $(<"$MOUNT/work/alive") == alive ]]
+}
+
+fio_verifies() {
+	run_well fio a 200 fio --name=verify --directory="$MOUNT/work" --size=4m --bs=4k --rw=randrw --numjobs=4 --ioengine=sync \
+		--verify=crc32c --verify_fatal=1 --minimal
+}
+
+works_with() { # VERSION
+	check "version $1: a mount" begin "$1"
+	check "version $1: dbench" dbench_runs
+	check "version $1: headers are unpacked, read and compiled" sources_are_unpacked_and_compiled
+	check "version $1: ten writers" ten_writers
+	check "version $1: fio verifies, four jobs" fio_verifies
+	check "version $1: the server restarts" survives_a_restart
+	check "version $1: a writer is killed" client_is_killed
+	check "version $1: the end" end
+}
+
+is_done() {
+	mount_it
+	touch "$MOUNT/done"
+	umount "$MOUNT"
+}
+
+if [[ $ROLE == b ]]; then
+	check 'serves' serve 1500
+else
+	works_with 1
+	works_with 2
+	check 'the server may go' is_done
+fi
+finish
