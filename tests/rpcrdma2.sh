@@ -154,7 +154,8 @@ is_taken_for_a_call() { # ANSWER
 # RFC 1813 3.3: a server with a root directory and one file of 8192 octets. Its READ says that a Write chunk has 4096 octets,
 # and ends behind the header of the RPC. What is left in the client's receive buffer must not be taken for the rest.
 short_reply_is_refused() { # VERSION
-	local head="xid $1 40 0$([[ $1 == 1 ]] || echo ' 1') 0"
+	local head="xid $1 40 0 0"
+	[[ $1 == 1 ]] || head="xid $1 40 0 1 0"
 	local none="$head 0 0 $NULL_REPLY"
 	local directory='2 1ed 2 0 0 0 1000 0 1000 0 0 0 1 0 1 0 0 0 0 0 0'
 	local file='1 1a4 1 0 0 0 2000 0 2000 0 0 0 1 0 2 0 0 0 0 0 0'

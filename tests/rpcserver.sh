@@ -181,6 +181,7 @@ reasons_are_traced() {
 }
 
 is_answered() {
+	# shellcheck disable=SC2086 # words
 	within a timeout 30 "$RPCPEER" call "$(address b)" 7e 1 1 0 0 0 0 $NULL 2>&1 | grep -qE "^$NULL_REPLY"
 }
 
