@@ -65,11 +65,15 @@ map_is_exact() {
 		>"$WORK/check.log" || fail "$(<"$WORK/check.log")"
 }
 
+send_pattern() { # SIZE [OPTION of dgm-send]…
+	within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' ${*:2} --json" >"$WORK/send.log" ||
+		fail "dgm-send: $(tail -n 1 "$WORK/send.log")"
+}
+
 # All that came is recorded, all that is recorded is right, and no other octet of the zone was written
 exact_map() { # SIZE RATE [OPTION of dgm-send]
 	serve --size "$1" --output "$WORK/zone" --map "$WORK/map"
-	within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' --message $MESSAGE --rate '$2' ${3:-} --json" >"$WORK/send.log" ||
-		fail "dgm-send: $(tail -n 1 "$WORK/send.log")"
+	send_pattern "$1" --message $MESSAGE --rate "$2" "${@:3}"
 	ended_well recv 60
 	map_is_exact
 	note "$(<"$WORK/check.log"); $(received '.counters | del(.segments_placed) | tostring')"
@@ -92,13 +96,20 @@ worst() { # SIZE RATE
 	[[ $(received '.counters.duplicate > 0') == true ]] || fail 'no duplicate came'
 }
 
+first_half_has_come() {
+	cmp -s -n 300000 "$WORK/zone" <("$DGM/dgm_pattern" write 300000)
+}
+
 # The route's MTU becomes smaller than what the sender has used: it begins the message anew
 shrinking_path() {
 	serve --size 1M --output "$WORK/zone" --map "$WORK/map"
-	start send a 60 bash -c "('$DGM/dgm_pattern' write 300000; sleep 3; '$DGM/dgm_pattern' write 600000 | tail -c 300000) |
+	# the second half waits for somebody who opens it
+	mkfifo "$WORK/shrunk"
+	start send a 60 bash -c "('$DGM/dgm_pattern' write 300000; cat '$WORK/shrunk'; '$DGM/dgm_pattern' write 600000 | tail -c 300000) |
 		'$DGM/dgm-send' '$target' --message 60000 --rate 40 --json"
-	sleep 1.5
+	wait_for 30 'the first half' first_half_has_come
 	within a ip link set eth0 mtu 1000
+	timeout 30 bash -c ": >'$WORK/shrunk'"
 	ended_well send 60
 	within a ip link set eth0 mtu 1500
 	ended_well recv 60
@@ -114,7 +125,7 @@ flooded() { # DATAGRAMS RATE
 	alone=$(received '(.sent - .bytes) / .sent * 100')
 	serve --size 20000000 --output "$WORK/zone" --map "$WORK/map" --any
 	start flood a 300 "$DGM/dgmpeer" hostile "$target" --count "$1" --rate "$2"
-	within a bash -c "'$DGM/dgm_pattern' write 20000000 | '$DGM/dgm-send' '$target' --message $MESSAGE --rate 20 --json" >"$WORK/send.log" || fail 'dgm-send'
+	send_pattern 20000000 --message $MESSAGE --rate 20
 	ended_well recv 60
 	beside=$(received '(.sent - .bytes) / .sent * 100')
 	stop flood
@@ -132,7 +143,7 @@ loss_table() { # SIZE RATE
 				impair loss "$loss%"
 				# shellcheck disable=SC2046 # an option or none
 				serve --size "$1" --output "$WORK/zone" --map "$WORK/map" $([[ $mode == partial ]] || echo --whole)
-				within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' --rate '$2' --message $message" >"$WORK/send.log"
+				send_pattern "$1" --message $message --rate "$2"
 				ended_well recv 60
 				mend
 				part=$(received '.bytes / .sent * 100 * 100 | round / 100')
@@ -151,6 +162,10 @@ own_tests() {
 
 # ---- two machines: each runs its own part
 
+tell_target() {
+	timeout 5 ncat --send-only 10.77.0.1 7798 <<<"$target"
+}
+
 pair_transfer() { # SIZE RATE PERCENT
 	local target
 	if [[ $ROLE == b ]]; then
@@ -159,7 +174,7 @@ pair_transfer() { # SIZE RATE PERCENT
 		wait_line recv / 30
 		# The other machine learns the target by TCP
 		target=$(head -n 1 "$WORK/recv.log")
-		timeout 300 bash -c "until echo '$target' | timeout 5 ncat --send-only 10.77.0.1 7798; do sleep 1; done"
+		wait_for 300 'the other machine' tell_target
 		ended_well recv 2900
 		map_is_exact
 		note "$(<"$WORK/check.log"); $(received '"\(.records) records, \(.counters | tostring), \(.seconds) s"')"
@@ -168,10 +183,9 @@ pair_transfer() { # SIZE RATE PERCENT
 		return
 	fi
 	target=$(timeout 300 ncat --recv-only -l 10.77.0.1 7798) || fail 'no target'
-	modprobe -q sch_netem || true
-	tc qdisc replace dev eth0 root netem limit 100000 loss "$3%"
-	"$DGM/dgm_pattern" write "$1" | "$DGM/dgm-send" "$target" --message $MESSAGE --no-bundle --rate "$2" --json >"$WORK/send.log" || fail 'dgm-send'
-	tc qdisc del dev eth0 root
+	impair loss "$3%"
+	send_pattern "$1" --message $MESSAGE --no-bundle --rate "$2"
+	mend
 	note "$(jq -c . "$WORK/send.log")"
 }
 

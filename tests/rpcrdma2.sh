@@ -152,7 +152,7 @@ is_taken_for_a_call() { # ANSWER
 }
 
 # RFC 1813 3.3: a server with a root directory and one file of 8192 octets. Its READ says that a Write chunk has 4096 octets,
-# and ends behind the header of the RPC. What is left in the client's receive buffer must not be taken for the rest.
+# and ends behind the header of the RPC. The client must not take the rest of its receive buffer for the rest of the reply.
 short_reply_is_refused() { # VERSION
 	local head="xid $1 40 0 0"
 	[[ $1 == 1 ]] || head="xid $1 40 0 1 0"
