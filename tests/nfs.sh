@@ -7,57 +7,24 @@
 # both machines, over siw and then over rxe. LIST: nfs-common,nfs-kernel-server,fio
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/nfsserver.sh
+source "${0%/*}/nfsserver.sh"
 
-readonly EXPORT=/srv/export MOUNT=/mnt/nfs
 readonly EVENTS=$TRACING/events/rpcrdma
-readonly MAX_VERSION=/proc/sys/sunrpc/rdma_max_version
-readonly SERVER_MAX_VERSION=/proc/sys/sunrpc/svc_rdma/max_version
 
 count_events() { # REGEX
 	grep -cE "$1" "$TRACING/trace" || true
 }
 
-# ---- the server. The two machines talk by files in the export.
+# ---- the server
 
 start_server() {
-	modprobe rpcrdma
-	[[ ! -e $SERVER_MAX_VERSION ]] || echo 2 >"$SERVER_MAX_VERSION"
-	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
-	mount -t tmpfs -o size=256m tmpfs "$EXPORT"
+	prepare_server
 	cat "$SERVER_MAX_VERSION" >"$EXPORT/server" 2>/dev/null || echo 1 >"$EXPORT/server"
 	echo old >"$EXPORT/delegated"
 	echo >"$TRACING/trace"
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
-	rpc.mountd -N 3
 	echo 1 >"$EVENTS/svcrdma_decode_rqst/enable"
 	start_threads
-}
-
-start_threads() {
-	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
-}
-
-restart_threads() {
-	rpc.nfsd 0
-	start_threads
-	touch "$EXPORT/restarted"
-}
-
-client_is_gone() {
-	[[ -z $(ls /proc/fs/nfsd/clients) ]]
-}
-
-stop_server() {
-	# the client's last requests must find a server
-	wait_for 60 'the client to go' client_is_gone
-	echo 0 >"$EVENTS/svcrdma_decode_rqst/enable"
-	rpc.nfsd 0
-	exportfs -ua
-	pkill -x rpc.mountd || true
-	umount "$EXPORT" /proc/fs/nfsd
 }
 
 # The client holds a delegation until the server has called it back
@@ -69,7 +36,7 @@ change_delegated_file() {
 # Does what the client asks for: a few cases ask for less than all
 client_is_done() {
 	[[ ! -e $EXPORT/opened || -e $EXPORT/changed ]] || change_delegated_file
-	[[ ! -e $EXPORT/restart || -e $EXPORT/restarted ]] || restart_threads
+	[[ ! -e $EXPORT/restart || -e $EXPORT/restarted ]] || { restart_threads && touch "$EXPORT/restarted"; }
 	[[ -s $EXPORT/done ]]
 }
 
@@ -86,6 +53,7 @@ serve() {
 	else
 		[[ $v2 == 0 && $v1 -gt $least ]] || fail 'there is no version 2'
 	fi
+	echo 0 >"$EVENTS/svcrdma_decode_rqst/enable"
 	stop_server
 }
 
@@ -98,24 +66,9 @@ server_answers() {
 	[[ $(timeout 20 "$RPCPEER" call "$(address b)" 7e 1 1 0 0 0 0 7e 0 2 186a3 4 0 0 0 0 0 2>/dev/null) == '52 octets: 7e 1 '* ]]
 }
 
-mount_it() {
-	mkdir -p "$MOUNT"
+mount_soft() {
 	# a file that the server makes is seen at once
-	wait_for 120 'a mount' mount -t nfs4 -o vers=4.2,rdma,port=20049,soft,lookupcache=positive "$(address b):/" "$MOUNT"
-}
-
-# A field of the transport's line in mountstats
-field() { # NUMBER
-	awk -v field="$1" '$1 == "xprt:" && $2 == "rdma" { print $field }' /proc/self/mountstats
-}
-
-connections() {
-	field 5
-}
-
-has_version() { # VERSION, or nothing if version two is off
-	# unmodified modules do not say it
-	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats says version '$(field 30)', not '$1'"
+	wait_for 120 'a mount' mount_with soft,lookupcache=positive
 }
 
 version_here() {
@@ -129,7 +82,7 @@ negotiates() {
 	echo >"$TRACING/trace"
 	echo 1 | tee "$EVENTS"/{xprtrdma_err_vers,xprtrdma_op_connect,xprtrdma_disconnect,xprtrdma_settle_v[12]}/enable >/dev/null || true
 	wait_for 200 'the server' server_answers
-	mount_it
+	mount_soft
 	ls "$MOUNT" >"$WORK/list"
 	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 2 ]] || refused=1
 	seen=$(count_events xprtrdma_err_vers)
@@ -146,7 +99,7 @@ data_is_kept() {
 	for ((i = 0; i < 30; i++)); do echo "$i" >"$MOUNT/file$i"; done
 	# nothing in the cache is of use after this
 	umount "$MOUNT"
-	mount_it
+	mount_soft
 	cmp "$WORK/data" "$MOUNT/data"
 	[[ $(cat "$MOUNT"/file* | wc -l) == 30 ]] || fail 'not the files that were written'
 	rm "$MOUNT"/file*
@@ -192,7 +145,7 @@ is_decoded() {
 	umount "$MOUNT"
 	start tcpdump-nfs a 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/nfs.pcap" udp port 4791
 	wait_line tcpdump-nfs 'listening on' 30
-	mount_it
+	mount_soft
 	ls "$MOUNT" >"$WORK/list"
 	capture_end nfs
 	run_well tshark a 100 tshark -X "lua_script:${TESTS%/*}/tools/wireshark/rpcrdma2.lua" -r "$WORK/nfs.pcap" \
@@ -227,7 +180,7 @@ default_is_one() {
 	before=$(count_events xprtrdma_err_vers)
 	umount "$MOUNT"
 	[[ ! -e $MAX_VERSION ]] || echo 1 >"$MAX_VERSION"
-	mount_it
+	mount_soft
 	ls "$MOUNT" >"$WORK/list"
 	[[ $(count_events xprtrdma_err_vers) == "$before" ]] || fail 'ERR_VERS'
 	has_version ''
@@ -236,18 +189,6 @@ default_is_one() {
 }
 
 # ---- both
-
-replace_link() {
-	modprobe rdma_rxe
-	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
-	rdma link add rxe0 type rxe netdev eth0
-	echo 'driver rxe' >/etc/libibverbs.d/rxe.driver # lib.sh leaves siw's alone
-}
-
-remove_link() {
-	rdma link del rxe0
-	rmmod rdma_rxe
-}
 
 work_over() { # LINK
 	if [[ $ROLE == b ]]; then

@@ -12,10 +12,9 @@ source "${0%/*}/nfsserver.sh"
 
 begin() { # VERSION
 	modprobe rpcrdma
-	mkdir -p "$MOUNT"
-	echo "$1" >$SUNRPC/rdma_max_version
+	echo "$1" >"$MAX_VERSION"
 	wait_for 120 'a mount' mount_it
-	[[ $(awk '$1 == "xprt:" { print $30 }' /proc/self/mountstats) == "${1#1}" ]] || fail 'not the version'
+	has_version "${1#1}"
 	mkdir "$MOUNT/work"
 }
 
@@ -58,11 +57,20 @@ ten_writers() {
 	done
 }
 
+# An idle client would not connect again
+is_connected_again() { # CONNECTIONS
+	touch "$MOUNT/work/data"
+	(($(connections) > $1))
+}
+
 survives_a_restart() {
+	local before
+	before=$(connections)
 	start dd a 200 dd if=/dev/urandom of="$MOUNT/work/data" bs=64k count=100 oflag=sync
-	sleep 1
+	wait_for 60 'it to write' test -s "$MOUNT/work/data"
 	touch "$MOUNT/restart"
 	ended_well dd 210
+	wait_for 60 'a new connection' is_connected_again "$before"
 	[[ $(stat -c %s "$MOUNT/work/data") == $((100 * 65536)) ]] || fail 'not all has been written'
 }
 
@@ -99,7 +107,7 @@ is_done() {
 }
 
 if [[ $ROLE == b ]]; then
-	check 'serves' serve 1500
+	check 'serves' serve_until_done 1500
 else
 	works_with 1
 	works_with 2

@@ -1,27 +1,19 @@
 # SPDX-License-Identifier: GPL-2.0
 # shellcheck shell=bash
 #
-# For suites of two machines (--pair): b exports a file system in memory by NFSv4.2 over RDMA, of all versions, until a
-# makes a file `done` in it. Sourced behind lib.sh.
+# NFSv4.2 over RDMA between two machines (--pair): b exports a file system in memory, a mounts it. The two talk by files
+# in the export. Sourced behind lib.sh.
 readonly EXPORT=/srv/export MOUNT=/mnt/nfs SUNRPC=/proc/sys/sunrpc
+# unmodified modules do not have these
+readonly MAX_VERSION=$SUNRPC/rdma_max_version
+readonly SERVER_MAX_VERSION=$SUNRPC/svc_rdma/max_version
 
-client_is_gone() {
-	[[ -z $(ls /proc/fs/nfsd/clients) ]]
-}
+# ---- the server
 
-start_threads() {
-	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
-}
-
-restart_if_asked() {
-	[[ ! -e $EXPORT/restart ]] || { rpc.nfsd 0 && start_threads && rm "$EXPORT/restart"; }
-	[[ -e $EXPORT/done ]]
-}
-
-serve() { # SECONDS
+# All but the threads, so that a suite can put files into the export first
+prepare_server() {
 	modprobe rpcrdma
-	echo 2 >$SUNRPC/svc_rdma/max_version
-	echo 16384 >$SUNRPC/svc_rdma/max_req_size
+	[[ ! -e $SERVER_MAX_VERSION ]] || echo 2 >"$SERVER_MAX_VERSION"
 	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
 	mount -t tmpfs tmpfs "$EXPORT"
 	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
@@ -29,8 +21,23 @@ serve() { # SECONDS
 	touch /var/lib/nfs/{etab,rmtab}
 	exportfs -r
 	rpc.mountd -N 3
+}
+
+start_threads() {
+	rpc.nfsd -N 3 -G 10 -L 10 --rdma=20049 4
+}
+
+restart_threads() {
+	rpc.nfsd 0
 	start_threads
-	wait_for "$1" 'the client to be done' restart_if_asked
+}
+
+client_is_gone() {
+	[[ -z $(ls /proc/fs/nfsd/clients) ]]
+}
+
+stop_server() {
+	# the client's last requests must find a server
 	wait_for 60 'the client to go' client_is_gone
 	rpc.nfsd 0
 	exportfs -ua
@@ -38,6 +45,54 @@ serve() { # SECONDS
 	umount "$EXPORT" /proc/fs/nfsd
 }
 
+is_done_or_restarts() {
+	[[ ! -e $EXPORT/restart ]] || { restart_threads && rm "$EXPORT/restart"; }
+	[[ -e $EXPORT/done ]]
+}
+
+# Restarts the threads each time that the client makes a file `restart`, ends when it makes a file `done`
+serve_until_done() { # SECONDS
+	prepare_server
+	start_threads
+	wait_for "$1" 'the client to be done' is_done_or_restarts
+	stop_server
+}
+
+# ---- the client
+
+mount_with() { # OPTIONS
+	mkdir -p "$MOUNT"
+	mount -t nfs4 -o "vers=4.2,rdma,port=20049,$1" "$(address b):/" "$MOUNT"
+}
+
 mount_it() {
-	mount -t nfs4 -o vers=4.2,rdma,port=20049 "$(address b):/" "$MOUNT"
+	mount_with hard
+}
+
+# A field of the transport's line in mountstats
+field() { # NUMBER
+	awk -v field="$1" '$1 == "xprt:" && $2 == "rdma" { print $field }' /proc/self/mountstats
+}
+
+connections() {
+	field 5
+}
+
+has_version() { # VERSION, or nothing if version two is off
+	# unmodified modules do not say it
+	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats says version '$(field 30)', not '$1'"
+}
+
+# ---- both
+
+replace_link() {
+	modprobe rdma_rxe
+	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
+	rdma link add rxe0 type rxe netdev eth0
+	echo 'driver rxe' >/etc/libibverbs.d/rxe.driver # lib.sh leaves siw's alone
+}
+
+remove_link() {
+	rdma link del rxe0
+	rmmod rdma_rxe
 }

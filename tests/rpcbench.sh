@@ -61,12 +61,9 @@ measure() { # ROUND HOW MAX-VERSION OCTETS
 	shift
 	echo "$2" >$SUNRPC/rdma_max_version
 	echo "$3" | tee $SUNRPC/rdma_max_inline_{read,write} >/dev/null
-	wait_for 60 'the server' mount_it
-	umount "$MOUNT"
 	busy=$(busy_ms)
 	mount=$(timed mount_it)
-	# the last column, if version two is on
-	[[ $(awk '$1 == "xprt:" { print $30 }' /proc/self/mountstats) == "${2#1}" ]] || fail 'not the version'
+	has_version "${2#1}"
 	for event in xprtrdma_mr_{fastreg,localinv,reminv}; do
 		echo 'hist:keys=common_type' >"$EVENTS/$event/trigger"
 	done
@@ -101,7 +98,8 @@ readonly HOWS=('1 1024' '1 4096' '2 4096' '1 16384' '2 16384')
 measures() {
 	local round i number version octets
 	modprobe rpcrdma
-	mkdir -p "$MOUNT"
+	wait_for 120 'the server' mount_it
+	umount "$MOUNT"
 	for ((round = 0; round < rounds; round++)); do
 		for ((i = 0; i < ${#HOWS[@]}; i++)); do
 			number=$(((i + round) % ${#HOWS[@]}))
@@ -115,13 +113,13 @@ measures() {
 	umount "$MOUNT"
 }
 
-use_rxe() {
-	modprobe rdma_rxe
-	rdma link del "siw$([[ $ROLE == a ]] && echo 0 || echo 1)"
-	rdma link add rxe0 type rxe netdev eth0
+serves() {
+	modprobe rpcrdma
+	echo 16384 >$SUNRPC/svc_rdma/max_req_size
+	serve_until_done 3000
 }
 
-[[ $link == siw ]] || use_rxe
-if [[ $ROLE == b ]]; then check 'serves' serve 3000; else check 'measures' measures; fi
-[[ $link == siw ]] || { rdma link del rxe0 && rmmod rdma_rxe; }
+[[ $link == siw ]] || replace_link
+if [[ $ROLE == b ]]; then check 'serves' serves; else check 'measures' measures; fi
+[[ $link == siw ]] || remove_link
 finish
