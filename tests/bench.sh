@@ -3,14 +3,15 @@
 #
 # Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS]
 #
-# MODE is setup, data, path, quick, memory, llp, llp-data, smp or handovers.
+# MODE is setup, data, path, quick, memory, llp, llp-data, smp, smp-data or handovers.
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
 # TCP, the data path, or the memory of connections. path measures the data path of ours, with both lengths
 # of FPDUs, of the unmodified one and of plain TCP. llp and llp-data measure by turns siw over TCP and
 # over SCTP, ours both. smp measures connection setup on all processors of the machine and counts
-# hand-overs between them; handovers shows each of them. All but data, llp-data, smp and handovers need
-# a machine with --icount, where time is the number of instructions.
+# hand-overs between them, smp-data the data path there; handovers shows each hand-over. All but data,
+# llp-data, smp, smp-data and handovers need a machine with --icount, where time is the number of
+# instructions.
 set -euo pipefail
 # shellcheck source=tests/nodes.sh
 source "${0%/*}/nodes.sh"
@@ -35,6 +36,7 @@ memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
 llp-data) rounds=3 counts=() delays=() nodes=(2) ;;
 smp) rounds=7 counts=(1 64 200 1000) delays=(0) nodes=(16) ;;
+smp-data) rounds=7 counts=() delays=() nodes=(8) ;;
 handovers) rounds=1 counts=(1 64) delays=(0) nodes=(2) ;;
 *) exit 2 ;;
 esac
@@ -147,9 +149,9 @@ has_listener() {
 	return 1
 }
 
-wait_until() { # FUNCTION
+wait_until() { # FUNCTION [ARG…]
 	local tries=0
-	until "$1"; do
+	until "$@"; do
 		((tries++ < 100)) || { problem "waited in vain: $1" && return 1; }
 		sleep 0.1
 	done
@@ -523,6 +525,74 @@ measure_smp() {
 	[[ $variant == stock ]] || with_default client-server model client-server count_hand_overs 200
 }
 
+all_listen() { # PAIRS
+	local i
+	for ((i = 0; i < $1; i++)); do
+		ip netns exec "n$((2 * i + 1))" ss -Htln | grep -q ":$((5201 + i)) " || return 1
+	done
+}
+
+# stream NAME PAIRS PROGRAM OPTION…: as many programs at once, each between two nodes of its own; says the sum of their
+# values of NAME. Unmodified siw listens on all links, so that each server has a port of its own.
+stream() {
+	local name=$1 pairs=$2 program=$3 i column=4
+	local -a servers=() clients=() server=(iperf3 -s -1) client=(iperf3 -J -c)
+	shift 3
+	[[ $name == mib_s ]] || column=5
+	for ((i = 0; i < pairs; i++)); do
+		[[ $variant == tcp ]] || server=("$program" -d "sn$((2 * i + 1))" -R -F "$@")
+		ip netns exec "n$((2 * i + 1))" timeout $patience "${server[@]}" -p $((5201 + i)) >"$work/server$i" 2>&1 &
+		servers+=($!)
+	done
+	wait_until all_listen "$pairs" || return 0
+	for ((i = 0; i < pairs; i++)); do
+		[[ $variant == tcp ]] || client=("$program" -d "sn$((2 * i))" -R -F)
+		ip netns exec "n$((2 * i))" timeout $patience "${client[@]}" "10.78.0.$((2 * i + 2))" -p $((5201 + i)) "$@" \
+			>"$work/client$i" 2>&1 &
+		clients+=($!)
+	done
+	wait "${clients[@]}" || problem "$program of $pairs failed"
+	kill "${servers[@]}" 2>/dev/null || true
+	wait "${servers[@]}" || true
+	for ((i = 0; i < pairs; i++)); do
+		if [[ $variant == tcp ]]; then
+			jq '.end.sum_received.bits_per_second / 8388608' "$work/client$i"
+		else
+			awk -v column=$column '/^ *[0-9]+ +[0-9]+ +[0-9.]+/ { print $column }' "$work/client$i"
+		fi
+	done >"$work/values"
+	(($(grep -cE '^[0-9.]*[1-9]' "$work/values") == pairs)) ||
+		{ problem "$program of $pairs: $(paste -sd' ' "$work/values")" && return; }
+	say perftest "$(jq -s --arg program "$program" --arg name "$name" --argjson pairs "$pairs" \
+		'{program: $program, pairs: $pairs, ($name): add}' "$work/values")"
+}
+
+# Two processors for each pair
+measure_smp_data() {
+	local pairs size program
+	for pairs in 1 $(($(nproc) / 2)); do
+		extra="{\"cpus\": $(nproc), \"size\": 65536}"
+		for program in ib_write_bw ib_read_bw; do
+			if [[ $variant != tcp ]]; then
+				stream mib_s "$pairs" $program -s 65536 -n 1000
+			elif [[ $program == ib_write_bw ]]; then
+				stream mib_s "$pairs" $program -l 65536 -n 150M
+			else
+				stream mib_s "$pairs" $program -l 65536 -n 150M -R
+			fi
+		done
+		((pairs < $(nproc) / 2)) || break
+	done
+	[[ $variant != tcp ]] || return 0
+	extra="{\"cpus\": $(nproc), \"size\": 64}"
+	stream mib_s 1 ib_write_bw -s 64 -n 10000
+	stream mib_s 1 ib_send_bw -s 64 -n 10000
+	for size in 64 4096; do
+		extra="{\"cpus\": $(nproc), \"size\": $size}"
+		stream typical_us 1 ib_send_lat -s $size -n 1000
+	done
+}
+
 warm_up() {
 	run_cmtime 8 0 >/dev/null
 	"$RDMABENCH" connect --per-pair 8 b=10.77.0.2 a=10.77.0.1 >/dev/null
@@ -532,7 +602,7 @@ warm_up() {
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 make_nodes "$last"
 [[ $mode != smp ]] || extra="{\"cpus\": $(nproc)}"
-[[ $mode != data && $mode != path ]] || give_indices
+[[ $mode != data && $mode != smp-data && $mode != path ]] || give_indices
 forget_quickly
 start=$(now_us)
 if [[ $mode == llp* ]]; then
@@ -559,8 +629,9 @@ for ((round = 1; round <= rounds; round++)); do
 		set_delay 0
 		warm_up
 		case $mode in
-		data | memory | smp | handovers | path)
-			"measure_$mode"
+		data | memory | smp | smp-data | handovers | path)
+			"measure_${mode//-/_}"
+			[[ $mode != smp-data || $variant == stock ]] || with_default large segment large measure_smp_data
 			if [[ $mode == path && $variant == ours ]]; then
 				with_default large segment large measure_path
 				with_default crc crc required measure_path_with_crc
@@ -578,6 +649,7 @@ for ((round = 1; round <= rounds; round++)); do
 	data | memory | handovers) ;;
 	path) measure_tcp_path ;;
 	smp) variant=tcp && measure_smp_patterns --transport tcp ;;
+	smp-data) variant=tcp && measure_smp_data ;;
 	*) measure_floor ;;
 	esac
 done
