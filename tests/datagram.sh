@@ -10,9 +10,7 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly DGM=${TESTS%/*}/build/datagram/lib
 readonly KUNIT=${TESTS%/*}/build/datagram/$VM_KERNEL
-port=7700
 
 # ---- KUnit
 
@@ -31,44 +29,8 @@ kunit_suite() { # MODULE
 	note "$1: $planned cases"
 }
 
-# ---- a transfer from a to b
-
-serve() { # OPTION…: dgm-recv at b; sets target
-	port=$((port + 1))
-	start recv b 400 "$DGM/dgm-recv" --bind "$(address b)" --port $port --from "$(address a)" --json "$@"
-	wait_line recv / 30
-	target=$(head -n 1 "$WORK/recv.log")
-}
-
-received() { # JQ-FILTER
-	tail -n 1 "$WORK/recv.log" | jq -r "$1"
-}
-
-is() { # WHAT FOUND WANTED
-	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
-}
-
-impair() { # OPTION… of netem, at a's end
-	modprobe -q sch_netem || true
-	within a tc qdisc replace dev eth0 root netem limit 100000 "$@"
-}
-
-mend() {
-	within a tc qdisc del dev eth0 root 2>/dev/null || true
-}
-
-readonly MESSAGE=65536
-
-# DGM-15: a message whose Last is lost is discarded when the next one begins, and what came of it is not recorded
-map_is_exact() {
-	"$DGM/dgm_pattern" check "$WORK/zone" "$WORK/map" "$(received "(.counters.messages_superseded // 0) * $MESSAGE")" \
-		>"$WORK/check.log" || fail "$(<"$WORK/check.log")"
-}
-
-send_pattern() { # SIZE [OPTION of dgm-send]…
-	within a bash -c "'$DGM/dgm_pattern' write '$1' | '$DGM/dgm-send' '$target' ${*:2} --json" >"$WORK/send.log" ||
-		fail "dgm-send: $(tail -n 1 "$WORK/send.log")"
-}
+# shellcheck source=tests/dgmtransfer.sh
+source "${0%/*}/dgmtransfer.sh"
 
 # All that came is recorded, all that is recorded is right, and no other octet of the zone was written
 exact_map() { # SIZE RATE [OPTION of dgm-send]
@@ -134,27 +96,6 @@ flooded() { # DATAGRAMS RATE
 	jq -ne --argjson a "$alone" --argjson b "$beside" '$b < $a + 1' >/dev/null || fail "lost $alone % alone, $beside % beside the flood"
 }
 
-# The part of the data that is valid at the target, and what (1-p)^n lets expect; for doc/measured.md
-loss_table() { # SIZE RATE
-	local message loss mode part
-	for message in 1400 65536 1048576; do
-		for loss in 0 0.1 0.5 1 5; do
-			for mode in partial whole; do
-				impair loss "$loss%"
-				# shellcheck disable=SC2046 # an option or none
-				serve --size "$1" --output "$WORK/zone" --map "$WORK/map" $([[ $mode == partial ]] || echo --whole)
-				send_pattern "$1" --message $message --rate "$2"
-				ended_well recv 60
-				mend
-				part=$(received '.bytes / .sent * 100 * 100 | round / 100')
-				note "$mode, messages of $message octets, loss $loss %: $part % valid," \
-					"socket overflows $(received '.counters.socket_overflows // 0')," \
-					"records $(received .records)"
-			done
-		done
-	done
-}
-
 own_tests() {
 	run_well tests a 300 "$DGM/dgm_tests" --gtest_brief=1 --gtest_filter="$1"
 	note "$(grep ' ran\.' "$WORK/tests.log")"
@@ -206,7 +147,6 @@ if [[ -x $DGM/dgm_tests ]]; then
 	check 'DGM-16: 5 % loss: the map is exact' lossy 8000000 50 5
 	check 'DGM: loss, duplicates, reordering and corruption: the map is exact' worst 4000000 20
 	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
-	[[ $only != *table* ]] || check 'DGM: table of loss' loss_table 32000000 40
 	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000
 fi
 finish
