@@ -16,8 +16,7 @@
 
 enum { ROWS = 16, ZONE = 0x7ab1e, KEY = 0xfeed };
 
-/* A row is written by one datagram, so a reader sees the old one or the new one, unless it reads while it is written:
- * first and last tell */
+/* One datagram writes a row. While it is written, first and last may differ. */
 struct row {
 	uint32_t first;
 	char text[56];
