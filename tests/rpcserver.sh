@@ -204,6 +204,27 @@ leaves_nothing() {
 	! rdma resource show pd | grep rpcrdma || fail 'a protection domain is left'
 }
 
+is_requested() {
+	rdma resource show cm_id | grep -q 'link siw1/.* state CONNECT'
+}
+
+# A listener without threads: a link with an rdma_cm_id that nobody frees can never be deleted
+unaccepted_goes_with_its_listener() {
+	in_b mount -t nfsd nfsd "$NFSD"
+	set_nfsd versions -3
+	rdma link del siw0
+	set_nfsd portlist 'rdma 20049'
+	add_device a siw0
+	start peer a 60 "$RPCPEER" call "$(address b)" "7e 1 1 0 0 0 0 $NULL"
+	wait_for 30 'a request' is_requested
+	stops
+	wait_for 30 'the end of the request' eval '! is_requested'
+	stop peer
+	start del b 30 rdma link del siw1
+	wait_for 20 'the link to be deleted' is_gone del
+	add_device b siw1
+}
+
 random_headers() { # VERSION COUNT
 	local seed=$RANDOM
 	note "seed $seed"
@@ -249,4 +270,5 @@ check 'F134: peers that never answer a Read hold no thread' silent_peers_hold_no
 check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
 check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
 check 'F135: nfsd stops, and nothing is left of its connections' leaves_nothing
+check 'F137: a connection that no thread has accepted goes with its listener' unaccepted_goes_with_its_listener
 finish
