@@ -58,6 +58,19 @@ worst() { # SIZE RATE
 	[[ $(received '.counters.duplicate > 0') == true ]] || fail 'no duplicate came'
 }
 
+# The message's last datagram is the only one of its length: 124 octets of data, 34 of Write-Record, 28 of UDP and IP
+last_is_lost() {
+	modprobe -aq sch_ingress cls_u32 act_gact || true
+	within a tc qdisc add dev eth0 clsact
+	within a tc filter add dev eth0 egress protocol ip u32 match u16 186 0xffff at 2 action drop
+	serve --size 1M --output "$WORK/zone" --map "$WORK/map"
+	send_pattern 3000 --message 3000 --no-bundle
+	ended_well recv 60
+	within a tc qdisc del dev eth0 clsact
+	map_is_exact
+	is 'octets that came' "$(received .bytes)" 2876
+}
+
 first_half_has_come() {
 	cmp -s -n 300000 "$WORK/zone" <("$DGM/dgm_pattern" write 300000)
 }
@@ -146,6 +159,7 @@ if [[ -x $DGM/dgm_tests ]]; then
 	check 'DGM-16: 1 % loss: the map is exact' lossy 8000000 50 1
 	check 'DGM-16: 5 % loss: the map is exact' lossy 8000000 50 5
 	check 'DGM: loss, duplicates, reordering and corruption: the map is exact' worst 4000000 20
+	check 'DGM-14: the last message ends at its deadline if its last datagram is lost' last_is_lost
 	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
 	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000
 fi

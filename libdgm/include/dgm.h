@@ -38,7 +38,7 @@ union dgm_address {
 
 /* flags of an endpoint */
 #define DGM_NO_THREAD 1	     /* dgm_poll() does all the work; else a thread places data while the program sleeps */
-#define DGM_SOLICITED_ONLY 2 /* only Sends with Solicited Event and errors make dgm_fd() readable */
+#define DGM_SOLICITED_ONLY 2 /* only Sends with Solicited Event and errors make dgm_fd() readable; needs the thread */
 #define DGM_NO_SEGMENT 4     /* one system call for each datagram, no UDP_SEGMENT */
 #define DGM_NO_GRO 8	     /* no UDP_GRO */
 #define DGM_FRAGMENT 16	     /* datagrams longer than the path's MTU go out as IP fragments */

@@ -48,7 +48,8 @@ bool in_range(uint32_t value, uint32_t low, uint32_t high)
 bool valid(const dgm_options &o)
 {
 	constexpr uint32_t hour = 3600000, all_flags = 31;
-	return o.flags <= all_flags && in_range(o.records, 1, 1 << 20) && in_range(o.receives, 1, 65536) &&
+	constexpr uint32_t contradiction = DGM_NO_THREAD | DGM_SOLICITED_ONLY;
+	return o.flags <= all_flags && (o.flags & contradiction) != contradiction && in_range(o.records, 1, 1 << 20) && in_range(o.receives, 1, 65536) &&
 	       in_range(o.slots, 1, DG_SLOTS_MAX) && in_range(o.deadline_ms, 1, hour) && o.gap_ms <= hour &&
 	       o.segment <= Udp::bundle_max - DG_WRITE_HDR - DG_CRC_LEN && o.send_ms <= hour;
 }

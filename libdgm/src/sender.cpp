@@ -15,6 +15,8 @@ namespace {
 constexpr size_t ip_overhead_v4 = 28, ip_overhead_v6 = 48;
 constexpr uint32_t mtu_min = 576;
 constexpr int attempts = 5; // each with a smaller MTU
+constexpr int late_reports = 5; // of earlier datagrams, for one send
+constexpr auto path_life = std::chrono::minutes(10); // as the kernel's, which forgets a smaller MTU, too
 
 std::string path_key(const dg_source &peer)
 {
@@ -41,15 +43,15 @@ void Sender::learn_mtu(const dg_source &peer, uint32_t mtu)
 	const std::lock_guard guard(paths_lock_);
 	if (paths_.size() >= paths_max)
 		paths_.clear();
-	paths_[path_key(peer)] = std::max(mtu, mtu_min);
+	paths_[path_key(peer)] = {std::max(mtu, mtu_min), Clock::now() + path_life};
 }
 
 uint32_t Sender::mtu_of(const dg_source &peer)
 {
 	{
 		const std::lock_guard guard(paths_lock_);
-		if (const auto found = paths_.find(path_key(peer)); found != paths_.end())
-			return found->second;
+		if (const auto found = paths_.find(path_key(peer)); found != paths_.end() && Clock::now() < found->second.until)
+			return found->second.mtu;
 	}
 	const uint32_t mtu = udp_.route_mtu(peer);
 	learn_mtu(peer, mtu);
@@ -65,7 +67,7 @@ size_t Sender::datagram_max(const dg_source &peer)
 int Sender::send_parts(const dg_source &peer, std::span<iovec> parts, size_t segment)
 {
 	const auto until = Clock::now() + std::chrono::milliseconds(options_.send_ms);
-	bool again = true;
+	int reports = 0;
 	while (true) {
 		const int error = udp_.send(peer, parts, segment);
 		if (error == EINTR)
@@ -73,7 +75,7 @@ int Sender::send_parts(const dg_source &peer, std::span<iovec> parts, size_t seg
 		if (error != EAGAIN && error != ENOBUFS) {
 			if (error == EMSGSIZE || is_late_report(error))
 				udp_.drain_errors(report_);
-			if (!is_late_report(error) || !std::exchange(again, false))
+			if (!is_late_report(error) || ++reports > late_reports)
 				return error;
 			continue;
 		}

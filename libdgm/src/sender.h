@@ -47,7 +47,11 @@ private:
 	std::mutex lock_; // all below but paths
 	uint32_t send_msn_ = 0, write_msn_ = 0;
 	std::mutex paths_lock_;
-	std::unordered_map<std::string, uint32_t> paths_; // MTU by address
+	struct Path {
+		uint32_t mtu;
+		Clock::time_point until;
+	};
+	std::unordered_map<std::string, Path> paths_; // by address
 };
 
 } // namespace libdgm

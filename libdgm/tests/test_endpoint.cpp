@@ -394,6 +394,7 @@ TEST(Endpoint, ImpossibleOptionsAreRejected)
 		EXPECT_EQ(errno, EINVAL);
 	};
 	refused([](auto &o) { o.flags = 32; });
+	refused([](auto &o) { o.flags = DGM_NO_THREAD | DGM_SOLICITED_ONLY; });
 	refused([](auto &o) { o.records = 0; });
 	refused([](auto &o) { o.receives = 0; });
 	refused([](auto &o) { o.slots = 0; });

@@ -107,7 +107,7 @@ void handle(const dgm_event &event, const tools::Notice &received, Result &resul
 	}
 }
 
-Result receive(dgm_endpoint *endpoint, const Options &options)
+Result receive(dgm_endpoint *endpoint, const Options &options, uint32_t deadline_ms)
 {
 	Result result;
 	tools::Notice notice{};
@@ -115,8 +115,12 @@ Result receive(dgm_endpoint *endpoint, const Options &options)
 	Clock::time_point last{}, shown = Clock::now();
 	std::vector<dgm_event> events(1024);
 	dgm_recv(endpoint, &notice, sizeof(notice), nullptr);
-	while (!result.notice) {
-		const double patience = first ? options.idle : std::max<double>(first_wait, options.idle);
+	// Behind the notice a message whose last datagram is lost still ends at its deadline
+	std::optional<Clock::time_point> end;
+	while (!end || (Clock::now() < *end && dgm_map_bytes(result.map) < be64toh(result.notice->bytes))) {
+		double patience = first ? options.idle : std::max<double>(first_wait, options.idle);
+		if (end)
+			patience = std::max(0.0, std::chrono::duration<double>(*end - Clock::now()).count());
 		const int count = dgm_poll(endpoint, events.data(), static_cast<int>(events.size()), static_cast<int>(patience * 1000));
 		if (count < 0 && errno != EINTR)
 			tools::fail("dgm_poll");
@@ -131,6 +135,8 @@ Result receive(dgm_endpoint *endpoint, const Options &options)
 				last = Clock::now();
 		}
 		first = first.value_or(Clock::now());
+		if (result.notice && !end)
+			end = Clock::now() + std::chrono::milliseconds(deadline_ms + 200);
 		if (options.progress && Clock::now() - shown > std::chrono::seconds(1)) {
 			shown = Clock::now();
 			std::cerr << fmt::format("\r{} MiB ", dgm_map_bytes(result.map) >> 20) << std::flush;
@@ -201,7 +207,7 @@ int run(const Options &options)
 	target.send_key = dgm_qkey(endpoint.get());
 	std::ostream &out = options.output == "-" ? std::cerr : std::cout;
 	out << target.text() << std::endl;
-	const Result result = receive(endpoint.get(), options);
+	const Result result = receive(endpoint.get(), options, chosen.deadline_ms);
 	dgm_zone_close(zone);
 	if (result.notice)
 		memory.cut(std::min<uint64_t>(be64toh(result.notice->bytes), options.size));
