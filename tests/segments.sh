@@ -81,8 +81,9 @@ echo_well() {
 }
 
 # rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost
+# netem drops what TCP hands over at once, some sixty packets: of them one must be lost
 after_loss() {
-	within a tc qdisc add dev eth0 root netem loss 3% limit 1000
+	within a tc qdisc add dev eth0 root netem loss 10% limit 1000
 	capture wire a
 	echo_well 30
 	within a tc qdisc del dev eth0 root
@@ -132,7 +133,7 @@ large_fpdus() {
 # 30 messages of 60000 octets are 1243 segments or more each way: some of them are lost
 large_fpdus_after_loss() {
 	mpa set default segment large
-	within a tc qdisc add dev eth0 root netem loss 3% limit 1000
+	within a tc qdisc add dev eth0 root netem loss 10% limit 1000
 	capture wire a
 	echo_well 30
 	within a tc qdisc del dev eth0 root
