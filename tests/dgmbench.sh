@@ -48,6 +48,7 @@ speed() {
 # The part of the data that is valid at the target, of single datagrams that are lost
 loss() {
 	local size=32000000 rate=40 message loss mode
+	sysctl -qw net.core.rmem_max=$((16 << 20))
 	for loss in 0 0.1 0.5 1 5; do
 		for message in 1400 65536 1048576; do
 			for mode in partial whole; do
@@ -82,7 +83,8 @@ memory() {
 			"$DGM/dgm_bench" memory $transport $clients
 		done
 	done
-	for clients in 1 1000 10000; do
+	# of 10,000 not all are made in this machine
+	for clients in 1 1000; do
 		"${TESTS%/*}/build/tools/bench/rdmabench" connect --per-pair $clients b=10.77.0.2 a=10.77.0.1 |
 			jq -c --argjson clients $clients '{what: "memory", transport: "siw", clients: $clients, octets: (.bytes_per_connection |
 				map_values(select(. > 0)) | to_entries | map(select(.key | startswith("objects ") | not) | .value) | add / 2 * $clients)}'
