@@ -80,8 +80,8 @@ echo_well() {
 	ended server 60
 }
 
-# rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost
-# netem drops what TCP hands over at once, some sixty packets: of them one must be lost
+# rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost.
+# netem drops what TCP hands over at once as a whole. These are some sixty packets, of which it must drop one.
 after_loss() {
 	within a tc qdisc add dev eth0 root netem loss 10% limit 1000
 	capture wire a

@@ -86,7 +86,7 @@ void enter(const Place &place)
 	checked(::setns(netns, CLONE_NEWNET), "setns");
 }
 
-// The library makes its socket's buffer as large as the host allows
+// Behind dgm_open(), which sets a length of its own
 void hold_all(int socket)
 {
 	const int enough = 1 << 29;
