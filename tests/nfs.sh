@@ -22,7 +22,7 @@ start_server() {
 	prepare_server
 	echo 12288 >"$SUNRPC/svc_rdma/max_req_size"
 	cat "$SERVER_MAX_VERSION" >"$EXPORT/server" 2>/dev/null || echo 1 >"$EXPORT/server"
-	echo old >"$EXPORT/delegated"
+	echo old | tee "$EXPORT/delegated" >"$EXPORT/heldfile"
 	echo >"$TRACING/trace"
 	echo 1 >"$EVENTS/svcrdma_decode_rqst/enable"
 	start_threads
@@ -34,8 +34,41 @@ change_delegated_file() {
 	touch "$EXPORT/changed"
 }
 
+# Sends 4 KiB at most from now on, as by default
+announce_less() {
+	echo 4096 >"$SUNRPC/svc_rdma/max_req_size"
+	touch "$EXPORT/less"
+}
+
+count_failed_calls() {
+	count_events 'rpc_task_end.*status=-5 '
+}
+
+# The peer holds a delegation, and answers its recall by an ERROR: the RPC fails at once (-EIO), not after 9 s
+recall_from_peer() {
+	local begin second info writer
+	echo 1 >"$TRACING/events/sunrpc/rpc_task_end/enable"
+	begin=$(date +%s)
+	# shellcheck disable=SC2016 # for that shell
+	timeout 100 sh -c 'echo new >"$1/heldfile"' sh "$EXPORT" &
+	writer=$!
+	for ((second = 0; second < 30; second++)); do
+		[[ $(count_failed_calls) == 0 ]] || break
+		sleep 1
+	done
+	echo $(($(date +%s) - begin)) >"$EXPORT/recalled"
+	# it will not return the delegation for which the writer waits
+	for info in /proc/fs/nfsd/clients/*/info; do
+		! grep -q '"peer"' "$info" || echo expire >"${info%info}ctl"
+	done
+	wait "$writer"
+	echo 0 >"$TRACING/events/sunrpc/rpc_task_end/enable"
+}
+
 # Does what the client asks for: a few cases ask for less than all
 client_is_done() {
+	[[ ! -e $EXPORT/announce || -e $EXPORT/less ]] || announce_less
+	[[ ! -e $EXPORT/recall || -e $EXPORT/recalled ]] || recall_from_peer
 	[[ ! -e $EXPORT/opened || -e $EXPORT/changed ]] || change_delegated_file
 	[[ ! -e $EXPORT/restart || -e $EXPORT/restarted ]] || { restart_threads && touch "$EXPORT/restarted"; }
 	[[ -s $EXPORT/done ]]
@@ -177,6 +210,33 @@ reads() {
 	[[ $got =~ ^($1)$ ]] || fail "$got"
 }
 
+announces_less() {
+	touch "$MOUNT/announce"
+	wait_for 30 'the server to announce less' test -e "$MOUNT/less"
+	reads "$@"
+}
+
+# NFSv4.1 by hand: a session with a backchannel, a read delegation of `heldfile`, and an ERROR for its recall
+error_ends_a_callback() {
+	local auth='1 14 0 0 0 0 0 0 0' head='2 1 0 0 0 0 0' session='r19 r20 r21 r22' took
+	local compound="2 186a3 4 1 $auth 0 1"
+	# shellcheck disable=SC2086 # words
+	start rpcpeer a 100 "$RPCPEER" call "$(address b)" --seconds 20 --show 30 \
+		--next "7f $head 7f 0 $compound 1 2b r19 r20 r21 2 0 1000 1000 200 8 1 0 0 1000 1000 0 2 1 0 40000000 1 0" \
+		--next "80 $head 80 0 $compound 2 35 $session 1 0 0 0 3a 0" \
+		--next "81 $head 81 0 $compound 3 35 $session 2 0 0 0 18 12 0 1 0 0 0 4 70656572 0 0 8 68656c64 66696c65" \
+		--next none --next 'xid 2 1 4 2' \
+		7e $head 7e 0 $compound 1 2a 0 1 4 70656572 0 0 0
+	# shellcheck disable=SC2016 # for eval
+	wait_for 60 'a delegation' eval '[[ $(grep -c " octets:" "$WORK/rpcpeer.log") -ge 4 ]]'
+	touch "$MOUNT/recall"
+	wait_for 60 'the recall' test -s "$MOUNT/recalled"
+	took=$(<"$MOUNT/recalled")
+	note "the callback ended after $took s: $(tail -n +2 "$WORK/rpcpeer.log" | paste -sd'|')"
+	((took < 5)) || fail "the callback ended after $took s"
+	stop rpcpeer
+}
+
 default_is_one() {
 	local before
 	before=$(count_events xprtrdma_err_vers)
@@ -209,9 +269,10 @@ work_over() { # LINK
 		# RFC 8797: magic, version, flags, and sizes of sends and receives in KiB, less one
 		check "RPC-9: $1: a client with receives of 16 KiB gets the READ inline" \
 			reads 1f40 '8[0-9]{3} octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 .*' --private 'f6ab0e18 0100030f'
-		# the server has announced that it sends no more than 12 KiB: Linux's client makes its receives as small
-		check "RPC-9: $1: a client with receives of 16 KiB gets no READ of 13000 octets inline" \
-			reads 32c8 '20 octets: 7e 2 [0-9a-f]+ 4 2' --private 'f6ab0e18 0100030f'
+		# F138. Linux's client makes its Receives as small as the server's Sends
+		check "RPC-9: $1: a client with receives of 16 KiB gets no READ of 8000 octets inline from a server with sends of 4 KiB" \
+			announces_less 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2' --private 'f6ab0e18 0100030f'
+		check "RPC-8: $1: an ERROR ends a callback" error_ends_a_callback
 		[[ $1 != rxe ]] || check 'tshark decodes what is sent' is_decoded
 	fi
 	check "$1: version one is the default" default_is_one

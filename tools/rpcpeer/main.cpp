@@ -2,7 +2,9 @@
 // rpcpeer: sends and answers messages of RPC-over-RDMA that are given word by word, so that a test can do
 // one wrong thing at a time. It knows nothing of the protocol but that a message begins with its xid.
 //
-//   rpcpeer call ADDRESS -p PORT WORD…    sends one message, prints the answer
+//   rpcpeer call ADDRESS -p PORT WORD… [--next 'WORD…']…
+//                                         sends one message, prints the answer; then sends each further message, or
+//                                         nothing if it is "none", and prints the next message of the server
 //   rpcpeer fuzz ADDRESS -p PORT …        sends random headers; after each bad one a call of procedure 0 has to be answered
 //   rpcpeer serve ADDRESS -p PORT --answer 'WORD…' …
 //                                         prints each message; the first gets the first answer and so on,
@@ -221,6 +223,7 @@ struct Options {
 	std::string address;
 	std::string port = "20049";
 	std::vector<std::string> words;
+	std::vector<std::string> next;
 	std::vector<std::string> answers;
 	std::vector<std::string> procedures;
 	std::string memory;
@@ -278,6 +281,15 @@ struct Client {
 	Exposed exposed;
 };
 
+/// "xid" and the words of a message that has come
+Names names_of(std::span<const uint8_t> message)
+{
+	Names names{{"xid", word_at(message, 0)}};
+	for (size_t i = 0; i < message.size() / 4; i++)
+		names[fmt::format("r{}", i)] = word_at(message, i);
+	return names;
+}
+
 int call(const Options &options)
 {
 	Bytes content = encode(split(options.memory), {});
@@ -286,9 +298,16 @@ int call(const Options &options)
 	auto message = encode(options.words, client.exposed.names());
 	if (options.octets)
 		message.resize(options.octets);
-	client.connection.send(message);
-	const auto answer = client.connection.receive(patience_of(options));
-	fmt::print("{}\n", answer ? describe(*answer, options.show) : client.connection.is_closed() ? "closed" : "no answer");
+	for (auto next = options.next.begin();; ++next) {
+		if (!message.empty())
+			client.connection.send(message);
+		const auto answer = client.connection.receive(patience_of(options));
+		fmt::print("{}\n", answer ? describe(*answer, options.show) : client.connection.is_closed() ? "closed" : "no answer");
+		std::fflush(stdout);
+		if (!answer || next == options.next.end())
+			break;
+		message = *next == "none" ? Bytes{} : encode(split(*next), names_of(*answer));
+	}
 	return 0;
 }
 
@@ -531,6 +550,7 @@ int main(int argc, char **argv)
 		command->add_option("--show", options.show, "words to print of a message")->capture_default_str();
 	}
 	caller->add_option("words", options.words, "hexadecimal words of the message")->required();
+	caller->add_option("--next", options.next, "words of a further message, or \"none\"")->allow_extra_args(false);
 	caller->add_option("--octets", options.octets, "cut the message to this length, or fill it up with zeros")
 		->check(CLI::Range(1, 4096));
 	caller->add_option("--memory", options.memory, "words of the memory that the server may read and write");

@@ -216,9 +216,16 @@ static bool refuse(struct rpcrdma_xprt *r_xprt, const struct rpcrdma_rep *rep,
 	return false;
 }
 
+static bool is_good_error(struct rpcrdma_rep *rep)
+{
+	return rpcrdma2_decode(&rep->rr_stream, rdma_error) ==
+	       RPCRDMA2_IS_ERROR;
+}
+
 /* While a connection is probing, an error may have any version, because that of
- * a server without version two is its own. A malformed error of version two is
- * dropped (sections 4.2.1 and 4.2.3), and no error grants credits (section 5).
+ * a server without version two is its own. The header is the same. A malformed
+ * error is dropped (sections 4.2.1 and 4.2.3), and no error grants credits
+ * (section 5).
  */
 static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
 			     struct rpcrdma_rep *rep, u32 *credits)
@@ -227,7 +234,7 @@ static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
 		*credits = r_xprt->rx_buf.rb_credits;
 	if (rep->rr_vers != rpcrdma2_version) {
 		if (rep->rr_proc == rdma_error && r_xprt->rx_ep->re_probing)
-			return true;
+			return is_good_error(rep) || drop(rep);
 		trace_xprtrdma_reply_vers_err(rep);
 		return false;
 	}

@@ -154,6 +154,8 @@ static void first_error_may_have_any_version(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 1, 2));
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 3, 1, 2));
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 2, 0));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 1, 1, 1));
+	KUNIT_EXPECT_FALSE(test, receive_error(test, 3, 2, 1));
 }
 
 /* RPC-3 */

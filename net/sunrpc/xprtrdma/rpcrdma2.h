@@ -6,6 +6,8 @@
 #ifndef _RPCRDMA2_H
 #define _RPCRDMA2_H
 
+#include <linux/sunrpc/svc_rdma.h>
+
 #include "rpcrdma2_xdr.h"
 
 struct rpc_rqst;
@@ -13,10 +15,6 @@ struct rpc_xprt;
 struct rpcrdma_ep;
 struct rpcrdma_rep;
 struct rpcrdma_xprt;
-struct svc_rdma_recv_ctxt;
-struct svc_rdma_send_ctxt;
-struct svc_rqst;
-struct svcxprt_rdma;
 
 /* Client - xprtrdma/rpc_rdma_v2.c */
 
@@ -71,11 +69,41 @@ struct svc_rdma_vers_ops {
 };
 
 extern unsigned int svcrdma_max_version;
+extern const struct svc_rdma_vers_ops svc_rdma_vers_one, svc_rdma_vers_two;
 
 void svc_rdma_v2_fail_callback(struct rpc_xprt *xprt, __be32 xid);
-const struct svc_rdma_vers_ops *
-svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number);
-unsigned int svc_rdma_max_inline(const struct svcxprt_rdma *rdma,
-				 __be32 number);
+
+/**
+ * svc_rdma_find_vers - find the operations of a version
+ * @rdma: a connection
+ * @number: rdma_vers of a message that came from it
+ *
+ * Return: the version, or NULL if the connection does not have it
+ */
+static inline const struct svc_rdma_vers_ops *
+svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
+{
+	if (number == rpcrdma_version)
+		return &svc_rdma_vers_one;
+	if (number == rpcrdma2_version && rdma->sc_max_vers >= RPCRDMA2_VERSION)
+		return &svc_rdma_vers_two;
+	return NULL;
+}
+
+/**
+ * svc_rdma_max_inline - get the limit of a message that is sent inline
+ * @rdma: the connection
+ * @number: rdma_vers of the message
+ *
+ * Section 2.3: a longer one ends the connection. In version one, the client
+ * is responsible for this.
+ *
+ * Return: octets, with the header
+ */
+static inline unsigned int svc_rdma_max_inline(const struct svcxprt_rdma *rdma,
+					       __be32 number)
+{
+	return number == rpcrdma2_version ? rdma->sc_v2_inline : UINT_MAX;
+}
 
 #endif /* _RPCRDMA2_H */

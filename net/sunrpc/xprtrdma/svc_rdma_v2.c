@@ -111,45 +111,12 @@ static bool svc_rdma_v2_is_call(const struct svc_rqst *rqstp,
 	return true;
 }
 
-static const struct svc_rdma_vers_ops version_one = {
+const struct svc_rdma_vers_ops svc_rdma_vers_one = {
 	.vers		= &rpcrdma_vers_one,
 };
 
-static const struct svc_rdma_vers_ops version_two = {
+const struct svc_rdma_vers_ops svc_rdma_vers_two = {
 	.vers		= &rpcrdma_vers_two,
 	.decode		= svc_rdma_v2_decode,
 	.is_call	= svc_rdma_v2_is_call,
 };
-
-/**
- * svc_rdma_find_vers - look a version up
- * @rdma: a connection
- * @number: rdma_vers of a message that came from it
- *
- * Return: the version, or NULL if the connection does not have it
- */
-const struct svc_rdma_vers_ops *
-svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
-{
-	if (number == rpcrdma_version)
-		return &version_one;
-	if (number == rpcrdma2_version && rdma->sc_max_vers >= RPCRDMA2_VERSION)
-		return &version_two;
-	return NULL;
-}
-
-/**
- * svc_rdma_max_inline - how long may a message be that is sent inline?
- * @rdma: the connection
- * @number: rdma_vers of the message
- *
- * Section 2.3: a longer one ends the connection. In version one, the client
- * has to see to it.
- *
- * Return: octets, with the header
- */
-unsigned int svc_rdma_max_inline(const struct svcxprt_rdma *rdma,
-				 __be32 number)
-{
-	return number == rpcrdma2_version ? rdma->sc_v2_inline : UINT_MAX;
-}
