@@ -445,103 +445,103 @@ bad() { # CLAIM FUNCTION [ARG…]
 	check "$@"
 }
 
-bad 'F1: a WRITE whose first segment is empty, and whose second is not' peer \
+bad 'F1: a WRITE with an empty first segment to an invalid STag gets TERM 1/1/0' peer \
 	'FIRST=send fpdu write stag=0 to=0 last=0' 'SECOND=send fpdu write stag=0 to=0 pdata="data"' 'END=expect term 1/1/0'
-bad 'F2: urgent data' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
-bad 'F3: a SEND that is interrupted by an unknown opcode' peer \
+bad 'F2: urgent TCP data causes no kernel warning' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
+bad 'F3: a SEND interrupted by an unknown opcode gets TERM 0/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 0012414f0000000000000000000000020000000000000000' \
 	'END=expect term 0/2/6'
-bad 'F3: a SEND that is interrupted by DDP version 2' peer \
+bad 'F3: a SEND interrupted by DDP version 2 gets TERM 1/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
 	'END=expect term 1/2/6'
-bad 'ibv_query_qp() tells state, ORD and IRD' qp_is_told_right
-bad 'F87: ibv_query_qp() reports a queue pair whose requests are not all signalled' qp_is_not_all_signalled
-bad 'F4: a WRITE that ends behind the last address (TERM 1/1/1)' odd_terminated write-wrap 1/1/1
-bad 'F4: a Read Request for 2 GB and more (TERM 0/1/1)' odd_terminated read-huge 0/1/1
+bad 'ibv_query_qp() reports state, ORD and IRD' qp_is_told_right
+bad 'F87: ibv_query_qp() reports sq_sig_all 0 for a queue pair created with it' qp_is_not_all_signalled
+bad 'F4: a WRITE past the last address gets TERM 1/1/1' odd_terminated write-wrap 1/1/1
+bad 'F4: a Read Request for 2 GB or more gets TERM 0/1/1' odd_terminated read-huge 0/1/1
 # the header in the TERM: mpa_len, opcode 1, QN 1, MSN 1, MO 0
-bad 'F8: a Read Request beyond the region: its MSN is in the TERM' odd_terminated read-beyond 0/1/1 \
+bad 'F8: the TERM for a Read Request beyond the region contains its MSN' odd_terminated read-beyond 0/1/1 \
 	'414100000000000000010000000100000000'
-bad 'F9: two reads, the answer to the first is no good' odd_against two-reads 8 \
+bad 'F9: two reads complete when the Response to the first is invalid' odd_against two-reads 8 \
 	'READS=expect read-request' 'MORE=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
-bad 'F14: a Read Response in two segments that ends early' short_read
-bad 'F11: a read where the peer allows none completes' odd_against read 0 'THEN=wait 2s'
+bad 'F14: a read fails when its Response in two segments has no data' short_read
+bad 'F11: a read to a peer with IRD 0 completes' odd_against read 0 'THEN=wait 2s'
 bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
 bad 'F73: a request posted to a QP whose connection is closed completes' closed_completes
-bad 'F74: a request that is posted during a flush is not lost' keeps_what_is_refilled
-bad 'F75: a message that is sent succeeds, although its peer closes' is_sent_before_the_end
-bad 'F12: memory behind an empty SGE is released' memory_behind_empty_sge
-bad 'F18: memory that the peer was given is invalidated, and cannot be read any more' odd_terminated invalidate 0/1/0
-bad 'F18: an STag with another key is not invalidated (TERM 0/2/9)' odd_terminated invalidate-wrong-key 0/2/9
-bad 'F18: memory that the peer was not given is not invalidated (TERM 0/1/9)' odd_terminated invalidate-local 0/1/9
+bad 'F74: a request posted during a flush is not lost' keeps_what_is_refilled
+bad 'F75: a Send succeeds although the peer closes after receiving it' is_sent_before_the_end
+bad 'F12: the memory of the SGE after an empty SGE is released' memory_behind_empty_sge
+bad 'F18: a read of memory after Send with Invalidate gets TERM 0/1/0' odd_terminated invalidate 0/1/0
+bad 'F18: Send with Invalidate of an STag with another key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
+bad 'F18: Send with Invalidate of memory without remote access gets TERM 0/1/9' odd_terminated invalidate-local 0/1/9
 bad 'F19: reads are answered while the responder modifies its QP' many_reads
-bad 'F20: a program cannot post the address of a structure of the kernel' odd_completes kernel-pointer
-bad 'F31: memory that the peer was not given is not read (TERM 0/1/2)' odd_terminated read-local 0/1/2
-bad 'F32: a program that fills its send queue again and again is flushed once round' flushed_once
-bad 'F40: a few bytes are read from where two pages meet' read_across
-bad 'F40: a few bytes are sent from where two pages meet' send_across
-bad 'F41: a request that was posted before there was a connection ends it' posted_too_early
-bad 'F42: a read beyond the ORD waits, also if the queue pair is modified' odd_and_content reads-and-modify 1 \
+bad 'F20: a kernel address in a work request is not dereferenced' odd_completes kernel-pointer
+bad 'F31: a read of memory without remote access gets TERM 0/1/2' odd_terminated read-local 0/1/2
+bad 'F32: the flush of a constantly refilled send queue is bounded' flushed_once
+bad 'F40: a short read across a page boundary returns the right bytes' read_across
+bad 'F40: a short Send across a page boundary delivers the right bytes' send_across
+bad 'F41: a request posted before connecting ends the connection' posted_too_early
+bad 'F42: a read beyond the ORD waits while the queue pair is modified' odd_and_content reads-and-modify 1 \
 	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
 	'NEXT=expect read-request' 'LAST=send read-response len=16'
-bad 'F43: reads of the peer are answered while a message waits for our own' odd_and_content fenced-send 8 \
+bad 'F43: reads of the peer are answered while a fenced Send waits for our own read' odd_and_content fenced-send 8 \
 	'READS=expect read-request' 'MORE=send fpdu read-request len=0' 'THEN=expect read-response len=0 within 3s' \
 	'NEXT=send read-response len=16' 'LAST=expect send'
-bad 'F44: the pad of a short message is zero' odd_and_content read-and-send 8 \
+bad 'F44: the padding of a short message is zero' odd_and_content read-and-send 8 \
 	'READS=expect read-request' 'MORE=send read-response len=16' 'THEN=expect send pdata="hello"'
-bad 'F45: a message is sent once, although the queue pair is modified meanwhile' odd_and_content restless-sends 8 \
+bad 'F45: a message is sent only once while its queue pair is modified' odd_and_content restless-sends 8 \
 	'READS=repeat 100' 'MORE=expect send len=1000' 'THEN=end'
-bad 'F46: a read whose connection is closed completes' odd_against read-and-close 8 \
+bad 'F46: an outstanding read completes when its connection is closed' odd_against read-and-close 8 \
 	'READS=expect read-request' 'THEN=expect close drain'
-bad 'F48: memory is deregistered while a message is being received into it' peer_of --forget \
+bad 'F48: memory can be deregistered while a message is received into it' peer_of --forget \
 	'FIRST=send fpdu send pdata="part" last=0 msn=2' 'SECOND=wait 2s' 'END=send fpdu send pdata="rest" msn=2 mo=4'
 # The second FPDU is of an unknown opcode
-bad 'F49: a read whose answer breaks off completes, and its memory is free' odd_against read 8 \
+bad 'F49: a read whose Response breaks off completes and releases its memory' odd_against read 8 \
 	'READS=expect read-request' 'MORE=send read-response last=0 len=8' \
 	'THEN=send hex 0012414f0000000000000000000000020000000000000000'
-bad 'F51: memory that is deregistered while the peer reads it is not read to the end' taken_back
-bad 'F52 F54: a region of all addresses, and one that is too large, is refused' all_is_registered
-bad 'F53: memory that is deregistered while an answer comes in is not written any more' forgotten_sink
-bad 'F33: connecting with a queue pair in error is refused' connect_in_error
-bad 'F58: a Read Request of another queue (TERM 1/2/1)' peer 'FIRST=send fpdu read-request qn=0 msn=1' 'SECOND=flush' 'END=expect term 1/2/1'
-bad 'F58: a Read Request with an offset (TERM 1/2/4)' peer 'FIRST=send fpdu read-request mo=4' 'SECOND=flush' 'END=expect term 1/2/4'
-bad 'F58: a Read Request that is not complete (TERM 1/2/5)' peer 'FIRST=send fpdu read-request last=0' 'SECOND=flush' 'END=expect term 1/2/5'
-bad 'F58: a Read Request with data (TERM 1/2/5)' peer 'FIRST=send fpdu read-request len=4' 'SECOND=flush' 'END=expect term 1/2/5'
+bad "F51: deregistering memory stops the peer's read of it" taken_back
+bad 'F52 F54: registering all addresses or a too large region is rejected' all_is_registered
+bad 'F53: deregistering the sink of a read stops writes to it' forgotten_sink
+bad 'F33: connecting with a queue pair in error is rejected' connect_in_error
+bad 'F58: a Read Request on queue 0 gets TERM 1/2/1' peer 'FIRST=send fpdu read-request qn=0 msn=1' 'SECOND=flush' 'END=expect term 1/2/1'
+bad 'F58: a Read Request with a nonzero message offset gets TERM 1/2/4' peer 'FIRST=send fpdu read-request mo=4' 'SECOND=flush' 'END=expect term 1/2/4'
+bad 'F58: a Read Request without the Last flag gets TERM 1/2/5' peer 'FIRST=send fpdu read-request last=0' 'SECOND=flush' 'END=expect term 1/2/5'
+bad 'F58: a Read Request with payload gets TERM 1/2/5' peer 'FIRST=send fpdu read-request len=4' 'SECOND=flush' 'END=expect term 1/2/5'
 # DDP control 11000001b: tagged, last, version 1; 01000001b is without the first
-bad 'F59: a Send with the flag of tagged messages (TERM 0/2/6)' peer \
+bad 'F59: a Send with the Tagged flag gets TERM 0/2/6' peer \
 	'FIRST=send fpdu raw c14300000000000000000000000200000000' 'SECOND=flush' 'END=expect term 0/2/6'
-bad 'F59: a Write without the flag of tagged messages (TERM 0/2/6)' peer \
+bad 'F59: a Write without the Tagged flag gets TERM 0/2/6' peer \
 	'FIRST=send fpdu raw 4140000000000000000000000000' 'SECOND=flush' 'END=expect term 0/2/6'
 # The codes of RFC 5041 section 7.2 that no case above has. 1/0/0 is a fault of our own; for 1/1/3 memory would have to end
 # where addresses do. The program's buffers have 1024 bytes; it has two, and "hello" is in one.
-bad 'RFC 5041: a Write to memory of another protection domain (TERM 1/1/2)' other_pd_terminated write 1/1/2
-bad 'RFC 5041: a Write of DDP version 2 (TERM 1/1/4)' peer 'FIRST=send fpdu raw c240000000000000000000000000' 'SECOND=flush' \
+bad 'RFC 5041: a Write to memory of another protection domain gets TERM 1/1/2' other_pd_terminated write 1/1/2
+bad 'RFC 5041: a Write of DDP version 2 gets TERM 1/1/4' peer 'FIRST=send fpdu raw c240000000000000000000000000' 'SECOND=flush' \
 	'END=expect term 1/1/4'
-bad 'RFC 5041: a Send of another queue (TERM 1/2/1)' peer 'FIRST=send fpdu send pdata="x" qn=1' 'SECOND=flush' 'END=expect term 1/2/1'
-bad 'RFC 5041: a Send without a buffer (TERM 1/2/2)' peer 'FIRST=send fpdu send pdata="x"' 'SECOND=send fpdu send pdata="x"' \
+bad 'RFC 5041: a Send on queue 1 gets TERM 1/2/1' peer 'FIRST=send fpdu send pdata="x" qn=1' 'SECOND=flush' 'END=expect term 1/2/1'
+bad 'RFC 5041: a Send without a posted receive gets TERM 1/2/2' peer 'FIRST=send fpdu send pdata="x"' 'SECOND=send fpdu send pdata="x"' \
 	'END=expect term 1/2/2'
-bad 'RFC 5041: a Send that leaves a sequence number out (TERM 1/2/3)' peer 'FIRST=send fpdu send pdata="x" msn=3' 'SECOND=flush' \
+bad 'RFC 5041: a Send that skips a sequence number gets TERM 1/2/3' peer 'FIRST=send fpdu send pdata="x" msn=3' 'SECOND=flush' \
 	'END=expect term 1/2/3'
-bad 'RFC 5041: a Send that begins in the middle (TERM 1/2/4)' peer 'FIRST=send fpdu send pdata="x" mo=4' 'SECOND=flush' \
+bad 'RFC 5041: a Send that starts at a nonzero message offset gets TERM 1/2/4' peer 'FIRST=send fpdu send pdata="x" mo=4' 'SECOND=flush' \
 	'END=expect term 1/2/4'
-bad 'F110: a Send longer than its buffer (TERM 1/2/5)' peer 'FIRST=send fpdu send len=1025' 'SECOND=flush' 'END=expect term 1/2/5'
-bad 'F110: a Send whose second segment is longer than the rest of its buffer (TERM 1/2/5)' peer \
+bad 'F110: a Send longer than the receive gets TERM 1/2/5' peer 'FIRST=send fpdu send len=1025' 'SECOND=flush' 'END=expect term 1/2/5'
+bad 'F110: a Send whose second segment exceeds the receive gets TERM 1/2/5' peer \
 	'FIRST=send fpdu send len=1000 last=0' 'SECOND=send fpdu send len=25 mo=1000 msn=2' 'END=expect term 1/2/5'
-bad 'F60: who asks for solicited completions is told of those alone' solicited
-bad 'F60: who asks for solicited completions is told of errors' solicited_errors
-bad 'F61: a queue pair that may not be written (TERM 1/1/0)' denied write 1/1/0
-bad 'F61: a queue pair that may not be read (TERM 0/1/2)' denied read 0/1/2
-bad 'F62: a queue pair is not put from INIT to SQD' no_such_change sqd
-bad 'F62: a queue pair is not put from INIT to SQE' no_such_change sqe
-bad 'F62: a queue pair is not put from RTS to RESET' no_reset
-! has_memory_groups || bad "F63: queues are charged to the program's control group" queue_beyond_group
+bad 'F60: a CQ armed for solicited completions reports only solicited ones' solicited
+bad 'F60: a CQ armed for solicited completions reports errors' solicited_errors
+bad 'F61: a Write to a queue pair without remote write access gets TERM 1/1/0' denied write 1/1/0
+bad 'F61: a read from a queue pair without remote read access gets TERM 0/1/2' denied read 0/1/2
+bad 'F62: modifying a queue pair from INIT to SQD is rejected' no_such_change sqd
+bad 'F62: modifying a queue pair from INIT to SQE is rejected' no_such_change sqe
+bad 'F62: modifying a queue pair from RTS to RESET is rejected' no_reset
+! has_memory_groups || bad "F63: queue memory is charged to the program's control group" queue_beyond_group
 bad "F91: a port mapper's HELLO with nlmsg_pid 0 is answered once" hello_of_nobody
-bad 'F64: a program that posts to a queue pair in error gets few events' few_events
-bad 'F65: failed attempts to listen write few lines to the log' few_lines
-bad 'F69: memory that is taken back is sent as it was, or not at all' changed_while_read
-bad 'F69: memory that is free after a later completion is sent as it was' changed_when_completed
-[[ $VM_STOCK == 1 ]] || bad 'F115: a program may write to memory while it is sent with a CRC' changed_while_sent
+bad 'F64: posting to a queue pair in error raises each asynchronous event at most once' few_events
+bad 'F65: 300 failed attempts to listen log at most 100 lines' few_lines
+bad "F69: memory deregistered during the peer's read is sent unchanged or not at all" changed_while_read
+bad 'F69: memory changed after a later completion is sent with its old content' changed_when_completed
+[[ $VM_STOCK == 1 ]] || bad 'F115: writing to memory while it is sent with a CRC causes no CRC error' changed_while_sent
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F6: a program whose registered page is replaced by one without contents' replaced_page
+	bad 'F6: a registered page replaced by an unpopulated one blocks no other connection' replaced_page
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F66: a program that reads an event into memory that nobody provides' events_into_nothing
+	bad 'F66: a CM event read into a page that is never populated blocks no other program' events_into_nothing
 finish

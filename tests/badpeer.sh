@@ -186,41 +186,41 @@ bad() { # CLAIM FUNCTION [ARG…]
 }
 
 # SEC-03, SEC-04, SEC-07, AMB-07: no Request at all
-bad 'PD_Length 2 with S=1 (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
-bad 'PD_Length 513, and no more than the header' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
-bad 'PD_Length 65535' refused request 'REQUEST=p2p rtr=write pd-length=65535'
-bad 'the key of a Reply' refused request 'REQUEST=p2p rtr=write key=reply'
-bad 'Rev 3' refused request 'REQUEST=p2p rtr=write rev=3'
-bad 'half a header, then FIN' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
-bad 'half the private data, then FIN' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
-bad 'half a header, then nothing' refused request 'REQUEST=p2p rtr=write first=8'
-bad 'S2: an RTR right behind the Request' no_connection glued-rtr
+bad 'a Request with S=1 and PD_Length 2 is closed unanswered (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
+bad 'a Request with PD_Length 513 is closed on its header alone' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
+bad 'a Request with PD_Length 65535 is closed unanswered' refused request 'REQUEST=p2p rtr=write pd-length=65535'
+bad 'a Request with the key of a Reply is closed unanswered' refused request 'REQUEST=p2p rtr=write key=reply'
+bad 'a Request of Rev 3 is closed unanswered' refused request 'REQUEST=p2p rtr=write rev=3'
+bad 'half the header of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
+bad 'half the private data of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
+bad 'half the header of a Request, then nothing, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8'
+bad 'S2: an RTR directly after the Request does not establish a connection' no_connection glued-rtr
 
 # S1, S2: accepted, but no RTR
-bad 'S2: no RTR: silence' no_connection no-rtr THEN=flush
-bad 'S3: no RTR: FIN' no_connection no-rtr THEN=shutdown
-bad 'S1, I1: no RTR: RST' no_connection no-rtr-reset
-bad 'S1: no RTR: garbage' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
-bad 'no RTR: one whose CRC is wrong' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
-bad 'no RTR: half of one, then FIN' no_connection no-rtr-half
-bad 'no RTR: a TERM (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
-bad 'no RTR: a second Request (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
-bad 'S1, I3: no RTR, and the program is killed' program_ends KILL
-bad 'no RTR, and the program ends' program_ends TERM
-bad 'I2: no RTR, and the program accepts again' second_answer accept
-bad 'I2: no RTR, and the program rejects after all' second_answer reject
-bad 'FIN and RST behind the Request, and the program accepts' outlives_peer accept
-bad 'FIN and RST behind the Request, and the program rejects' outlives_peer reject
+bad 'S2: no RTR: silence after the Reply does not establish a connection' no_connection no-rtr THEN=flush
+bad 'S3: no RTR: FIN after the Reply does not establish a connection' no_connection no-rtr THEN=shutdown
+bad 'S1, I1: no RTR: RST after the Reply does not establish a connection' no_connection no-rtr-reset
+bad 'S1: no RTR: garbage after the Reply does not establish a connection' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
+bad 'no RTR: a bad CRC in the RTR does not establish a connection' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
+bad 'no RTR: half an RTR, then FIN, does not establish a connection' no_connection no-rtr-half
+bad 'no RTR: a TERM after the Reply does not establish a connection (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
+bad 'no RTR: a second Request does not establish a connection (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
+bad 'S1, I3: no RTR, and the program is killed: a new server accepts connections' program_ends KILL
+bad 'no RTR, and the program exits: a new server accepts connections' program_ends TERM
+bad 'I2: no RTR, and the program accepts again: the second accept fails' second_answer accept
+bad 'I2: no RTR, and the program rejects after all: the reject fails' second_answer reject
+bad 'FIN and RST after the Request, then the program accepts: a new server accepts connections' outlives_peer accept
+bad 'FIN and RST after the Request, then the program rejects: a new server accepts connections' outlives_peer reject
 
 # S5, S6: an honest initiator does not wait for the others
-bad 'S5: 10 that send half a header and hold still' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
-bad '10 that send nothing and hold still' still_ones 10 flush
-bad '10 that send no RTR and hold still' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
-bad 'S6: 60 that connect and close' scan 60 1
-bad 'F55: 1600 that connect and close while siw is slow to accept' scan_slowly 400 4
-bad 'S5, S14: one that sends byte by byte' slow_but_honest
-bad 'a read that waits behind the RTR completes once when the peer resets' read_completes_once
-bad 'I6: Rev 1, which says nothing of depths: the program is told of some' rev1_depths
-bad 'I7: an accept that fails is a reject on the wire' failed_accept
-bad 'S21: more reads than we can take (IRD-04): a Reply with our limit' many_reads
+bad 'S5: 10 initiators send half a header and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
+bad '10 initiators send nothing and hold still: an honest one connects' still_ones 10 flush
+bad '10 initiators send no RTR and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
+bad 'S6: 60 TCP clients connect and close: an honest initiator connects' scan 60 1
+bad 'F55: 1600 TCP clients connect and close while siw is slow to accept: an honest initiator connects' scan_slowly 400 4
+bad 'S5, S14: an initiator that sends byte by byte connects' slow_but_honest
+bad 'a read that waits for the RTR completes once when the peer resets' read_completes_once
+bad 'I6: Rev 1, which has no depths: the program gets nonzero depths' rev1_depths
+bad 'I7: an accept that fails sends a reject' failed_accept
+bad 'S21: an ORD above our limit gets a Reply with our limit (IRD-04)' many_reads
 finish

@@ -49,5 +49,5 @@ failures_count() {
 }
 
 check 'mpapeer conformance: every scenario that needs no control of the target passes' all_pass
-[[ $VM_STOCK == 1 ]] || check 'mpapeer conformance: failures are told and counted' failures_count
+[[ $VM_STOCK == 1 ]] || check 'mpapeer conformance: failures are reported and counted' failures_count
 finish

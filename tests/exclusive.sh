@@ -118,11 +118,11 @@ deleted_under_traffic() {
 	mode_can_be_set shared
 }
 
-check 'exclusive mode is rejected while there are namespaces' mode_is_busy exclusive
-check 'exclusive mode can be set when the namespaces are gone' without_namespaces
-check 'a link made in a namespace appears in the initial one, and cannot be used' made_in_namespace
-check 'a link that is moved to the namespace of its interface appears there alone' moved
-check 'programs of the namespaces connect by their links' moved_works
-check 'a link can be deleted in its namespace, and made and moved again' deleted_inside
-check 'shared mode is rejected until the programs of deleted namespaces have ended' deleted_under_traffic
+check 'exclusive mode is rejected while other network namespaces exist' mode_is_busy exclusive
+check 'exclusive mode can be set after the other network namespaces are deleted' without_namespaces
+check 'a link added inside a namespace appears in the initial one and is unusable' made_in_namespace
+check 'a link moved to the namespace of its interface appears only there' moved
+check 'programs in two namespaces connect over their moved links' moved_works
+check 'a link can be deleted in its namespace, then added and moved again' deleted_inside
+check 'shared mode is rejected until all programs of deleted namespaces have ended' deleted_under_traffic
 finish

@@ -92,10 +92,10 @@ over_rxe() {
 for mode in normal immediate persistent persistent-recv; do
 	# a client that a case has left must not find the next one's server
 	port=$((port + 2))
-	check "EXS-13: 4 MiB from $peer, $mode" exchange $mode 16
+	check "EXS-13: 4 MiB from $peer arrive intact, $mode" exchange $mode 16
 	port=$((port + 1))
-	[[ $only != *'1 GiB'* ]] || check "EXS-13: 1 GiB from $peer, $mode" exchange $mode 4096
+	[[ $only != *'1 GiB'* ]] || check "EXS-13: 1 GiB from $peer arrives intact, $mode" exchange $mode 4096
 done
-check 'EXS-14: exs-ping' ping_modes
-[[ $VM_KERNEL != debian ]] || check_tcp 'EXS-13: the same over rxe' over_rxe
+check 'EXS-14: exs-ping works in each mode between two machines' ping_modes
+[[ $VM_KERNEL != debian ]] || check_tcp 'EXS-13: data arrives intact between two machines over rxe' over_rxe
 finish

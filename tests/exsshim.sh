@@ -88,10 +88,10 @@ mixed() {
 for name in iperf3 redis-server nginx ncat curl; do
 	type -P "$name" >/dev/null || note "there is no $name"
 done
-check 'EXS-13: iperf3' iperf
-check 'EXS-13: iperf3, the server sends' iperf -R
-check 'EXS-13: redis-benchmark' redis
-check 'EXS-13: nginx and curl' web
-check 'EXS-13: ncat' netcat
-check 'a server without the shim' mixed
+check 'EXS-13: exs-preload runs iperf3' iperf
+check 'EXS-13: exs-preload runs iperf3 with the server as sender' iperf -R
+check 'EXS-13: exs-preload runs redis-benchmark' redis
+check 'EXS-13: exs-preload runs nginx and curl' web
+check 'EXS-13: exs-preload runs ncat' netcat
+check 'exs-preload: a client does not hang on a server without exs-preload' mixed
 finish

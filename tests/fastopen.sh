@@ -382,23 +382,23 @@ has_socket() { # PORT
 }
 
 check 'the second connection to a peer takes one round trip' one_round_trip 7900 write write
-check 'the same with an RTR by Read' one_round_trip 7901 read read-request
-check 'the same with IPv6' one_round_trip 7902 write write 6
-check 'the monitor and the tracepoint report it' told
-check 'off: no option and no data in any SYN' off_is_off
-check 'off for a listener: no cookie, with any value of the sysctl' listener_off_is_off
-check 'a peer that has stopped to take data in SYNs: two round trips' goes_without 7912 b 1 'cookie 24 request'
-check 'an initiator that may not: two round trips' goes_without 7913 a 2 'none 0'
-check 'a SYN with data that is lost is sent again without' lost_syn
-check 'a SYN that comes twice is one connection' doubled_syn
-check 'a reject comes with its private data' rejected
-check 'a peer that resets on the Request in the SYN is asked with Rev 1' falls_back 7917 reset
-check 'a peer that closes on the Request in the SYN is asked with Rev 1' falls_back 7918 close
-check 'half a Request in a SYN, then silence: closed, nothing is left' silent 7919 timeout_request "$REQ"
-check 'a Request in a SYN, then silence: closed, nothing is left' silent 7920 timeout_rtr "$REQUEST"
-check 'a Request in a SYN that its sender does not know: ended by a RST' \
+check 'second connection with a Read RTR takes one round trip' one_round_trip 7901 read read-request
+check 'second connection over IPv6 takes one round trip' one_round_trip 7902 write write 6
+check 'the monitor and the tracepoint report a Request in the SYN' told
+check 'fastopen off: no option and no data in any SYN' off_is_off
+check 'fastopen off for a listener: no cookie, with any value of the sysctl' listener_off_is_off
+check 'connecting to a peer that has stopped accepting data in SYNs takes two round trips' goes_without 7912 b 1 'cookie 24 request'
+check 'connecting after the sysctl of the initiator forbids it takes two round trips' goes_without 7913 a 2 'none 0'
+check 'a lost SYN with data is sent again without data' lost_syn
+check 'a duplicated SYN makes one connection' doubled_syn
+check 'a reject of a Request in the SYN delivers its private data' rejected
+check 'a peer that resets on the Request in the SYN is tried again with Rev 1' falls_back 7917 reset
+check 'a peer that closes on the Request in the SYN is tried again with Rev 1' falls_back 7918 close
+check 'half a Request in a SYN, then silence: closed at the deadline, no socket or id remains' silent 7919 timeout_request "$REQ"
+check 'a Request in a SYN, then silence: closed at the deadline, no socket or id remains' silent 7920 timeout_rtr "$REQUEST"
+check 'a Request with an RTR in a replayed SYN: the connection fails on the RST of its host' \
 	nobody_knows_of_it 7921 "$REQUEST" 'established_responder=0 failed_responder=1'
-check 'the same without an RTR to wait for' \
+check 'a Request of Rev 1 in a replayed SYN: the connection ends on the RST of its host' \
 	nobody_knows_of_it 7922 "${REQ}40010000" 'established_responder=1 failed_responder=0'
 plain
 finish

@@ -144,10 +144,10 @@ if [[ -d $FAILSLAB ]]; then
 	check 'allocations of rdma_listen() fail, one at a time' fails listen 60
 	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
 	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
-	check 'allocations of the workers of both roles fail, one at a time' fails workers 110
+	check "allocations of the kernel's workers of both roles fail, one at a time" fails workers 110
 	check 'allocations fail while data is sent and received' data_fails
 	echo 0 >$FAILSLAB/verbose
-	check 'without memory for requests, each of 40 connections is made or refused at once' reserve
+	check 'without memory for requests, each of 40 connections is established or rejected at once' reserve
 	end_sockets_without_fin
 else
 	note 'this kernel cannot let allocations fail'

@@ -150,6 +150,6 @@ killed_under_requests() {
 }
 
 ip -n a address add $FLOOD_FROM/24 dev eth0
-check "an honest client connects within $prompt_ms ms while $peers others do not get on with it, whose memory is bounded and comes back" under_siege
-check 'I4: requests that are under way when the listener is destroyed are answered' killed_under_requests
+check "$peers stalled initiators: an honest client connects within $prompt_ms ms, memory stays bounded and is freed" under_siege
+check 'I4: requests pending when the listener is destroyed are answered' killed_under_requests
 finish

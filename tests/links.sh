@@ -261,8 +261,8 @@ destroyed_listener() { # ADDRESS PORT
 
 second_pair
 check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
-check 'F92: two interfaces with one MAC address: a server on the first' one_mac 10.77.0.2 7402
-check 'F92: two interfaces with one MAC address: a server on the second' one_mac 10.79.0.2 7403
+check 'F92: two interfaces with one MAC address: a server on the first accepts' one_mac 10.77.0.2 7402
+check 'F92: two interfaces with one MAC address: a server on the second accepts' one_mac 10.79.0.2 7403
 if has_vlans; then
 	check 'F92: a VLAN without a link uses the link of its parent' vlan_of_parent
 	check 'F92: a VLAN with a link uses it, and its parent uses its own' vlan_beside_parent
@@ -270,9 +270,9 @@ else
 	note 'this kernel has no VLANs'
 fi
 add_link_local
-check 'F93: one link-local address on two interfaces: a server on all addresses' same_link_local :: 7404 siw0 siw2
-check 'F93: one link-local address on two interfaces: a server on that of the first' same_link_local fe80::b%eth0 7405 siw0
-check 'F93: one link-local address on two interfaces: a server on that of the second' same_link_local fe80::b%eth1 7406 siw2
+check 'F93: one link-local address on two interfaces: a server on all addresses accepts on both' same_link_local :: 7404 siw0 siw2
+check 'F93: one link-local address on two interfaces: a server on the address of the first accepts' same_link_local fe80::b%eth0 7405 siw0
+check 'F93: one link-local address on two interfaces: a server on the address of the second accepts' same_link_local fe80::b%eth1 7406 siw2
 if has_tun; then
 	check 'F94: a link on tun can be used' on_tun
 else

@@ -946,46 +946,46 @@ fuzzed() {
 }
 
 ynl_start
-check 'settings can be made, seen and taken back' set_and_reset
-check "the kernel's YNL client dumps policies by the specification alone" by_the_specification_alone
-check 'layers lie on each other, ceilings only get lower' layers
-check 'of several settings in a request all are taken or none' all_or_nothing
-check 'what cannot be is refused with a reason' impossible
-check 'odd requests are refused with a reason' odd_requests
-check 'an ordinary user may look and not touch' others_may_look
-check 'an ordinary user may watch settings and not connections' others_may_watch_changes
-check 'root of another user namespace may not touch either' root_elsewhere
-check 'F47: an ordinary user cannot be the port mapper' no_port_mapper
-check 'a default that a device cannot do breaks none of its connections and listeners, and is told of' \
+check 'settings can be set, shown and reset' set_and_reset
+check "the kernel's YNL client dumps policies with nothing but the specification" by_the_specification_alone
+check 'port beats device beats default; a limit only falls' layers
+check 'a request with several settings is applied completely or not at all' all_or_nothing
+check 'contradictory settings are rejected with the reason' impossible
+check 'malformed requests are rejected with the reason' odd_requests
+check 'an ordinary user can read settings but not change them' others_may_look
+check 'an ordinary user can monitor settings but not connections' others_may_watch_changes
+check 'root of another user namespace cannot change settings' root_elsewhere
+check 'F47: an ordinary user cannot register as the port mapper' no_port_mapper
+check 'a default that a device does not support is reported, and the device connects and listens without it' \
 	default_beyond_the_device
-check "a device's own settings cannot forbid a default, and stand" devices_cannot_veto
-check "the port's RTR read is on the wire and in rdma resource" port_rtr_read
-check "a program's RTR beats the port's" option_beats_port
-check "a program's model beats the port's" option_model
-check "a listener's options are those of its connections" listener_option_inherited
-check "options before accept beat the listener's" accept_option
-check 'Rev 1 set between the request and the accept is honoured' revision_1_before_accept
-check 'options of a connection over RoCE are refused' options_of_rxe
-check 'depths can be left to the program, or limited by it' option_depths
-check 'bad options are refused by rdma_set_option()' option_refused
-check 'bad options change nothing' bad_option_changes_nothing
-check 'what was negotiated can be asked for' outcome_can_be_asked_for
-check 'impossible options are refused by rdma_connect()' impossible_option
-check 'a listener keeps the policy it began with' snapshot_at_listen
-check 'Rev 1 alone closes on Rev 2, and the other falls back' revision_1
-check 'a ceiling holds for those who ask for more' ceiling
-check 'a deadline is as it is set' deadline
-check 'counters count' counters_add_up
-check 'each counter of a responder counts what it says' responder_counters
-check 'each counter of an initiator counts what it says' initiator_counters
-check 'a list that changes while it is read says so' dumps_are_of_one_piece
+check "a device's own settings do not block a conflicting default and stay in force" devices_cannot_veto
+check "rtr read of a port: the RTR on the wire and in rdma resource is a Read" port_rtr_read
+check "a program's RTR option overrides the port's setting" option_beats_port
+check "a program's model option overrides the port's setting" option_model
+check "a listener's options apply to its connections" listener_option_inherited
+check "options set before accept override the listener's options" accept_option
+check 'Rev 1 set between the Request and the accept is applied' revision_1_before_accept
+check 'MPA options of a connection over RoCE are rejected' options_of_rxe
+check 'options of a program can leave the IRD unnegotiated and limit the ORD' option_depths
+check 'rdma_set_option() rejects invalid options' option_refused
+check 'rejected options change nothing' bad_option_changes_nothing
+check 'rdma resource reports the negotiated values of a QP and of a cm_id' outcome_can_be_asked_for
+check 'rdma_connect() rejects contradictory options' impossible_option
+check 'a listener keeps the policy in force when it was created' snapshot_at_listen
+check 'a responder of Rev 1 closes on Rev 2, and an initiator with fallback connects' revision_1
+check 'a larger depth is lowered to the ceiling' ceiling
+check 'a connection without a Request is closed at the configured deadline' deadline
+check 'each counter rises with its event' counters_add_up
+check 'each counter of a responder rises with its event, and no other counter' responder_counters
+check 'each counter of an initiator rises with its event, and no other counter' initiator_counters
+check 'a dump is marked as interrupted when the policies change during it' dumps_are_of_one_piece
 check 'half-open connections are counted' half_open_is_counted
-check 'changes and connections are notified' notifications
-check 'tracepoints tell the story' tracing
-check 'the first request loads the module' first_request_loads
-check 'policies go with their device' policies_go_with_their_device
-check 'devices go while others watch' device_goes_while_watched
-check 'namespaces go while others watch' namespace_goes_while_watched
-check 'modules go while others watch' module_goes_while_watched
-check 'random messages do no harm' fuzzed
+check 'setting changes and connections are notified' notifications
+check 'tracepoints record frames, decisions, states and the end of connection setup' tracing
+check 'the first netlink request loads the module iw_mpa' first_request_loads
+check 'policies are deleted with their device' policies_go_with_their_device
+check 'devices are removed during dumps and monitoring' device_goes_while_watched
+check 'namespaces are deleted during dumps and monitoring' namespace_goes_while_watched
+check 'modules are unloaded during dumps and monitoring' module_goes_while_watched
+check 'random netlink messages cause no failure of the kernel' fuzzed
 finish

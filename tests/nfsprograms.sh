@@ -90,14 +90,14 @@ fio_verifies() {
 }
 
 works_with() { # VERSION
-	check "version $1: a mount" begin "$1"
-	check "version $1: dbench" dbench_runs
-	check "version $1: headers are unpacked, read and compiled" sources_are_unpacked_and_compiled
-	check "version $1: ten writers" ten_writers
-	check "version $1: fio verifies, four jobs" fio_verifies
-	check "version $1: the server restarts" survives_a_restart
-	check "version $1: a writer is killed" client_is_killed
-	check "version $1: the end" end
+	check "RPC-over-RDMA version $1: a mount succeeds" begin "$1"
+	check "RPC-over-RDMA version $1: dbench runs" dbench_runs
+	check "RPC-over-RDMA version $1: kernel headers are unpacked, read and compiled" sources_are_unpacked_and_compiled
+	check "RPC-over-RDMA version $1: ten writers keep their data intact" ten_writers
+	check "RPC-over-RDMA version $1: fio verifies the data of four jobs" fio_verifies
+	check "RPC-over-RDMA version $1: writing survives a restart of the server" survives_a_restart
+	check "RPC-over-RDMA version $1: a writer can be killed" client_is_killed
+	check "RPC-over-RDMA version $1: the mount can be removed" end
 }
 
 is_done() {
@@ -107,10 +107,10 @@ is_done() {
 }
 
 if [[ $ROLE == b ]]; then
-	check 'serves' serve_until_done 1500
+	check 'the NFS server serves until the client is done' serve_until_done 1500
 else
 	works_with 1
 	works_with 2
-	check 'the server may go' is_done
+	check 'the NFS server is released after the last case' is_done
 fi
 finish

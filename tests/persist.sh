@@ -185,11 +185,11 @@ units_are_right() {
 }
 
 install_files
-check 'systemd-analyze verify has no complaint' units_are_right
-check 'rdma-mpa: help, -V, -b' own_name
-check 'settings: a wrong line does not keep the others back' wrong_line
-check 'boot: link and settings are there before network file systems are mounted, each time' link_and_settings
-check 'boot: an interface that is down at first' down_at_boot
-check 'hot-plug: a device that comes gets its settings' hot_plug
-check 'hot-plug: an interface that comes back gets link and settings' interface_returns
+check 'systemd-analyze verify reports nothing about our units' units_are_right
+check 'rdma-mpa supports help, -V and -b' own_name
+check 'settings: an invalid line is reported, valid lines are applied' wrong_line
+check 'boot: link and settings exist before network file systems are mounted, twice in a row' link_and_settings
+check 'boot: a link on an interface that is down becomes active with the interface' down_at_boot
+check 'hot-plug: a new device gets its settings' hot_plug
+check 'hot-plug: an interface removed and added again gets link and settings' interface_returns
 finish

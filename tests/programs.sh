@@ -414,29 +414,29 @@ for netns in b a; do
 	check "rping over IPv6, server in $netns" talk rping "$netns" $((++port)) 6
 done
 check 'rping, 16 clients, 3 at a time' many_rping 16 3
-check '16 clients at once' many_at_once 16
-check 'a hundred connections of one program at once' of_one_program 100
-check_tcp 'a connection is set up in five packets of TCP' few_packets
+check '16 rdmafirst clients at once' many_at_once 16
+check '100 connections of one program at once' of_one_program 100
+check_tcp 'connection setup takes five TCP packets' few_packets
 check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on_demand
 check 'the rdma tool shows both ends of a connection' shown
-check 'the rdma tool lists thousands of connections, and siw does not look at all of them for each' many_ids
-check 'F36: a connection that is refused keeps its addresses' refused_address
+check 'the rdma tool lists thousands of connections at a constant time for each' many_ids
+check 'F36: the rdma tool shows the addresses of a rejected connection' refused_address
 check 'F90: both programs call rdma_disconnect(), the client first' both_disconnect 7370
 check 'F90: both programs call rdma_disconnect(), the server first' both_disconnect 7371 --disconnect-first
 check 'F90: rdma_disconnect() succeeds after a TERM' disconnect_after_term 7372
-check 'F90: rdma_disconnect() succeeds while it connects' disconnect_early 7373
+check 'F90: rdma_disconnect() succeeds during rdma_connect()' disconnect_early 7373
 # ib_send_bw -q 4 hangs in a few runs of a hundred, with unmodified modules as well
 port=7400
 for program in ib_write_bw ib_read_bw; do
-	check "F90: $program with four queue pairs" several_queue_pairs "$program" $((port += 10))
+	check "F90: $program with four queue pairs disconnects without an error" several_queue_pairs "$program" $((port += 10))
 done
-check 'F71: a listener on :: takes clients of IPv4, too' of_both_families
-check 'F34: a listener on all addresses takes no port of another namespace' wildcard_listener
+check 'F71: a listener on :: accepts clients of IPv4 and IPv6' of_both_families
+check 'F34: a listener on all addresses occupies no port of another namespace' wildcard_listener
 check 'F37: tracepoints take no lock' no_lock_in_tracepoints
 check 'F57: a program cannot connect a queue pair of another user' connect_others
 check 'F57: a program cannot accept with a queue pair of another user' accept_others
 check 'F57: a program cannot connect a queue pair of the kernel' connect_kernels
 check 'F57: a child can connect a queue pair of its parent' connect_shared 7344 parent
-check 'F57: a process that was passed the file of a queue pair can connect it' connect_shared 7345 sender
-check 'F35: a listener that cannot listen on a new device keeps nobody else off it' new_device
+check 'F57: a process that received the file descriptor of a queue pair can connect it' connect_shared 7345 sender
+check 'F35: a wildcard listener that fails on a new device blocks no other listener there' new_device
 finish

@@ -26,9 +26,9 @@ sample=''
 # Much less than any deadline of iw_mpa that could delay something, except that of the Request, which
 # is 5 s
 readonly SOON=8
-STATES='no Request, half of one, undecided, no RTR, established; no TCP, no Reply, half of one, established'
+STATES='no Request, half a Request, undecided, no RTR, established; no TCP, no Reply, half a Reply, established'
 [[ $LLP == tcp ]] ||
-	STATES='no Initiate, one behind a gap, undecided, established; no SCTP, no Accept, one behind a gap, established'
+	STATES='no Initiate, an Initiate after a gap, undecided, established; no SCTP, no Accept, an Accept after a gap, established'
 readonly STATES
 # Over SCTP: steps of sctppeer.py as initiator and as responder for each of these states
 readonly SCTP_INITIATORS=('' "ssn=1 send=$INITIATE" "send=${INITIATE}756e64656369646564" "send=$INITIATE expect=0006")
@@ -528,11 +528,11 @@ if [[ -z $sample ]]; then
 	check "the namespace is deleted: $STATES" namespace_goes
 fi
 check 'F56: the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
-check 'all at once' all_at_once
+check 'all at once: peers come and go while the server is killed and its device removed' all_at_once
 if [[ -z $only ]]; then
 	deadlines_end
 	check "the deadline passes: $STATES" deadlines_passed
 fi
 [[ -n $sample ]] || check "rmmod siw: $STATES" module_goes
-check 'a good connection after all that' good
+check 'a connection works after all races' good
 finish

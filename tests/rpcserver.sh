@@ -232,43 +232,43 @@ random_headers() { # VERSION COUNT
 	note "$(tail -n 1 "$WORK/fuzz.log")"
 }
 
-check 'nfsd starts' starts
-check 'RPC-15: version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
-check 'RPC-12: version three gets the range' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
-check 'RPC-1: proc 2' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
-check 'RPC-2: a Read list without end' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
-check 'RPC-3: an error is not answered' wrong 'no answer' '7e 2 1 4 2'
-check 'RPC-5: an unknown option' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
-check 'RPC-6: a call that says it is a reply' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
-check 'RPC-7: no RPC message' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
-check 'RPC-7: an RPC message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
-check 'RPC-7: a long call without a chunk' wrong "$BAD_HEADER" "7e 2 1 1 0 0 0 0 $NULL"
-check 'RPC-7: the memory of a long call has no message' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
-check 'RPC-7: the memory of a long call has a message with another xid' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
+check 'nfsd starts with RPC-over-RDMA' starts
+check 'RPC-15: a call of version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
+check 'RPC-12: a call of version three is answered with the supported versions' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
+check 'RPC-1: a message of proc 2 gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
+check 'RPC-2: an unterminated Read list gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
+check 'RPC-3: an error message is not answered' wrong 'no answer' '7e 2 1 4 2'
+check 'RPC-5: the server answers an unknown option with an error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
+check 'RPC-6: a call marked as a reply gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
+check 'RPC-7: a header without an RPC message gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
+check 'RPC-7: an RPC message with another xid than its header gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
+check 'RPC-7: a long call without a chunk gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 1 0 0 0 0 $NULL"
+check 'RPC-7: a long call whose memory has no RPC message gets a bad header error' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
+check 'RPC-7: a long call whose memory has a message with another xid gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
 	"7f 2 1 1 0 $(read_segment 0 40)0 0 0"
-check 'RPC-6: the memory of a long call has a reply' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
-check 'RPC-5: trace events tell a bad header from an unknown option' reasons_are_traced
-check 'RPC-10: a first call of 1025 octets' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
-check 'RPC-9: a first call of 4096 octets' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
-check 'RPC-16: 12 octets' wrong 'no answer' '7e 2 1'
-check 'RPC-16: 12 octets of version one' wrong 'no answer' '7e 1 1'
-check 'RPC-16: 31 octets' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
-check 'RPC-16: 20 octets of version one' wrong 'no answer' --octets 20 '7e 1 1 0 0'
-check 'RPC-16: 27 octets of version one' wrong 'no answer' --octets 27 '7e 1 1 0 0 0 0'
-check 'RPC-8: the chunk of a reply is not read' reply_posts_no_read
-check 'F77: a Read segment of length 0 inside the call' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
-check 'F77: a Read segment of length 0 is the call' bad_in_both 1 "$(read_segment 0 0)0 0 0"
-check 'F77: a Read segment of length 0 behind another one' bad_in_both --memory "$NULL" 1 \
+check 'RPC-6: a long call whose memory has a reply gets a bad header error' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
+check 'RPC-5: trace events distinguish a bad header from an unknown option' reasons_are_traced
+check 'RPC-10: a first call of 1025 octets is answered' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
+check 'RPC-9: a first call of 4096 octets is answered' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
+check 'RPC-16: a message of 12 octets is not answered' wrong 'no answer' '7e 2 1'
+check 'RPC-16: a message of 12 octets of version one is not answered' wrong 'no answer' '7e 1 1'
+check 'RPC-16: a message of 31 octets is not answered' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
+check 'RPC-16: a message of 20 octets of version one is not answered' wrong 'no answer' --octets 20 '7e 1 1 0 0'
+check 'RPC-16: a message of 27 octets of version one is not answered' wrong 'no answer' --octets 27 '7e 1 1 0 0 0 0'
+check 'RPC-8: the server does not read the Read chunk of a reply' reply_posts_no_read
+check 'F77: a Read segment of length 0 inside the call is rejected' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
+check 'F77: a call that consists of a Read segment of length 0 is rejected' bad_in_both 1 "$(read_segment 0 0)0 0 0"
+check 'F77: a Read segment of length 0 after another Read segment is rejected' bad_in_both --memory "$NULL" 1 \
 	"$(read_segment 0 40)$(read_segment 0 0 40)0 0 0"
-check 'the call is read by one Read segment for each of its words' good_in_both --memory "$NULL" 1 \
+check 'a call with one Read segment for each of its words is answered' good_in_both --memory "$NULL" 1 \
 	"$(for ((word = 0; word < 10; word++)); do read_segment 0 4 $((4 * word)); done)0 0 0"
-check 'F78: a reply needs about as many work requests as the Send Queue has' reply_fills_send_queue
-check 'F79: a Read chunk of as many pages as a call may have, and more' one_chunk_of_pages
-check 'F79: two Read chunks and inline content of as many pages as a call may have, and more' two_chunks_of_pages
-check 'F80: inline content between Read chunks arrives in its place' has_parts_in_order
-check 'F134: peers that never answer a Read hold no thread' silent_peers_hold_no_thread
+check 'F78: replies of about as many work requests as the Send Queue has are answered' reply_fills_send_queue
+check 'F79: a Read chunk at and above the page limit of a call does not break nfsd' one_chunk_of_pages
+check 'F79: two Read chunks and inline content at and above the page limit of a call do not break nfsd' two_chunks_of_pages
+check 'F80: inline content between Read chunks is placed between them' has_parts_in_order
+check 'F134: peers that never answer a Read block no nfsd thread for long' silent_peers_hold_no_thread
 check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
 check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
-check 'F135: nfsd stops, and nothing is left of its connections' leaves_nothing
-check 'F137: a connection that no thread has accepted goes with its listener' unaccepted_goes_with_its_listener
+check 'F135: stopping nfsd frees the resources of its connections' leaves_nothing
+check 'F137: a connection that no thread has accepted is freed with its listener' unaccepted_goes_with_its_listener
 finish

@@ -664,41 +664,41 @@ hears() { # PORT STEP…
 
 port=7400
 for netns in b a; do
-	check "SC-02 SC-04 SC-07: rping, server in $netns" talk $netns $((++port))
+	check "SC-02 SC-04 SC-07: rping over IPv4, server in $netns" talk $netns $((++port))
 	check "SC-02 SC-04 SC-07: rping over IPv6, server in $netns" talk $netns $((++port)) 6
 done
-check 'ucmatose, 50 connections' many
-check 'ib_send_bw' measure ib_send_bw 65536 200
-check 'ib_write_bw' measure ib_write_bw 65536 200
-check 'ib_read_bw' measure ib_read_bw 65536 200
-check 'SCT-14: the responder sends first' responder_first
-check 'rdma resource says sctp; a killed program leaves no association' shows_sctp
-check 'settings, the monitor and tracepoints say sctp' says_sctp
-check 'SC-08: a wildcard listener tells one address' one_address
-check 'a wildcard listener hears an address that is added later' later_address
-check 'a wildcard listener hears an IPv6 address that is added later' later_address6
-check 'SC-05: 2 % loss and 75 % of packets out of order' lossy
+check 'ucmatose makes 50 connections over SCTP' many
+check 'ib_send_bw runs over SCTP' measure ib_send_bw 65536 200
+check 'ib_write_bw runs over SCTP' measure ib_write_bw 65536 200
+check 'ib_read_bw runs over SCTP' measure ib_read_bw 65536 200
+check 'SCT-14: the responder may send first over SCTP' responder_first
+check 'rdma resource shows sctp; a killed program leaves no association' shows_sctp
+check 'settings, the monitor and tracepoints show sctp' says_sctp
+check 'SC-08: a wildcard listener announces one address to its peer' one_address
+check 'a wildcard listener accepts on an address that is added later' later_address
+check 'a wildcard listener accepts on an IPv6 address that is added later' later_address6
+check 'SC-05: rping verifies its data with 2 % loss and 75 % of packets out of order' lossy
 for size in 16 300 1024; do
 	[[ $size -ne 16 && $only != *"$size MiB"* ]] ||
-		check "SC-05: $size MiB each way, with 1 % loss and packets out of order" exchange $size
+		check "SC-05: $size MiB each way arrive intact with 1 % loss and packets out of order" exchange $size
 done
-check 'the path is dead for 5 s in the middle of RDMA Reads and Writes' dead_for_5_s
-check "the peer's window is shut for 5 s in the middle of an RDMA Write" shut_for_5_s
-check 'SC-03: the path takes only smaller packets from now on' smaller_path
-check 'F108: packets of 552 bytes: 10,000 octets arrive' small_packets 7527
-check 'F107: no more in flight than our own receiver would hold' sends_no_more_than_it_holds 7528
-check "F114: a peer's global IPv6 address has no scope" global_address_has_no_scope 7529
-check 'an address that cannot be listened on is logged' logs_an_address_that_is_in_use 7531
-check 'the path is dead when a program is killed' dead_at_close
-check 'a program ends before all it has sent arrives' closes_slowly
-[[ $only != *'two minutes'* ]] || check 'F112: an association is closed in two minutes, though the peer acknowledges something' closes_in_two_minutes
-check 'F112: a peer has 256 associations that are being shut down' closing_is_bounded 7533
+check 'RDMA Reads and Writes survive a dead path of 5 s' dead_for_5_s
+check "an RDMA Write survives a closed window of 5 s" shut_for_5_s
+check 'SC-03: segments shrink when the MTU of the path shrinks' smaller_path
+check 'F108: 10,000 octets arrive in packets of 552 bytes' small_packets 7527
+check 'F107: the send buffer is limited to the amount that our own receiver accepts' sends_no_more_than_it_holds 7528
+check "F114: the global IPv6 address of a peer is reported without a scope" global_address_has_no_scope 7529
+check 'a failure to listen on a new address is logged' logs_an_address_that_is_in_use 7531
+check 'the association of a program killed on a dead path ends within 9 s' dead_at_close
+check 'data sent by a program is delivered after the program is killed' closes_slowly
+[[ $only != *'two minutes'* ]] || check 'F112: an association in shutdown is closed within two minutes although its peer acknowledges data' closes_in_two_minutes
+check 'F112: a peer has at most 256 associations in shutdown' closing_is_bounded 7533
 if has_rules_for_routes; then
-	check 'F122: 256 associations without progress abort none that has some' closes_slowly_beside_others 7534
+	check 'F122: 256 associations in shutdown without progress do not abort one with progress' closes_slowly_beside_others 7534
 else
 	note 'this kernel has no rules for routes: F122 is left out'
 fi
-check 'nobody listens' nobody_listens
+check 'connecting over SCTP without a listener fails within 10 s' nobody_listens
 for count in 200 10000; do
 	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
 done
@@ -708,58 +708,58 @@ headers=$(printf "00%.0s" {1..40})
 accepted="send=$INITIATE expect=0006"
 # shellcheck disable=SC2086 # words of $accepted are steps
 {
-	check 'a peer that has closed before it is accepted' closes_before_accept $((++port))
-	check 'a peer that starts anew' restarts $((++port))
+	check 'a peer that closes before siw accepts it leaves no association' closes_before_accept $((++port))
+	check 'a restarted peer ends its old session and can connect again' restarts $((++port))
 	check 'F105 SC-06: Initiates beyond the backlog get a Terminate, the program -ECONNRESET' backlog_is_full $((++port))
 	check 'F105 SC-06: the Initiate of a program that is killed before it answers gets a Terminate' killed_before_it_answers $((++port))
-	check 'F106: memory behind a gap is charged to SCTP while it is held' holds_what_is_charged $((++port))
-	check 'F121: SCTP delivers a part of a message when the window is shut' parts_of_a_message $((++port))
-	check 'SC-03: the peer demands AUTH before DATA' demands_auth $((++port))
-	check 'F123: a peer that goes is noticed while its early segments wait for the program' goes_while_it_stalls $((++port))
-	check 'F106: a gap lasts no longer than SCTP would send a chunk again' gap_ends_with_the_retries $((++port))
+	check 'F106: segments held after a gap are charged to the memory of SCTP' holds_what_is_charged $((++port))
+	check 'F121: a message that SCTP delivers in parts is received' parts_of_a_message $((++port))
+	check 'SC-03: segments to a peer that requires AUTH fit into the packets' demands_auth $((++port))
+	check 'F123: the end of a peer is detected while its early segments wait for the program' goes_while_it_stalls $((++port))
+	check 'F106: a gap times out when SCTP stops sending a chunk again' gap_ends_with_the_retries $((++port))
 	check 'F109: a Terminate waits until the Accept is acknowledged' terminate_waits_for_the_accept $((++port))
 	check 'F109: a Terminate waits until the Initiate is acknowledged' terminate_waits_for_the_initiate $((++port))
-	check 'SCT-15 SCT-13: 5, 6, 4' calls $((++port)) $accepted send=0004 over=5
-	check 'SCT-19 S5: 1, 2, 4' calls $((++port)) send=0001 expect=0002 send=0004 over=5
-	check 'AMB-22: A=1, 6 with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
-	check 'SC-01: no adaptation indication' calls $((++port)) adapt=0 over=5
-	check 'SC-01: another adaptation indication' calls $((++port)) adapt=2 over=5
-	check 'SC-02: an ordered Initiate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
-	check 'SC-02: an ordered segment' calls $((++port)) $accepted ordered segment=0102 over=5
-	check 'F108: a fragmented Initiate is taken' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
-	check 'SCT-03: an Initiate as a segment' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
-	check 'SCT-03: a third PPID' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
-	check 'SC-06: a segment before the Initiate' calls $((++port)) segment=0102 expect=0004 over=5
-	check 'SCT-18: a second Initiate' calls $((++port)) $accepted send=$INITIATE over=5
-	check 'SCT-18: an Accept as Initiate' calls $((++port)) send=$ACCEPT expect=0004 over=5
-	check 'SCT-06: 512 bytes of private data' calls $((++port)) zeros=1,512 expect=0002 send=0004 over=5
-	check 'SCT-06: 513 bytes of private data' calls $((++port)) zeros=1,513 expect=0004 over=5
-	check 'SCT-07: a Terminate with private data' calls $((++port)) $accepted send=000400 expect=0004 over=5
-	check 'SC-07: our Terminate arrives, though we have not read all' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
-	check 'SEC-04: an Enhanced Initiate without its word' calls $((++port)) send=0005 expect=0004 over=5
-	check 'an unknown function code' calls $((++port)) send=0063 expect=0004 over=5
-	check 'half a function code' calls $((++port)) send=00 expect=0004 over=5
-	check 'SC-05: the first DDP-SSN is 1' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
-	check 'SC-05: a DDP-SSN twice' calls $((++port)) $accepted ssn=0 segment=0102 over=5
-	check 'SC-05: a DDP-SSN of the other half' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
-	check 'SC-05: a flood behind a gap' calls $((++port)) $accepted ssn=2 flood=20000 over=20
-	check 'SC-05: a flood behind a gap before the Initiate gets a Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
-	check 'a segment shorter than a header' calls $((++port)) $accepted segment=4043 over=5
-	check 'an empty segment' calls $((++port)) $accepted segment= over=5
-	check 'a segment of an unknown version' calls $((++port)) $accepted segment="$headers" over=5
-	check 'an ABORT after the Initiate' calls $((++port)) send=$INITIATE abort
-	check 'an ABORT after the Accept' calls $((++port)) $accepted abort
-	check 'SEC-08: a silent initiator' calls $((++port)) over=15
+	check 'SCT-15 SCT-13: a Terminate ends an accepted session' calls $((++port)) $accepted send=0004 over=5
+	check 'SCT-19 S5: a Terminate ends a session of plain Initiate and Accept' calls $((++port)) send=0001 expect=0002 send=0004 over=5
+	check 'AMB-22: an Enhanced Initiate with A=1 gets an Enhanced Accept with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
+	check 'SC-01: a peer without an adaptation indication is disconnected' calls $((++port)) adapt=0 over=5
+	check 'SC-01: a peer with another adaptation indication is disconnected' calls $((++port)) adapt=2 over=5
+	check 'SC-02: an ordered Initiate gets a Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
+	check 'SC-02: an ordered segment ends the session' calls $((++port)) $accepted ordered segment=0102 over=5
+	check 'F108: a fragmented Initiate is accepted' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
+	check 'SCT-03: an Initiate under the PPID of segments gets a Terminate' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
+	check 'SCT-03: an Initiate under an unknown PPID gets a Terminate' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
+	check 'SC-06: a segment before the Initiate gets a Terminate' calls $((++port)) segment=0102 expect=0004 over=5
+	check 'SCT-18: a second Initiate ends the session' calls $((++port)) $accepted send=$INITIATE over=5
+	check 'SCT-18: an Accept in place of the Initiate gets a Terminate' calls $((++port)) send=$ACCEPT expect=0004 over=5
+	check 'SCT-06: a plain Initiate with 512 bytes of private data is accepted' calls $((++port)) zeros=1,512 expect=0002 send=0004 over=5
+	check 'SCT-06: a plain Initiate with 513 bytes of private data gets a Terminate' calls $((++port)) zeros=1,513 expect=0004 over=5
+	check 'SCT-07: a Terminate with private data gets a Terminate' calls $((++port)) $accepted send=000400 expect=0004 over=5
+	check 'SC-07: our Terminate arrives while received data is still unread' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
+	check 'SEC-04: an Enhanced Initiate without its IRD/ORD word gets a Terminate' calls $((++port)) send=0005 expect=0004 over=5
+	check 'an unknown function code gets a Terminate' calls $((++port)) send=0063 expect=0004 over=5
+	check 'half a function code gets a Terminate' calls $((++port)) send=00 expect=0004 over=5
+	check 'SC-05: the first DDP-SSN 1 waits for 0 to arrive' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
+	check 'SC-05: a DDP-SSN used twice ends the session' calls $((++port)) $accepted ssn=0 segment=0102 over=5
+	check 'SC-05: a DDP-SSN of the other half of the sequence space ends the session' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
+	check 'SC-05: a flood after a gap ends the session' calls $((++port)) $accepted ssn=2 flood=20000 over=20
+	check 'SC-05: a flood before the Initiate gets a Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
+	check 'a segment shorter than a header ends the session' calls $((++port)) $accepted segment=4043 over=5
+	check 'an empty segment ends the session' calls $((++port)) $accepted segment= over=5
+	check 'a segment of an unknown DDP version ends the session' calls $((++port)) $accepted segment="$headers" over=5
+	check 'an ABORT after the Initiate leaves no association' calls $((++port)) send=$INITIATE abort
+	check 'an ABORT after the Accept leaves no association' calls $((++port)) $accepted abort
+	check 'SEC-08: a silent initiator is disconnected within 15 s' calls $((++port)) over=15
 
-	check 'SCT-16: 7 answers 5' hears $((++port)) expect=0005 send=0007000800086e6f over=5
-	check 'AMB-20: 7 without its word answers 5' hears $((++port)) expect=0005 send=0007 over=5
-	check '3 answers 5: not in any form' hears $((++port)) expect=0005 send=0003 over=5
-	check 'SCT-18: 2 answers 5' hears $((++port)) expect=0005 send=0002 expect=0004 over=5
-	check 'SCT-17: 4 answers 5' hears $((++port)) expect=0005 send=0004 over=5
-	check 'SC-06: a segment before the Accept' hears $((++port)) expect=0005 segment=0102 expect=0004 over=5
-	check 'SCT-20: the IRD is too small' hears $((++port)) expect=0005 send=000600083ffe over=5
-	check 'SC-01: no indication in INIT-ACK' hears $((++port)) adapt=0 over=5
-	check 'an ABORT as answer' hears $((++port)) expect=0005 abort
-	check 'SEC-08: no answer' hears $((++port)) expect=0005 expect=0004 over=5
+	check 'SCT-16: an Enhanced Reject to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0007000800086e6f over=5
+	check 'AMB-20: an Enhanced Reject without its word to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0007 over=5
+	check 'a plain Reject to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0003 over=5
+	check 'SCT-18: a plain Accept to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0002 expect=0004 over=5
+	check 'SCT-17: a Terminate to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0004 over=5
+	check 'SC-06: a segment before the Accept ends the session' hears $((++port)) expect=0005 segment=0102 expect=0004 over=5
+	check 'SCT-20: an Enhanced Accept with a too small IRD ends the session' hears $((++port)) expect=0005 send=000600083ffe over=5
+	check 'SC-01: an INIT-ACK without an adaptation indication ends the session' hears $((++port)) adapt=0 over=5
+	check 'an ABORT in place of an Accept ends the session' hears $((++port)) expect=0005 abort
+	check 'SEC-08: an Enhanced Initiate without an answer gets a Terminate at the deadline' hears $((++port)) expect=0005 expect=0004 over=5
 }
 finish

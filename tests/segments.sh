@@ -173,10 +173,10 @@ seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_na
 seg 'each segment begins with an FPDU although packets are lost' after_loss
 seg 'each segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
 seg 'small writes that are posted together share segments' lists_of_small_writes
-seg 'with segment large an FPDU has as many octets as a message of 60000' large_fpdus
-seg 'with segment large data arrives although packets are lost' large_fpdus_after_loss
-seg 'segment large at the receiver does not change the FPDUs of the sender' large_one_way
+seg 'segment large: one FPDU holds a message of 60000 octets' large_fpdus
+seg 'segment large: data arrives although packets are lost' large_fpdus_after_loss
+seg "segment large at the receiver alone does not change the sender's FPDUs" large_one_way
 # The window stays small from here on
 seg 'each segment begins with an FPDU in a window of 9000 octets' in_a_small_window
-seg 'with segment large data arrives in a window of 9000 octets' large_fpdus_in_a_small_window
+seg 'segment large: data arrives in a window of 9000 octets' large_fpdus_in_a_small_window
 finish

@@ -276,5 +276,5 @@ soak() {
 	((last - first <= LIMIT)) || fail "memory grows: $((last - first)) KiB after the first third"
 }
 
-check "$CLIENTS clients of mixed programs, killed at random: memory stays, nothing is left" soak
+check "$CLIENTS clients of mixed programs, killed at random: memory does not grow, no connection remains" soak
 finish

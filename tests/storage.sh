@@ -516,20 +516,20 @@ nfs_device_goes() { # a|b
 # ---- the cases
 
 a_asks_b
-check 'NVMe-oF: five queues, data is kept' nvme_keeps_data
-check 'NVMe-oF: the controller is reset under load' nvme_is_reset
-check 'NVMe-oF: the link of the host is down for a while' nvme_link_fails a
-check 'NVMe-oF: the link of the target is down for a while' nvme_link_fails b
+check 'NVMe-oF: five queues, data stays intact' nvme_keeps_data
+check 'NVMe-oF: data stays intact when the controller is reset under load' nvme_is_reset
+check 'NVMe-oF: data stays intact when the link of the host is down for some time' nvme_link_fails a
+check 'NVMe-oF: data stays intact when the link of the target is down for some time' nvme_link_fails b
 check 'NVMe-oF: the target is removed' nvme_target_goes
 check 'NVMe-oF: the device of the host is removed' nvme_device_goes a
 check 'NVMe-oF: the device of the target is removed' nvme_device_goes b
-check 'iSER: data is kept' iser_keeps_data
+check 'iSER: data stays intact' iser_keeps_data
 check 'iSER: the target is restarted under load' iser_target_restarts
 check 'iSER F76: the target of a slow disk is restarted under load' iser_slow_target_restarts
 check 'iSER: the device of the initiator is removed' iser_device_goes
-check 'SRP: data is kept' srp_keeps_data
+check 'SRP: data stays intact' srp_keeps_data
 for version in 4.2 3; do
-	check "NFSv$version: data is kept" nfs_keeps_data "$version"
+	check "NFSv$version: data stays intact" nfs_keeps_data "$version"
 	check "NFSv$version: git clones, commits and pushes" nfs_has_git "$version"
 	check "NFSv$version: the server is restarted under load" nfs_restarts "$version"
 done

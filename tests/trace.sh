@@ -180,7 +180,7 @@ exports() {
 }
 
 check 'trace-cmd records connection setup' with_trace_cmd
-check 'bpftrace counts how connections end' with_bpftrace
-check 'mpa-states.bt and mpa-why.bt say how long and why' with_scripts
-check 'mpa-exporter: the counters for Prometheus' exports
+check 'bpftrace counts the results of connections' with_bpftrace
+check 'mpa-states.bt prints durations and mpa-why.bt prints reasons' with_scripts
+check 'mpa-exporter writes the counters for Prometheus' exports
 finish

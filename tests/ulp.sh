@@ -188,24 +188,24 @@ mpi_is_cut() {
 # shellcheck disable=SC2016 # for the agent
 namespace_agent 'case $1 in 10.77.0.1) echo a ;; 10.77.0.2) echo b ;; esac'
 
-check 'rcopy: a file of 20 MB arrives as it was sent' copy_file
-check 'rstream verifies what arrives, 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
-check 'rstream, 65536 octets, without blocking' stream rstream 7811 -S 65536 -C 50 -T n
-check 'riostream verifies what arrives' stream riostream 7813 -S 16384 -C 50 -T v
+check 'rcopy: a file of 20 MB arrives intact' copy_file
+check 'rstream verifies the data of messages of 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
+check 'rstream runs non-blocking with messages of 65536 octets' stream rstream 7811 -S 65536 -C 50 -T n
+check 'riostream verifies its data' stream riostream 7813 -S 16384 -C 50 -T v
 check 'rstream: the server is killed' stream_is_cut
-check 'ucmatose, 40 connections' many_connections
-check 'rdma_xserver' xserver
+check 'ucmatose makes 40 connections' many_connections
+check 'rdma_xserver and rdma_xclient exchange data' xserver
 for test in rc_lat rc_bi_bw rc_bw rc_rdma_read_bw; do
 	check "qperf $test" qperf_test "$test"
 done
-check 'fio: Writes' fio_moves write
-check 'fio: Reads' fio_moves read
+check 'fio: Writes complete' fio_moves write
+check 'fio: Reads complete' fio_moves read
 check 'fio: the server is killed' fio_is_cut
 check 'libfabric, endpoint msg, 64 octets' pingpong msg verbs 64 7861
 check 'libfabric, endpoint msg, 4096 octets' pingpong msg verbs 4096 7862
 check 'libfabric, endpoint rdm over rxm, 4096 octets' pingpong rdm 'verbs;ofi_rxm' 4096 7863
 check 'libfabric: the server is killed' pingpong_is_cut
-check "rdma-core's own tests" rdma_cores_tests
+check "the tests of rdma-core pass" rdma_cores_tests
 check 'Open MPI: four ranks, point to point, all to all, one-sided' mpi_works
 check 'Open MPI: a rank is killed' mpi_is_cut
 finish

@@ -370,5 +370,5 @@ for policy in "${policies[@]}"; do
 	play_with "$policy" ${of_policy[-$policy]:-}
 done
 [[ $VM_STOCK == 1 ]] || kill "$(<"$WORK/watcher")"
-[[ $VM_LLP == tcp ]] || check 'SC-07: no association is left' has_no_association
+[[ $VM_LLP == tcp ]] || check 'SC-07: no association remains after all scenarios' has_no_association
 finish
