@@ -21,7 +21,7 @@ Bytes ascii(std::string_view text)
     return Bytes(text.begin(), text.end());
 }
 
-TEST(Hex, IsReadStrictly)
+TEST(Hex, IsParsedStrictly)
 {
     EXPECT_EQ(from_hex("00fFa5"), (Bytes{0x00, 0xff, 0xa5}));
     EXPECT_EQ(from_hex(""), Bytes{});
@@ -31,7 +31,7 @@ TEST(Hex, IsReadStrictly)
 }
 
 /// RFC 3720 appendix B.4.
-TEST(Crc32c, OfIscsiExamples)
+TEST(Crc32c, MatchesTheIscsiExamples)
 {
     EXPECT_EQ(crc32c(Bytes(32, 0x00)), 0x8a9136aaU);
     EXPECT_EQ(crc32c(Bytes(32, 0xff)), 0x62a8ab43U);
@@ -40,14 +40,14 @@ TEST(Crc32c, OfIscsiExamples)
 }
 
 /// RFC 5044 figure 5: an FPDU behind a marker, which its CRC covers; stored as 52 23 99 83.
-TEST(Crc32c, OfTheFpduInRfc5044)
+TEST(Crc32c, MatchesTheFpduOfRfc5044)
 {
     Bytes fpdu = bytes("00000000002a41430000000000000000000000010000000000");
     fpdu.resize(48);
     EXPECT_EQ(crc32c(fpdu), 0x83992352U);
 }
 
-TEST(Frame, WithAWrongKeyIsStillTakenApart)
+TEST(Frame, WithAWrongKeyIsStillParsed)
 {
     const Bytes wire = bytes("4d504120494420526571204672616d6640010002abcd");
     const FrameParse parse = parse_frame(wire);
@@ -78,7 +78,7 @@ TEST(Fpdu, IsPaddedToFourBytes)
     }
 }
 
-TEST(Fpdu, OfTheLargestSize)
+TEST(Fpdu, HasTheLargestSize)
 {
     const Bytes fpdu = build_fpdu(Bytes(65535));
     ASSERT_TRUE(parse_fpdu(fpdu));
@@ -99,7 +99,7 @@ TEST(Fpdu, CanBeBuiltWrong)
     EXPECT_FALSE(parse_fpdu(build_fpdu(encode_ulpdu(write), {.ulpdu_length = 0xffff})));
 }
 
-TEST(Ulpdu, TooShortOrUnknownStaysWhole)
+TEST(Ulpdu, TooShortOrUnknownIsNotParsed)
 {
     for (const std::string_view hex : {"c1", "c140", "4143000000000000000000000001000000",
                                        "4141000000000000000100000001000000000000", "c143",
@@ -155,7 +155,7 @@ std::vector<std::string> decode_in_pieces(ByteView stream, std::size_t size)
     return lines;
 }
 
-TEST(StreamDecoder, GivesTheSameForEveryCut)
+TEST(StreamDecoder, GivesEqualResultsForEveryCut)
 {
     const Bytes stream = example_stream();
     const std::vector<std::string> whole = decode_in_pieces(stream, stream.size());
@@ -172,7 +172,7 @@ TEST(StreamDecoder, GivesTheSameForEveryCut)
         EXPECT_EQ(decode_in_pieces(stream, size), whole) << size;
 }
 
-TEST(StreamDecoder, ShowsTheFrontOfAFrame)
+TEST(StreamDecoder, ShowsTheBeginningOfAFrame)
 {
     StreamDecoder decoder;
     decoder.feed(bytes("4d504120494420526571204672616d6550020201"));
@@ -183,7 +183,7 @@ TEST(StreamDecoder, ShowsTheFrontOfAFrame)
               "pdata-len=0 !private data too long");
 }
 
-TEST(Fields, TellBadFromUnusedCrcs)
+TEST(Fields, DistinguishBadFromUnusedCrcs)
 {
     const Bytes spoilt = build_fpdu({}, {.spoil_crc = true});
     const Fpdu fpdu = parse_fpdu(spoilt)->fpdu;

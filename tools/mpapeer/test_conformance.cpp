@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ConformanceResult::Kind;
 
-TEST(Conformance, ClaimFollowsTheRequirements)
+TEST(Conformance, ClaimIsSplitFromTheRequirements)
 {
     const Demands demands = read_demands("# RSP-06 V08 F1: nothing before: the RTR\n"
                                          "#: program --ird 8 --ord 8\n#: told ^conn\n#: next read-next\nsend request\n"
@@ -21,14 +21,14 @@ TEST(Conformance, ClaimFollowsTheRequirements)
     EXPECT_EQ(demands.obstacle, "") << "the policy is behind the first statement";
 }
 
-TEST(Conformance, SettingsAndOptionsOfTheTargetAreObstacles)
+TEST(Conformance, ScenariosThatNeedSettingsOrOptionsOfTheTargetAreSkipped)
 {
     EXPECT_EQ(read_demands("# A: b\n#: policy crc off\n").obstacle, "needs a setting of the other end: crc off");
     EXPECT_EQ(read_demands("# A: b\n#: program --mpa model=2\n").obstacle,
               "needs an option of iw_mpa at the other end: --mpa model=2");
 }
 
-TEST(Conformance, KtapHasTheTranscriptBeforeAFailureAndTheReasonBehindASkip)
+TEST(Conformance, KtapHasTheTranscriptBeforeAFailureAndTheReasonAfterASkip)
 {
     std::ostringstream out;
     write_ktap_line(out, 1, {Kind::passed, "a", "claim", "", "", 0});

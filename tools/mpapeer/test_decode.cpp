@@ -219,7 +219,7 @@ const Lines example_summary = {"initiator request", "responder reply", "initiato
 
 class Formats : public testing::TestWithParam<Format> {};
 
-TEST_P(Formats, AreRead)
+TEST_P(Formats, AreParsed)
 {
     CaptureBuilder capture(GetParam());
     capture.record(bytes("ffffffffffff0000000000010806"));
@@ -245,7 +245,7 @@ INSTANTIATE_TEST_SUITE_P(
                     Format{.link_type = 276, .v6 = true}, Format{.link_type = 101},
                     Format{.link_type = 101, .v6 = true}));
 
-TEST(Decode, GivesAllFields)
+TEST(Decode, ReportsAllFields)
 {
     CaptureBuilder capture;
     add_example(capture);
@@ -335,7 +335,7 @@ TEST(Decode, FindsTheRolesWithoutASyn)
               (Lines{"responder reply", "initiator request"}));
 }
 
-TEST(Decode, ShowsWhatIsUnfinishedOrMissing)
+TEST(Decode, ShowsUnfinishedFramesAndGaps)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -355,7 +355,7 @@ TEST(Decode, ShowsWhatIsUnfinishedOrMissing)
     EXPECT_EQ(connection["events"][3]["bytes"], 5);
 }
 
-TEST(Decode, JudgesCrcsByWhatWasAgreed)
+TEST(Decode, ChecksCrcsAsNegotiated)
 {
     const Bytes spoilt = build_fpdu({}, {.spoil_crc = true});
     for (const bool agreed : {false, true}) {
@@ -372,7 +372,7 @@ TEST(Decode, JudgesCrcsByWhatWasAgreed)
     }
 }
 
-TEST(Decode, LeavesMarkersAlone)
+TEST(Decode, DoesNotParseMarkers)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -387,7 +387,7 @@ TEST(Decode, LeavesMarkersAlone)
                      "responder markers"}));
 }
 
-TEST(Decode, TellsOtherProtocolsApart)
+TEST(Decode, RecognizesOtherProtocols)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -464,7 +464,7 @@ TEST(Decode, ReadsPcapng)
     EXPECT_TRUE(trace_of(ByteView(file).first(file.size() - 1)).damage);
 }
 
-TEST(Decode, RefusesWhatIsNoCapture)
+TEST(Decode, RejectsFilesThatAreNoCapture)
 {
     EXPECT_THROW(trace_of({}), PcapError);
     EXPECT_THROW(trace_of(Bytes(23)), PcapError);
@@ -475,7 +475,7 @@ TEST(Decode, RefusesWhatIsNoCapture)
     EXPECT_TRUE(trace_of(CaptureBuilder().file()).connections.empty());
 }
 
-TEST(Decode, KeepsWhatStandsBeforeDamage)
+TEST(Decode, KeepsPacketsBeforeDamage)
 {
     CaptureBuilder capture;
     add_example(capture);

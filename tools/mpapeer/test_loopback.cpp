@@ -99,7 +99,7 @@ TEST(Loopback, Ipv6)
                      "expect request rev=1 enhanced=0\nsend reply\nexpect close\n", "::1");
 }
 
-TEST(Loopback, ReadRtrIsAnsweredWhenToldTo)
+TEST(Loopback, ReadRtrIsAnsweredOnRequest)
 {
     const std::string_view initiator = "send request p2p rtr=read ird=1 ord=1\n"
                                        "expect reply\n"
@@ -117,7 +117,7 @@ TEST(Loopback, ReadRtrIsAnsweredWhenToldTo)
                                 "expect close\n");
 }
 
-TEST(Loopback, SplitAndGluedBytesMeanTheSame)
+TEST(Loopback, SplitAndJoinedBytesAreParsedEqually)
 {
     expect_both_pass("gap 1ms\n"
                      "split every 1\n"
@@ -150,7 +150,7 @@ TEST(Loopback, FramesCanBeSentInParts)
                      "expect request crc bytes=20\nsend reply\nexpect close\n");
 }
 
-TEST(Loopback, TermTakesThePlaceOfTheRtr)
+TEST(Loopback, TermIsAcceptedInPlaceOfTheRtr)
 {
     expect_both_pass("send request crc p2p rtr=write ird=8 ord=8\n"
                      "expect reply\n"
@@ -162,7 +162,7 @@ TEST(Loopback, TermTakesThePlaceOfTheRtr)
                      "expect rst\n");
 }
 
-TEST(Loopback, CrcsFollowWhatWasAgreed)
+TEST(Loopback, CrcsFollowTheNegotiation)
 {
     expect_both_pass("send request\n"
                      "expect reply\n"
@@ -213,7 +213,7 @@ TEST(Loopback, ConnectionsCanBeKept)
                      "expect close\n");
 }
 
-TEST(Loopback, CloseIsSeenBehindData)
+TEST(Loopback, CloseIsDetectedAfterData)
 {
     expect_both_pass("send request\n"
                      "expect close drain\n",
@@ -241,7 +241,7 @@ TEST(Loopback, ARstMayFollowAFin)
                      "close\n");
 }
 
-TEST(Loopback, BothEndsOfAStreamAreRemembered)
+TEST(Loopback, BothEndsOfAStreamAreRecorded)
 {
     const std::string_view responder = "glue\nsend reply\nclose\n"; // with the FIN behind it
     expect_both_pass("expect reply\nsend request\nwait 30ms\nexpect fin\nexpect rst\n", responder);
@@ -265,7 +265,7 @@ TEST(Loopback, WaitsForAFile)
     EXPECT_TRUE(outcomes.responder.passed) << outcomes.responder.transcript;
 }
 
-TEST(Loopback, NobodyNeedsToComeFirst)
+TEST(Loopback, EitherEndCanStartFirst)
 {
     const Scenario scenario =
         parse_scenario("s", "expect no-connection for 50ms\nwait 10ms\nwait for / within 1s\n"
@@ -275,21 +275,21 @@ TEST(Loopback, NobodyNeedsToComeFirst)
     EXPECT_TRUE(player.play()) << out.str();
 }
 
-TEST(Failure, OfAFileThatDoesNotCome)
+TEST(Failure, ReportOfAMissingFile)
 {
     const std::string transcript =
         failure_of("send request\nwait for /nowhere/at/all within 60ms\n", "expect request\nexpect close\n");
     expect_contains(transcript, "/nowhere/at/all has not come within 60ms");
 }
 
-TEST(Failure, OfAConnectionThatIsNotWanted)
+TEST(Failure, ReportOfAnUnexpectedConnection)
 {
     const Outcomes outcomes = play_both("wait 200ms\n", "expect no-connection for 2s\n");
     EXPECT_FALSE(outcomes.responder.passed);
     expect_contains(outcomes.responder.transcript, "a connection has come");
 }
 
-TEST(Failure, OfSendingWithoutAConnection)
+TEST(Failure, ReportOfSendingWithoutAConnection)
 {
     const Scenario scenario = parse_scenario("s", "expect no-connection for 10ms\nsend reply\n");
     std::ostringstream out;
@@ -298,7 +298,7 @@ TEST(Failure, OfSendingWithoutAConnection)
     expect_contains(out.str(), "there has been no connection yet");
 }
 
-TEST(Failure, OfADrainWithoutEnd)
+TEST(Failure, ReportOfADrainWithoutEnd)
 {
     expect_contains(failure_of("send request\nexpect reply\nexpect close drain within 300ms\n",
                                "gap 1ms\nexpect request\nsend reply\n"
@@ -306,7 +306,7 @@ TEST(Failure, OfADrainWithoutEnd)
                     "only data came within 300ms");
 }
 
-TEST(Failure, NamesLineExpectationAndWhatCame)
+TEST(Failure, ReportNamesLineExpectationAndReceivedData)
 {
     const std::string transcript = failure_of("# comment\n"
                                               "send request enhanced\n"
@@ -318,7 +318,7 @@ TEST(Failure, NamesLineExpectationAndWhatCame)
     expect_contains(transcript, "ird is 3, wanted >=4");
 }
 
-TEST(Failure, OfADeadline)
+TEST(Failure, ReportOfADeadline)
 {
     const std::string transcript = failure_of("send request\n"
                                               "expect reply within 1s\n",
@@ -328,20 +328,20 @@ TEST(Failure, OfADeadline)
     expect_contains(transcript, "nothing came within 1s; unfinished: 2 bytes 4d50");
 }
 
-TEST(Failure, OfACloseInsteadOfAReply)
+TEST(Failure, ReportOfACloseInsteadOfAReply)
 {
     const std::string transcript =
         failure_of("send request\nexpect reply\n", "expect request\nshutdown\nexpect close\n");
     expect_contains(transcript, "the peer closed the connection (FIN)");
 }
 
-TEST(Failure, OfAFinInsteadOfARst)
+TEST(Failure, ReportOfAFinInsteadOfARst)
 {
     expect_contains(failure_of("expect rst\n", "shutdown\nexpect close\n"), "(FIN)");
     expect_contains(failure_of("expect fin\n", "reset\n"), "(RST)");
 }
 
-TEST(Failure, OfSilenceBroken)
+TEST(Failure, ReportOfDataDuringExpectedSilence)
 {
     expect_contains(failure_of("expect nothing for 1s\n", "shutdown\nexpect close\n"), "(FIN)");
     expect_contains(failure_of("expect nothing for 1s\n", "send hex 00\nexpect close\n"),
@@ -351,7 +351,7 @@ TEST(Failure, OfSilenceBroken)
     expect_both_pass("expect no-data for 50ms\n", "shutdown\nexpect close\n");
 }
 
-TEST(Failure, OfBytesBeforeTheClose)
+TEST(Failure, ReportOfBytesBeforeTheClose)
 {
     expect_contains(failure_of("expect close\n", "send hex 0001\nshutdown\nexpect close\n"),
                     "unfinished: 2 bytes 0001");
@@ -359,7 +359,7 @@ TEST(Failure, OfBytesBeforeTheClose)
                     "it is not the end of the connection");
 }
 
-TEST(Failure, OfABadCrc)
+TEST(Failure, ReportOfABadCrc)
 {
     expect_contains(failure_of("send request crc\nexpect write-rtr\n",
                                "expect request\nsend reply\nexpect close\n"),
@@ -370,7 +370,7 @@ TEST(Failure, OfABadCrc)
                     "its CRC is bad");
 }
 
-TEST(Failure, OfAConnectionNobodyAccepts)
+TEST(Failure, ReportOfAConnectionThatIsNotAccepted)
 {
     const Scenario scenario = parse_scenario("alone", "expect request");
     std::ostringstream out;
@@ -382,7 +382,7 @@ TEST(Failure, OfAConnectionNobodyAccepts)
     expect_contains(out.str(), "none came within 20ms");
 }
 
-TEST(Failure, OfAScenarioThatUsesAClosedConnection)
+TEST(Failure, ReportOfAScenarioThatUsesAClosedConnection)
 {
     expect_contains(failure_of("close\nexpect reply\n", "expect close\n"),
                     "this scenario has already closed the connection");

@@ -68,7 +68,7 @@ struct BadLine {
     std::string error;
 };
 
-TEST(Scenario, RefusesNonsenseAndNamesTheLine)
+TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
 {
     const BadLine lines[] = {
         {"sned request", "'sned' is no statement"},
@@ -204,7 +204,7 @@ std::string mismatch_of(std::string_view expectation, const StreamItem &item)
     return mismatch(parse_pattern(split_words(expectation)), item, CrcUse::on).value_or("");
 }
 
-TEST(Expectation, LooksAtNamedFieldsOnly)
+TEST(Expectation, ComparesOnlyNamedFields)
 {
     // V38
     const StreamItem reply =
@@ -233,7 +233,7 @@ TEST(Expectation, LooksAtNamedFieldsOnly)
     EXPECT_EQ(mismatch_of("reply enhanced=0 pdata=", plain), "");
 }
 
-TEST(Expectation, KnowsTheRtrs)
+TEST(Expectation, RecognizesEachRtr)
 {
     const StreamItem write = item_of("000ec140000000000000000000000000a30572ab", false);
     const StreamItem send = item_of("0012414300000000000000000000000100000000587be8c4", false);
@@ -249,7 +249,7 @@ TEST(Expectation, KnowsTheRtrs)
     EXPECT_EQ(mismatch_of("rtr", null), "");
 }
 
-TEST(Expectation, WantsAGoodCrcUnlessItSaysOtherwise)
+TEST(Expectation, RequiresAValidCrcByDefault)
 {
     const StreamItem bad = item_of("000ec140000000000000000000000000a30572ac", false);
     EXPECT_EQ(mismatch_of("write-rtr", bad), "its CRC is bad");
@@ -257,7 +257,7 @@ TEST(Expectation, WantsAGoodCrcUnlessItSaysOtherwise)
     EXPECT_EQ(mismatch(parse_pattern(split_words("write-rtr")), bad, CrcUse::off), std::nullopt);
 }
 
-TEST(Expectation, WantsAPadOfZerosUnlessItSaysOtherwise)
+TEST(Expectation, RequiresZeroPaddingByDefault)
 {
     const std::string front = "001741430000000000000000000000010000000068656c6c6f";
     const StreamItem good = item_of(front + "000000" "00000000", false);
@@ -271,7 +271,7 @@ TEST(Expectation, WantsAPadOfZerosUnlessItSaysOtherwise)
     EXPECT_EQ(mismatch_without_crc("send pad=bad", good), "pad is zero, wanted =bad");
 }
 
-TEST(Expectation, ReadsTriplets)
+TEST(Expectation, ParsesTriplets)
 {
     const StreamItem f9 =
         item_of("0016414700000000000000020000000100000000230600005cc9d979", false);

@@ -36,7 +36,7 @@ std::ostream &operator<<(std::ostream &out, const MessageVector &vector)
 
 class Vectors : public testing::TestWithParam<MessageVector> {};
 
-TEST_P(Vectors, AreRead)
+TEST_P(Vectors, AreParsed)
 {
     const MessageVector &vector = GetParam();
     const auto message = parse_session_message(from_hex(vector.wire).value());
@@ -79,7 +79,7 @@ std::string problem_of(std::string_view hex)
     return found.size() == 1 ? std::string(to_string(found[0])) : std::to_string(found.size());
 }
 
-TEST(SessionMessage, HasProblems)
+TEST(SessionMessage, ReportsProblems)
 {
     EXPECT_EQ(problem_of("0000"), "unknown code");
     EXPECT_EQ(problem_of("0008"), "unknown code");
@@ -129,7 +129,7 @@ TEST(SctpScenario, AcceptsEveryStatement)
               "");
 }
 
-TEST(SctpScenario, RefusesWhatSctpDoesNotHave)
+TEST(SctpScenario, RejectsStatementsThatSctpDoesNotHave)
 {
     EXPECT_EQ(error_of("send request\n"), "s:1: this is for --llp tcp");
     EXPECT_EQ(error_of("\nsend fpdu send 00\n"), "s:2: this is for --llp tcp");
@@ -208,7 +208,7 @@ TEST_F(KernelSctp, PlaysBothRoles)
                    true);
 }
 
-TEST_F(KernelSctp, TellsOrderedChunksAndAborts)
+TEST_F(KernelSctp, ReportsOrderedChunksAndAborts)
 {
     expect_results("send initiate ordered\nsend initiate\nabort\n", true,
                    "expect initiate ordered\nexpect initiate\nexpect abort\n", true);
@@ -216,7 +216,7 @@ TEST_F(KernelSctp, TellsOrderedChunksAndAborts)
                    "expect initiate\n", false);
 }
 
-TEST_F(KernelSctp, TellsAdaptationIndications)
+TEST_F(KernelSctp, ReportsAdaptationIndications)
 {
     expect_results("association adaptation=none\nexpect initiate\n", true,
                    "send initiate\nexpect adaptation none\n", false);

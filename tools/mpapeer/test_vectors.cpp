@@ -193,7 +193,7 @@ Bytes bytes_sent_by(const std::string &line)
 
 class Frames : public testing::TestWithParam<FrameVector> {};
 
-TEST_P(Frames, AreRead)
+TEST_P(Frames, AreParsed)
 {
     const FrameVector &vector = GetParam();
     const Bytes wire = vector.wire();
@@ -262,7 +262,7 @@ std::vector<FrameProblem> problems_of(std::string_view name)
     return {};
 }
 
-TEST(FrameProblems, AreWhatTheVectorsSay)
+TEST(FrameProblems, MatchTheVectors)
 {
     using List = std::vector<FrameProblem>;
     EXPECT_EQ(problems_of("V24"), List{FrameProblem::enhanced_word_missing});
@@ -283,7 +283,7 @@ struct OldVector {
     EnhancedWord word;
 };
 
-TEST(OldDialect, IsReadAsRfc6581)
+TEST(OldDialect, IsParsedAsRfc6581)
 {
     const OldVector vectors[] = {
         {"O1", "5002000440080008", {false, true, false, false, 8, 8}},
@@ -362,7 +362,7 @@ const FpduVector fpdu_vectors[] = {
 
 class Fpdus : public testing::TestWithParam<FpduVector> {};
 
-TEST_P(Fpdus, AreRead)
+TEST_P(Fpdus, AreParsed)
 {
     const FpduVector &vector = GetParam();
     const Bytes wire = bytes(vector.hex);
@@ -392,7 +392,7 @@ TEST_P(Fpdus, NeedEveryByte)
         EXPECT_FALSE(parse_fpdu(ByteView(wire).first(size))) << size;
 }
 
-TEST_P(Fpdus, SeeEveryFlippedBit)
+TEST_P(Fpdus, DetectEveryFlippedBit)
 {
     constexpr std::size_t length_field_bits = 16;
     const Bytes wire = bytes(GetParam().hex);
@@ -412,7 +412,7 @@ std::string fpdu_name(const testing::TestParamInfo<FpduVector> &info)
 
 INSTANTIATE_TEST_SUITE_P(Vectors, Fpdus, testing::ValuesIn(fpdu_vectors), fpdu_name);
 
-TEST(FpduFields, OfTheReadRtr)
+TEST(FpduFields, ShowTheReadRtr)
 {
     const auto parse = parse_fpdu(bytes(fpdu_vectors[1].hex));
     EXPECT_EQ(parse->fpdu.ulpdu.untagged, (UntaggedHeader{0, 1, 1, 0}));
@@ -420,7 +420,7 @@ TEST(FpduFields, OfTheReadRtr)
 }
 
 /// RFC 5040 section 4.8 puts M, D and R at bits 16 to 18 of the Terminate header.
-TEST(FpduFields, OfATermWithHeaderControlBits)
+TEST(FpduFields, ShowATermWithHeaderControlBits)
 {
     Ulpdu term = make_ulpdu(UlpduKind::term);
     term.term = {.layer = 2, .etype = 0, .code = 7, .hdrct = 5, .reserved = 1};
@@ -429,7 +429,7 @@ TEST(FpduFields, OfATermWithHeaderControlBits)
     EXPECT_EQ(decode_ulpdu(ulpdu), term);
 }
 
-TEST(FpduFields, OfATerm)
+TEST(FpduFields, ShowATerm)
 {
     const auto parse = parse_fpdu(bytes(fpdu_vectors[8].hex));
     EXPECT_EQ(parse->fpdu.ulpdu.untagged, (UntaggedHeader{0, 2, 1, 0}));

@@ -124,7 +124,7 @@ TEST_F(Cpp, EXS10_EXS12_Subscribe)
 	own.run();
 }
 
-TEST_F(Cpp, ErrorsAreResults)
+TEST_F(Cpp, ErrorsAreReturnedAsResults)
 {
 	own.run([](Cpp &test) -> task<int> {
 		exs::socket idle(test.own, AF_INET, SOCK_STREAM);
@@ -141,7 +141,7 @@ TEST_F(Cpp, ErrorsAreResults)
 	}(*this));
 }
 
-TEST_F(Cpp, ExceptionsComeOutOfTheLoop)
+TEST_F(Cpp, ExceptionsPropagateOutOfTheLoop)
 {
 	own.spawn([](Cpp &test) -> task<> {
 		co_await test.connected();
@@ -151,7 +151,7 @@ TEST_F(Cpp, ExceptionsComeOutOfTheLoop)
 }
 
 // Several at a time, awaited together
-TEST_F(Cpp, StartedTasksAreAwaitedLater)
+TEST_F(Cpp, StartedTasksCanBeAwaitedLater)
 {
 	own.spawn(echo(listener));
 	own.run([](Cpp &test) -> task<int> {
@@ -180,7 +180,7 @@ TEST_F(Cpp, StartedTasksAreAwaitedLater)
 }
 
 // Coroutines, memory and sockets that go while operations are under way; the events come later
-TEST_F(Cpp, WhatIsUnderWayMayBeDestroyed)
+TEST_F(Cpp, ObjectsWithPendingOperationsCanBeDestroyed)
 {
 	own.spawn(echo(listener));
 	for (int i = 0; i < 5; i++) {
@@ -212,7 +212,7 @@ task<> wait_for_ever(exs::socket &listener)
 	static_cast<void>(co_await listener.accept());
 }
 
-TEST_F(Cpp, ALoopTakesItsQueueWithIt)
+TEST_F(Cpp, DestroyingALoopDeletesItsQueue)
 {
 	const auto descriptors = [] {
 		int count = 0;

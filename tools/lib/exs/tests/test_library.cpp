@@ -63,7 +63,7 @@ TEST_F(Library, EXS1_Names)
 	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_PROTOCOL), expected_protocol);
 }
 
-TEST_F(Library, EXS1_HandlesAreCheckedAndNeverUsedTwice)
+TEST_F(Library, EXS1_HandlesAreCheckedAndNeverReused)
 {
 	connect();
 	Memory memory(10);
@@ -155,7 +155,7 @@ TEST_F(Library, EXS2_TheQueuesDescriptorIsReadableWhileItHasEvents)
 	EXPECT_EQ(exs_qdequeue(queue, taken.data(), 4, 0), 0);
 }
 
-TEST_F(Library, EXS2_WhoWaitsForADeletedQueueIsTold)
+TEST_F(Library, EXS2_DeletingAQueueWakesItsWaiters)
 {
 	const exs_qh_t other = exs_qcreate();
 	int count = 0, error = 0;
@@ -186,7 +186,7 @@ TEST_F(Library, EXS2_AQueueInUseIsBusy)
 
 // ---- EXS-3
 
-TEST_F(Library, EXS3_MemoryIsRegisteredFirst)
+TEST_F(Library, EXS3_UnregisteredMemoryIsRejected)
 {
 	connect();
 	Memory memory(100), send_only(10, EXS_MEM_SEND), recv_only(10, EXS_MEM_RECV);
@@ -259,7 +259,7 @@ TEST_F(Library, EXS3_MemoryInUseIsBusyUntilItIsRevoked)
 }
 
 // The second page is not there: registered as a whole the region could not be sent from
-TEST_F(Library, EXS3_AnExactSendRegistersItsRangeAlone)
+TEST_F(Library, EXS3_AnExactSendRegistersOnlyItsRange)
 {
 	options[EXS_EXACT] = 1;
 	connect();
@@ -281,7 +281,7 @@ TEST_F(Library, EXS3_AnExactSendRegistersItsRangeAlone)
 
 // ---- EXS-4 to EXS-7
 
-TEST_F(Library, EXS4_AnySizeArrives)
+TEST_F(Library, EXS4_MessagesOfAnySizeArrive)
 {
 	connect();
 	for (const size_t size : {size_t{1}, size_t{1024}, size_t{1025}, size_t{65536}, (size_t{1} << 20) + 1, size_t{5} << 20}) {
@@ -409,7 +409,7 @@ TEST_F(Library, EXS9_OneEventForEachRead)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(Library, EXS9_NotesThatNobodyTakesBecomeOne)
+TEST_F(Library, EXS9_UnreadNotesAreMerged)
 {
 	connect();
 	Memory from(2000), to(2000);
@@ -445,7 +445,7 @@ TEST_F(Library, EXS10_PersistentRecv)
 	EXPECT_EQ(to.bytes[7000], 0);
 }
 
-TEST_F(Library, EXS11_BothEndsPersistentIsRefused)
+TEST_F(Library, EXS11_PersistentMemoryAtBothEndsIsRejected)
 {
 	connect();
 	Memory from(70), to(70);
@@ -541,7 +541,7 @@ TEST_F(Library, EXS1_Poll)
 	EXPECT_EQ(fds[0].revents, EXS_POLLHUP);
 }
 
-TEST_F(Library, EXS13_StreamsAndTheirEnd)
+TEST_F(Library, EXS13_StreamsDeliverDataAndEndOfFile)
 {
 	connect(SOCK_STREAM);
 	Memory from(100000), to(300000);
@@ -565,7 +565,7 @@ TEST_F(Library, EXS13_StreamsAndTheirEnd)
 	EXPECT_EQ(last.flags, static_cast<uint32_t>(EXS_EOF));
 }
 
-TEST_F(Library, EXS13_AnotherTypeIsRefused)
+TEST_F(Library, EXS13_AnotherSocketTypeIsRejected)
 {
 	listen(SOCK_SEQPACKET);
 	a = exs_socket(AF_INET, SOCK_STREAM, 0);
@@ -578,7 +578,7 @@ TEST_F(Library, EXS13_AnotherTypeIsRefused)
 // ---- lifetimes
 
 // As the kernel does beyond fs.epoll.max_user_watches
-TEST_F(Library, AConnectionThatCannotBeWatchedFails)
+TEST_F(Library, AConnectionThatCannotBePolledFails)
 {
 	listen(SOCK_SEQPACKET);
 	refuses_watches = true;
@@ -591,7 +591,7 @@ TEST_F(Library, AConnectionThatCannotBeWatchedFails)
 	connect();
 }
 
-TEST_F(Library, NobodyListens)
+TEST_F(Library, ConnectWithoutAListenerIsRefused)
 {
 	listen(SOCK_STREAM);
 	wait(exs_close(listener, queue, nullptr));
@@ -600,7 +600,7 @@ TEST_F(Library, NobodyListens)
 	EXPECT_EQ(exs_connect(a, raw(address), sizeof(address), queue, nullptr), -1);
 }
 
-TEST_F(Library, NobodyAnswersInTime)
+TEST_F(Library, ConnectWithoutAnAnswerTimesOut)
 {
 	// a plain listener, which says nothing
 	const int plain = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -624,7 +624,7 @@ TEST_F(Library, NobodyAnswersInTime)
 	::close(plain);
 }
 
-TEST_F(Library, CloseCompletesEverythingOnceAndItselfLast)
+TEST_F(Library, CloseCompletesAllOperationsOnceAndItselfLast)
 {
 	connect();
 	Memory memory(100000);
@@ -655,7 +655,7 @@ TEST_F(Library, CloseCompletesEverythingOnceAndItselfLast)
 }
 
 // A call that has found the socket while another thread closes it
-TEST_F(Library, NothingComesBehindTheCloseWhileReceivesBegin)
+TEST_F(Library, NoEventFollowsTheCloseWhileReceivesStart)
 {
 	Memory memory(64);
 	for (int i = 0; i < 100 && !HasFailure(); i++) {
@@ -693,7 +693,7 @@ TEST_F(Library, NothingComesBehindTheCloseWhileReceivesBegin)
 	}
 }
 
-TEST_F(Library, CloseOfAListenerEndsWhatWaitsForIt)
+TEST_F(Library, CloseOfAListenerEndsItsPendingAcceptsAndConnects)
 {
 	listen(SOCK_STREAM);
 	a = exs_socket(AF_INET, SOCK_STREAM, 0);
@@ -712,7 +712,7 @@ TEST_F(Library, CloseOfAListenerEndsWhatWaitsForIt)
 	EXPECT_EQ(wait(receiving).error, ECONNRESET);
 }
 
-TEST_F(Library, BacklogIsALimit)
+TEST_F(Library, BacklogLimitsPendingConnections)
 {
 	listener = exs_socket(AF_INET, SOCK_STREAM, 0);
 	ASSERT_EQ(exs_bind(listener, raw(loopback()), sizeof(sockaddr_in)), 0);
@@ -742,7 +742,7 @@ size_t resident()
 }
 
 // A peer that only connects does not get the memory of a connection
-TEST_F(Library, PeersThatSayNothingTakeNoMemory)
+TEST_F(Library, SilentPeersTakeNoMemory)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "a device pins it";
@@ -759,7 +759,7 @@ TEST_F(Library, PeersThatSayNothingTakeNoMemory)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_F(Library, AConnectionForWhichThereIsNoMemoryIsDropped)
+TEST_F(Library, AConnectionWithoutMemoryIsDropped)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "what a device wants of memory cannot be told";
@@ -784,7 +784,7 @@ TEST_F(Library, AConnectionForWhichThereIsNoMemoryIsDropped)
 #endif
 
 // A peer that wants answers and does not read them must not have our memory for them
-TEST_F(Library, APeerThatLetsAnswersPileUpLosesTheConnection)
+TEST_F(Library, APeerThatDoesNotReadAnswersIsDisconnected)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "tests/exs.sh has it";
@@ -825,7 +825,7 @@ template <typename Function> int in_child(const Function &function)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_F(Library, AChildOfForkHasNoPartInTheConnectionsOfItsParent)
+TEST_F(Library, AChildOfForkDoesNotInheritConnections)
 {
 	connect();
 	Memory from(10000), to(10000);
@@ -854,7 +854,7 @@ TEST_F(Library, AChildOfAProgramThatHasStoppedTheLibraryMayStartIt)
 	ASSERT_EQ(exs_init(EXS_VERSION), 0);
 }
 
-TEST_F(Library, EachUserOfTheLibraryStopsItForItself)
+TEST_F(Library, EachUserOfTheLibraryStopsItSeparately)
 {
 	ASSERT_EQ(exs_init(EXS_VERSION), 0);
 	connect();
@@ -873,7 +873,7 @@ int descriptors()
 	return count;
 }
 
-TEST_F(Library, EXS2_AnAbandonedQueueGoesWithItsOperations)
+TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWithItsOperations)
 {
 	connect();
 	Memory to(10);
@@ -902,7 +902,7 @@ TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueIsTheNextAccepts)
 	EXPECT_EQ(wait(sending).error, 0);
 }
 
-TEST_F(Library, NoDescriptorAndNoThreadIsLeft)
+TEST_F(Library, StoppingClosesAllDescriptorsAndThreads)
 {
 	EXPECT_EQ(exs_exit(), 0);
 	const int before = descriptors();

@@ -107,7 +107,7 @@ TEST(Machine, EXS4_ReceiverPullsWhenTheRecvIsFirst)
 	end(pair);
 }
 
-TEST(Machine, EXS4_FourOnTheWire)
+TEST(Machine, EXS4_NormalTransferTakesFourMessages)
 {
 	Pair pair;
 	const Counters a = pair.a->sent, b = pair.b->sent;
@@ -207,7 +207,7 @@ TEST(Machine, EXS6_OneCreditIsEnoughForBothAtOnce)
 
 // ---- EXS-7
 
-TEST(Machine, EXS7_ImmediateUpToTheLimitAndTwoOnTheWire)
+TEST(Machine, EXS7_ImmediateTransferUpToTheLimitTakesTwoMessages)
 {
 	for (const uint64_t length : {1U, 63U, 64U, 65U}) {
 		Pair pair; // the limit is 64
@@ -238,7 +238,7 @@ TEST(Machine, EXS7_ImmediateDataWaitForTheRecv)
 	end(pair);
 }
 
-TEST(Machine, EXS7_ImmediateIsNotCompleteBeforeItsDataHaveLeft)
+TEST(Machine, EXS7_ImmediateSendIsNotCompleteBeforeItsDataAreSent)
 {
 	Pair pair;
 	const auto send = pair.a->send(10); // posted, not transmitted
@@ -255,7 +255,7 @@ TEST(Machine, EXS7_ImmediateIsNotCompleteBeforeItsDataHaveLeft)
 
 // ---- EXS-8, EXS-9
 
-TEST(Machine, EXS8_PersistentSendIsReadAgainAndAgain)
+TEST(Machine, EXS8_PersistentSendIsReadRepeatedly)
 {
 	Pair pair;
 	const auto send = pair.a->send(800, true);
@@ -275,7 +275,7 @@ TEST(Machine, EXS8_PersistentSendIsReadAgainAndAgain)
 	end(pair);
 }
 
-TEST(Machine, EXS8_PersistentSendShowsWhatIsThereNow)
+TEST(Machine, EXS8_PersistentSendShowsTheCurrentContent)
 {
 	Pair pair;
 	const auto send = pair.a->send(8, true);
@@ -289,7 +289,7 @@ TEST(Machine, EXS8_PersistentSendShowsWhatIsThereNow)
 	EXPECT_EQ(pair.b->op(second).bytes, std::vector<uint8_t>(8, 0x22));
 }
 
-TEST(Machine, EXS8_NothingBehindAPersistentSend)
+TEST(Machine, EXS8_SendDuringAPersistentSendIsRejected)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -348,7 +348,7 @@ TEST(Machine, EXS9_NoEventIsLostWhenTheSendIsCancelled)
 
 // ---- EXS-10
 
-TEST(Machine, EXS10_PersistentRecvTakesAllSendsUnnoticed)
+TEST(Machine, EXS10_PersistentRecvReceivesAllSendsWithoutMessages)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(800, true);
@@ -368,7 +368,7 @@ TEST(Machine, EXS10_PersistentRecvTakesAllSendsUnnoticed)
 }
 
 // The sends were advertised before the sender knew
-TEST(Machine, EXS10_SendsThatCrossItAreReadIntoIt)
+TEST(Machine, EXS10_SendsThatCrossThePersistentRecvAreReadIntoIt)
 {
 	for (const uint64_t length : {20U, 800U}) {
 		Pair pair;
@@ -389,7 +389,7 @@ TEST(Machine, EXS10_SendsThatCrossItAreReadIntoIt)
 	}
 }
 
-TEST(Machine, EXS10_CancelledItIsNotWrittenAnyMore)
+TEST(Machine, EXS10_CancelledPersistentRecvIsNoLongerWritten)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(800, true);
@@ -435,7 +435,7 @@ TEST(Machine, EXS10_PersistentRecvEndsWithTheData)
 
 // ---- EXS-11
 
-TEST(Machine, EXS11_BothPersistentIsRefusedWhenKnown)
+TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedAtOnce)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -452,7 +452,7 @@ TEST(Machine, EXS11_BothPersistentIsRefusedWhenKnown)
 	end(other);
 }
 
-TEST(Machine, EXS11_BothPersistentIsRefusedWhenTheyCross)
+TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedWhenItCrosses)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -467,7 +467,7 @@ TEST(Machine, EXS11_BothPersistentIsRefusedWhenTheyCross)
 	end(pair);
 }
 
-TEST(Machine, EXS11_EachDirectionMayHaveOne)
+TEST(Machine, EXS11_EachDirectionMayHavePersistentMemory)
 {
 	Pair pair;
 	const auto ours = pair.a->send(100, true), theirs = pair.b->send(100, true);
@@ -498,7 +498,7 @@ TEST(Machine, EXS12_RecvOffsetReadsAPart)
 	end(pair);
 }
 
-TEST(Machine, EXS12_RecvOffsetOutOfBoundsIsRefused)
+TEST(Machine, EXS12_RecvOffsetOutOfBoundsIsRejected)
 {
 	Pair pair;
 	pair.a->send(5000, true);
@@ -566,7 +566,7 @@ TEST(Machine, EXS13_StreamHasNoBoundaries)
 }
 
 // Of the peer's advertisements one after the other: it may not answer the next Read
-TEST(Machine, EXS13_OctetsThatAreThereDoNotWaitForARead)
+TEST(Machine, EXS13_ReceivedOctetsDoNotWaitForARead)
 {
 	Pair pair(World::config(true));
 	pair.a->send(1);
@@ -583,7 +583,7 @@ TEST(Machine, EXS13_OctetsThatAreThereDoNotWaitForARead)
 	end(pair);
 }
 
-TEST(Machine, EXS13_WhatHasComeIsReceivedBeforeTheLoss)
+TEST(Machine, EXS13_OctetsBeforeALossAreReceived)
 {
 	auto settings = World::config(true);
 	settings.largest = 100;
@@ -607,7 +607,7 @@ TEST(Machine, EXS13_WhatHasComeIsReceivedBeforeTheLoss)
 	EXPECT_EQ(pair.b->recv(10), -ECONNRESET);
 }
 
-TEST(Machine, EXS13_OctetsBehindALostReadAreNotReceived)
+TEST(Machine, EXS13_OctetsAfterALostReadAreNotReceived)
 {
 	Pair pair(World::config(true));
 	const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
@@ -621,7 +621,7 @@ TEST(Machine, EXS13_OctetsBehindALostReadAreNotReceived)
 	EXPECT_EQ(pair.b->op(immediate).done->length, 0U);
 }
 
-TEST(Machine, EXS13_WaitAllWaits)
+TEST(Machine, EXS13_WaitAllWaitsForAllOctets)
 {
 	Pair pair(World::config(true));
 	const auto all = pair.b->recv(1000, false, true);
@@ -634,7 +634,7 @@ TEST(Machine, EXS13_WaitAllWaits)
 	end(pair);
 }
 
-TEST(Machine, EXS13_EndOfFileComesBehindTheData)
+TEST(Machine, EXS13_EndOfFileComesAfterTheData)
 {
 	for (const bool stream : {false, true}) {
 		Pair pair(World::config(stream));
@@ -661,7 +661,7 @@ TEST(Machine, EXS13_EndOfFileComesBehindTheData)
 	}
 }
 
-TEST(Machine, EXS13_CancelledStreamRecvKeepsWhatItHas)
+TEST(Machine, EXS13_CancelledStreamRecvKeepsReceivedOctets)
 {
 	Pair pair(World::config(true));
 	const auto all = pair.b->recv(1000, false, true), next = pair.b->recv(100);
@@ -677,7 +677,7 @@ TEST(Machine, EXS13_CancelledStreamRecvKeepsWhatItHas)
 
 // ---- depths of Reads
 
-TEST(Machine, EXS2_ReadsInFlightAreAsManyAsTheOrd)
+TEST(Machine, EXS2_ReadsInFlightReachTheOrd)
 {
 	auto settings = World::config(); // World fails if there are more
 	for (const uint32_t depth : {1U, 2U, 7U}) {
@@ -709,7 +709,7 @@ TEST(Machine, WithoutReadsOnlyImmediateDataArrive)
 }
 
 // The sender does not know
-TEST(Machine, WithoutReadsTheSenderIsTold)
+TEST(Machine, WithoutReadsLargeTransfersFailAtBothEnds)
 {
 	auto one = World::config(), other = Pair::responder(World::config());
 	other.ord = 0;
@@ -725,7 +725,7 @@ TEST(Machine, WithoutReadsTheSenderIsTold)
 // ---- lifetimes
 
 // b has a Read in flight of a's memory when a closes
-TEST(Machine, EXS5_CloseWaitsForThePeersReads)
+TEST(Machine, EXS5_CloseWaitsForReadsOfThePeer)
 {
 	Pair pair;
 	const auto send = pair.a->send(900);
@@ -745,7 +745,7 @@ TEST(Machine, EXS5_CloseWaitsForThePeersReads)
 	pair.check(false);
 }
 
-TEST(Machine, CloseCancelsWhatIsNotBegun)
+TEST(Machine, CloseCancelsOperationsThatAreNotStarted)
 {
 	Pair pair;
 	const auto unread = pair.a->send(900), waiting = pair.a->recv(10);
@@ -783,7 +783,7 @@ TEST(Machine, PeerThatClosesUnreadIsAResetOtherwiseEndOfFile)
 	expect_error(*unread.b, reset, ECONNRESET);
 }
 
-TEST(Machine, CloseAtOnceByBoth)
+TEST(Machine, BothEndsCanCloseAtOnce)
 {
 	Pair pair;
 	for (Side *side : {pair.a.get(), pair.b.get()}) {
@@ -814,7 +814,7 @@ TEST(Machine, CancelOfAnAdvertisedSendWaitsForThePeer)
 	end(pair);
 }
 
-TEST(Machine, CancelWithTheReadInFlightGivesUpTheRest)
+TEST(Machine, CancelWithTheReadInFlightDropsTheRest)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 1;
@@ -858,7 +858,7 @@ TEST(Machine, CancelledRecvLeavesTheMessageToTheNext)
 	end(pair);
 }
 
-TEST(Machine, LossCompletesEverythingOnce)
+TEST(Machine, LossCompletesEachOperationOnce)
 {
 	Pair pair;
 	std::vector<int64_t> ops;
@@ -875,7 +875,7 @@ TEST(Machine, LossCompletesEverythingOnce)
 	pair.check(true);
 }
 
-TEST(Machine, SilentPeerLosesTheConnectionByTheDeadline)
+TEST(Machine, SilentPeerIsDisconnectedAtTheDeadline)
 {
 	Pair pair;
 	const auto send = pair.a->send(900);
@@ -938,7 +938,7 @@ double cost_of_a_message(uint32_t posted, uint32_t credits)
 }
 
 // The walk of a list makes this 100 times as much, or more
-TEST(Machine, ItsCostDoesNotGrowWithWhatIsPosted)
+TEST(Machine, CostPerOperationDoesNotGrowWithPostedOperations)
 {
 	const double few = cost_of_a_message(1000, 16), many = cost_of_a_message(100000, 16);
 	EXPECT_LT(many, 8 * few) << "in us";
@@ -994,7 +994,7 @@ public:
 #define EXPECT_REFUSED(peer) EXPECT_EQ((peer).aborted, EPROTO)
 #define EXPECT_TAKEN(peer) EXPECT_EQ((peer).aborted, 0)
 
-TEST(Hostile, MessagesOutOfTurn)
+TEST(Hostile, MessagesOutOfOrderAreRejected)
 {
 	EXPECT_REFUSED(Hostile().say({.type = Type::ready}));
 	EXPECT_REFUSED(Hostile().say({.type = Type::fin}).say({.type = Type::fin}));
@@ -1007,7 +1007,7 @@ TEST(Hostile, MessagesOutOfTurn)
 	EXPECT_REFUSED(Hostile().say({.type = Type::revoke, .id = 1})) << "there is no advertisement 1 yet";
 }
 
-TEST(Hostile, FirstMessageIsNotReady)
+TEST(Hostile, FirstMessageOtherThanReadyIsRejected)
 {
 	auto settings = World::config();
 	settings.initiator = false;
@@ -1016,7 +1016,7 @@ TEST(Hostile, FirstMessageIsNotReady)
 	EXPECT_EQ(machine.error(), EPROTO);
 }
 
-TEST(Hostile, InitiatorGetsReady)
+TEST(Hostile, ReadySentToTheInitiatorIsRejected)
 {
 	Machine machine(World::config());
 	machine.start();
@@ -1024,7 +1024,7 @@ TEST(Hostile, InitiatorGetsReady)
 	EXPECT_EQ(machine.error(), EPROTO);
 }
 
-TEST(Hostile, AdvertisementsHaveNoGapsAndKeepToTheCredits)
+TEST(Hostile, AdvertisementsWithGapsOrBeyondTheCreditsAreRejected)
 {
 	EXPECT_REFUSED(Hostile().adv(2));
 	EXPECT_REFUSED(Hostile().adv(1).adv(1));
@@ -1042,7 +1042,7 @@ TEST(Hostile, AdvertisementsHaveNoGapsAndKeepToTheCredits)
 	EXPECT_REFUSED(counted.adv(counted.credits + 1));
 }
 
-TEST(Hostile, ImmediateDataAreAsLongAsTheySay)
+TEST(Hostile, ImmediateDataOfAnotherLengthAreRejected)
 {
 	EXPECT_TAKEN(Hostile().say({.type = Type::adv_imm, .id = 1, .length = 64}, 64));
 	EXPECT_REFUSED(Hostile().say({.type = Type::adv_imm, .id = 1, .length = 65}, 65)) << "the limit is 64";
@@ -1051,7 +1051,7 @@ TEST(Hostile, ImmediateDataAreAsLongAsTheySay)
 	EXPECT_REFUSED(Hostile().say({.type = Type::fin}, 1));
 }
 
-TEST(Hostile, PersistentMemoryOnce)
+TEST(Hostile, SecondPersistentMemoryIsRejected)
 {
 	EXPECT_REFUSED(Hostile().adv(1, wire::flag_persistent).adv(2));
 	EXPECT_REFUSED(Hostile().radv(1).radv(2));
@@ -1059,7 +1059,7 @@ TEST(Hostile, PersistentMemoryOnce)
 	EXPECT_REFUSED(Hostile(World::config(true)).radv(1));
 }
 
-TEST(Hostile, AcksSayWhatCanBe)
+TEST(Hostile, AcksAreCheckedForPossibleValues)
 {
 	const auto ack = [](Status status, uint64_t length, uint32_t count = 0, uint32_t id = 1) {
 		return Message{.type = Type::ack, .status = status, .id = id, .length = length, .count = count};
@@ -1079,7 +1079,7 @@ TEST(Hostile, AcksSayWhatCanBe)
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say(ack(Status::canceled, 5)));
 }
 
-TEST(Hostile, RevokedComesBehindTheAck)
+TEST(Hostile, RevokedBeforeTheAckIsRejected)
 {
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say({.type = Type::revoked, .id = 1}));
 	EXPECT_TAKEN(Hostile()
@@ -1094,7 +1094,7 @@ TEST(Hostile, RevokedComesBehindTheAck)
 			       .say({.type = Type::revoked, .id = 2}));
 }
 
-TEST(Hostile, WhatWasNeverAdvertisedIsNotRevoked)
+TEST(Hostile, RevokeOfAnUnknownAdvertisementIsRejected)
 {
 	for (const uint32_t id : {1U, 2U, 0x7fffffffU, 0x80000000U, 0x80000001U, 0x80000002U, 0xfffffffeU, UINT32_MAX}) {
 		EXPECT_REFUSED(Hostile().say({.type = Type::revoke, .id = id})) << id;
@@ -1102,7 +1102,7 @@ TEST(Hostile, WhatWasNeverAdvertisedIsNotRevoked)
 	}
 }
 
-TEST(Hostile, OneRevokeAtATime)
+TEST(Hostile, SecondRevokeInParallelIsRejected)
 {
 	Hostile peer;
 	peer.adv(1).adv(2);
@@ -1113,7 +1113,7 @@ TEST(Hostile, OneRevokeAtATime)
 	EXPECT_REFUSED(peer.say({.type = Type::revoke, .id = 2}));
 }
 
-TEST(Hostile, NothingBehindClose)
+TEST(Hostile, MessagesAfterCloseAreRejected)
 {
 	Hostile peer;
 	peer.adv(1);
@@ -1124,7 +1124,7 @@ TEST(Hostile, NothingBehindClose)
 	EXPECT_REFUSED(peer.say({.type = Type::close}));
 }
 
-TEST(Hostile, GarbageIsNoMessage)
+TEST(Hostile, GarbageIsRejected)
 {
 	Hostile peer;
 	std::array<uint8_t, wire::message_size> garbage{};

@@ -61,7 +61,7 @@ TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(exs_mderegister(to.handle), 0);
 }
 
-TEST_F(Peer, ADeadlineOfItsOwnForEachCancelledOperation)
+TEST_F(Peer, EachCancelledOperationHasItsOwnDeadline)
 {
 	meet();
 	Memory to(10000), later(10000);
@@ -100,7 +100,7 @@ TEST_F(Peer, CancelEndsAStreamReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(event.length, 0U);
 }
 
-TEST_F(Peer, CancelEndsASendThatThePeerDoesNotTakeIntoItsPersistentMemory)
+TEST_F(Peer, CancelEndsASendThatThePeersPersistentMemoryDoesNotAccept)
 {
 	meet();
 	Memory from(64 << 20);
@@ -111,7 +111,7 @@ TEST_F(Peer, CancelEndsASendThatThePeerDoesNotTakeIntoItsPersistentMemory)
 	EXPECT_EQ(wait(sending).error, ECANCELED);
 }
 
-TEST_F(Peer, CloseEndsWithoutWhatThePeerAskedForAndDoesNotTake)
+TEST_F(Peer, CloseEndsWithoutDataThatThePeerRequestedAndDoesNotRead)
 {
 	meet();
 	Memory from(64 << 20);
@@ -128,7 +128,7 @@ TEST_F(Peer, CloseEndsWithoutWhatThePeerAskedForAndDoesNotTake)
 
 // ---- least right
 
-TEST_F(Peer, ASendOpensItsRangeAlone)
+TEST_F(Peer, ASendExposesOnlyItsRange)
 {
 	for (const int beyond : {-1, 1}) {
 		meet();
@@ -147,7 +147,7 @@ TEST_F(Peer, ASendOpensItsRangeAlone)
 	}
 }
 
-TEST_F(Peer, ASendThatIsAcknowledgedOpensNothing)
+TEST_F(Peer, AnAcknowledgedSendExposesNothing)
 {
 	meet();
 	Memory region(10000);
@@ -231,7 +231,7 @@ private:
 	}
 };
 
-TEST_F(NextPort, AClientLooksThereAndNamesThePortThatItMeans)
+TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesItsPort)
 {
 	occupy(false);
 	std::thread server([this] {
@@ -248,7 +248,7 @@ TEST_F(NextPort, AClientLooksThereAndNamesThePortThatItMeans)
 	server.join();
 }
 
-TEST_F(NextPort, AListenerThatIsNotMeantRefuses)
+TEST_F(NextPort, AListenerOfAnotherPortRejects)
 {
 	occupy(true);
 	EXPECT_EQ(connect_error(), ECONNRESET);

@@ -121,7 +121,7 @@ TEST_F(Shim, OctetsAndTheirEndArrive)
 }
 
 // A peer whose answer to a Read is due must not stop the others, when the program closes its connection
-TEST_F(Shim, AConnectionThatIsGivenUpDoesNotStopOthers)
+TEST_F(Shim, AnAbandonedConnectionDoesNotBlockOthers)
 {
 	NEEDS_TCP();
 	meet();
@@ -173,7 +173,7 @@ TEST_F(Shim, ALostConnectionIsAReset)
 	EXPECT_EQ(error_of(one.get()), 0);
 }
 
-TEST_F(Shim, ALossShowsInTheErrorOfTheSocket)
+TEST_F(Shim, ALossIsReportedInTheErrorOfTheSocket)
 {
 	NEEDS_TCP();
 	meet();
@@ -186,7 +186,7 @@ TEST_F(Shim, ALossShowsInTheErrorOfTheSocket)
 }
 
 // One octet was acknowledged; those behind it have not come
-TEST_F(Shim, WhatWasAcknowledgedArrivesBeforeTheReset)
+TEST_F(Shim, AcknowledgedDataArrivesBeforeTheReset)
 {
 	NEEDS_TCP();
 	meet();
@@ -216,7 +216,7 @@ TEST_F(Shim, ConnectsBeyondTheBacklogWait)
 		EXPECT_GE(accept().get(), 0);
 }
 
-TEST_F(Shim, ThePortIsKnownBeforeListen)
+TEST_F(Shim, ThePortIsReportedBeforeListen)
 {
 	const auto any = loopback();
 	Socket other;

@@ -32,7 +32,7 @@ template <typename Array> std::vector<uint8_t> vector_of(const Array &array)
 	return {array.begin(), array.end()};
 }
 
-TEST(Wire, HelloOnTheWire)
+TEST(Wire, HelloHasTheDocumentedFormat)
 {
 	const Hello hello{.kind = Kind::stream, .credits = 0x0102, .ird = 3, .ord = 4, .port = 0x0506, .immediate = 0x00010203};
 	const auto bytes = bytes_of("4c455853 01 02 00 00 0102 0003 0004 0506 00010203 000000000000000000000000");
@@ -49,14 +49,14 @@ TEST(Wire, HelloMayBePadded)
 	EXPECT_EQ(decode_hello(bytes), Hello{});
 }
 
-TEST(Wire, HelloCutShortIsNone)
+TEST(Wire, TruncatedHelloIsRejected)
 {
 	const auto bytes = encode(Hello{});
 	for (size_t size = 0; size < hello_size; size++)
 		EXPECT_FALSE(decode_hello(std::span(bytes).first(size))) << size;
 }
 
-TEST(Wire, HelloOfAnotherVersionIsARefusalWhateverElseItHas)
+TEST(Wire, HelloOfAnotherVersionIsRejectedForAnyContent)
 {
 	auto bytes = encode(Hello{});
 	std::ranges::fill(bytes, 0xff);
@@ -73,7 +73,7 @@ struct BadHello {
 	const char *hex;
 };
 
-TEST(Wire, BadHellosAreRefused)
+TEST(Wire, InvalidHellosAreRejected)
 {
 	const BadHello cases[] = {
 		{"other magic", "4c455854 01 01 00 00 0001 0000 0000 0000 00000000 000000000000000000000000"},
@@ -98,7 +98,7 @@ TEST(Wire, BadHellosAreRefused)
 	}
 }
 
-TEST(Wire, MessagesOnTheWire)
+TEST(Wire, MessagesHaveTheDocumentedFormat)
 {
 	const std::pair<Message, const char *> cases[] = {
 		{{.type = Type::ready}, "01 00 0000 00000000 0000000000000000 0000000000000000 00000000 00000000"},
@@ -133,7 +133,7 @@ TEST(Wire, MessagesOnTheWire)
 	}
 }
 
-TEST(Wire, BadMessagesAreRefused)
+TEST(Wire, InvalidMessagesAreRejected)
 {
 	const std::pair<const char *, const char *> cases[] = {
 		{"no type 0", "00 00 0000 00000000 0000000000000000 0000000000000000 00000000 00000000"},
@@ -171,7 +171,7 @@ TEST(Wire, BadMessagesAreRefused)
 		<< "ADV up to the last octet but one of all addresses";
 }
 
-TEST(Wire, MessageCutShortIsNone)
+TEST(Wire, TruncatedMessageIsRejected)
 {
 	const auto bytes = encode(Message{.type = Type::ready});
 	for (size_t size = 0; size < message_size; size++)
