@@ -2,24 +2,23 @@
 #
 # make demo     two virtual machines connect peer-to-peer; PCAP=FILE keeps the packets; LLP=sctp
 # make check    every test; the last line is "N passed, N failed"
-# make check-all  the same, with every whole-system suite on all four kernels, each patch by itself, and the packages
-# make conformance  which test shows which requirement, and the results; STOCK=1 also against
-#               unmodified siw
-# make bench    ours against unmodified, into Documentation/infiniband/bench.*; QUICK=1 for a look
+# make check-all  make check with every whole-system suite on all four kernels, each patch by itself, and the packages
+# make conformance  tests and results of each requirement; STOCK=1 also against unmodified siw
+# make bench    ours compared with unmodified modules, into Documentation/infiniband/bench.*; QUICK=1 for a short run
 # make exs-random  libexs: fuzzers, random scheduler, threads under sanitizers, for SECONDS=20 each
-# make soak     connections made, killed and closed for MINUTES=10 on KERNEL=debian; kept in tests/RESULTS.md
+# make soak     connections opened, killed and closed for MINUTES=10 on KERNEL=debian; total kept in tests/RESULTS.md
 # make fuzz     each fuzzer for SECONDS=20
 # make modules  our modules for Debian's kernel, in the cache
 # make tools    user-space tools, in build/tools
 # make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
 # make dist     the release, in build/dist
 # make datagram  datagram iWARP (read libdgm/NOTICE first): library, tools and source package, in build/datagram
-# make tree     the patched files of the kernel and ours, to read: a git work tree with a commit for each patch,
+# make tree     the patched files of the kernel and ours, for reading: a git work tree with a commit for each patch,
 #               in build/tree/7.2; KERNEL=… for another
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
-# make series-check  does each patch compile and pass KUnit on 6.1? KERNEL=… for another
+# make series-check  each patch compiles and passes KUnit on 6.1; KERNEL=… for another
 #
-# What is built from others' source, and the kernels, live in the cache
+# Kernels, and programs built from others' source, are kept in the cache
 # (${XDG_CACHE_HOME:-~/.cache}/iw_mpa); see scripts/kernel --help.
 
 all: modules tools

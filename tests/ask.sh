@@ -88,7 +88,7 @@ data_is_kept() { # DEVICE
 	sum=$(sha256sum <"$WORK/data")
 	dd if="$WORK/data" of="$1" bs=1M oflag=direct 2>/dev/null
 	[[ $(ask 60 disk_sum "$DISK") == "$sum" ]] || fail 'the target has other data'
-	[[ $(disk_sum "$1") == "$sum" ]] || fail 'other data comes back'
+	[[ $(disk_sum "$1") == "$sum" ]] || fail 'the data read back differs'
 }
 
 # start_load FILE [SECONDS]: writes blocks of all sizes and soon reads each again, with checksums, until end_load

@@ -29,7 +29,7 @@ good() {
 
 no_warning() {
 	if dmesg | grep -qE 'WARNING:|BUG:|Oops'; then
-		fail "the kernel says: $(dmesg | grep -m 1 -E 'WARNING:|BUG:|Oops')"
+		fail "the kernel reports: $(dmesg | grep -m 1 -E 'WARNING:|BUG:|Oops')"
 	fi
 }
 
@@ -94,7 +94,7 @@ keeps_what_is_refilled() {
 	slow_down ib_uverbs_comp_handler 200
 	odd refill-one
 	speed_up
-	has_line client '^it is kept' || fail "$(tail -n 4 "$WORK/client.log" | paste -sd' ')"
+	has_line client '^the request is kept' || fail "$(tail -n 4 "$WORK/client.log" | paste -sd' ')"
 }
 
 # The peer closes when it has the message, before siw hears that it is sent: without the mend, more often than not
@@ -203,7 +203,7 @@ connect_in_error() {
 
 read_across() {
 	odd read-across
-	has_line client "^all that was read is the server's\$" || fail "$(grep -E 'not the server|completed:' "$WORK/client.log")"
+	has_line client "^all octets read are the server's\$" || fail "$(grep -E 'not the server|completed:' "$WORK/client.log")"
 }
 
 # Five bytes on the first page, the others on the second; each letter depends on its place
@@ -242,9 +242,9 @@ taken_back() {
 	tc -n b qdisc replace dev eth0 root netem rate 40mbit limit 10000
 	serve --expose --pages 8192 --take-back "$WORK/now"
 	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --odd long-read --timeout 40
-	wait_line client 'the answer has begun' 30
+	wait_line client 'the response has started' 30
 	touch "$WORK/now"
-	wait_line server 'what was exposed is deregistered' 5
+	wait_line server 'the exposed memory is deregistered' 5
 	ended client 40
 	tc -n b qdisc del dev eth0 root
 	all_completed
@@ -257,7 +257,7 @@ taken_back() {
 replaced_page() {
 	odd_responder $((port + 50)) 8 'THEN=wait 1500ms'
 	start odd a 60 "$RDMAFIRST" client "$(address b)" $((port + 50)) --no-receive --odd replaced-page --timeout 20
-	wait_line odd 'the page is gone' 30
+	wait_line odd 'the page is replaced' 30
 	ended peer 20
 	sleep 1
 	serve
@@ -283,7 +283,7 @@ forgotten_sink() {
 	wait_line client 'is deregistered' 20
 	touch "$WORK/forgotten"
 	ended_well client 30
-	has_line client 'the answer has begun' || fail 'there was no answer yet'
+	has_line client 'the response has started' || fail 'no response has arrived'
 	has_line client '^request completed: success' && fail 'the read has succeeded'
 	after_odd_against
 	peer_is_content
@@ -292,14 +292,14 @@ forgotten_sink() {
 solicited() {
 	odd_and_content solicited 8 'READS=expect send-se' 'MORE=send fpdu send pdata="plain"' 'THEN=wait 1500ms' \
 		'NEXT=send fpdu send-se pdata="solicited"' 'LAST=expect close drain'
-	has_line client '^we are told$' || fail "$(grep 'nobody tells' "$WORK/client.log")"
-	has_line client '^2 messages are there$' || fail "told too early: $(grep 'are there' "$WORK/client.log")"
-	has_line client '^not of what we sent$' || fail 'told of what was sent, too'
+	has_line client '^notified of completions$' || fail "$(grep 'no notification' "$WORK/client.log")"
+	has_line client '^2 messages received$' || fail "notified too early: $(grep 'messages received' "$WORK/client.log")"
+	has_line client '^not notified of the unsolicited send$' || fail 'also notified of the unsolicited send'
 }
 
 solicited_errors() {
 	odd_against solicited-errors 8 'READS=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
-	has_line client '^we are told$' || fail "$(grep 'nobody tells' "$WORK/client.log")"
+	has_line client '^notified of completions$' || fail "$(grep 'no notification' "$WORK/client.log")"
 }
 
 other_pd_terminated() { # WHAT L/T/C
@@ -312,7 +312,7 @@ denied() { # WHAT L/T/C
 	odd "$1" --deny
 	all_completed
 	# IBV_ACCESS_LOCAL_WRITE
-	has_line server '^access 0x1$' || fail "ibv_query_qp() tells $(grep '^access' "$WORK/server.log")"
+	has_line server '^access 0x1$' || fail "ibv_query_qp() reports $(grep '^access' "$WORK/server.log")"
 	terminated "$2"
 }
 
@@ -359,7 +359,7 @@ queue_beyond_group() {
 	grep -E '^(max|oom) ' "$group/memory.events" | sed 's/^/# memory.events: /'
 	rmdir "$group"
 	umount "$WORK/groups"
-	has_line client '^received' || fail 'there was no connection'
+	has_line client '^received' || fail 'no connection was established'
 	has_line client 'created$' && fail 'it was created'
 	good
 }
@@ -390,9 +390,9 @@ few_lines() {
 events_into_nothing() {
 	serve
 	start stuck a 60 "$RDMAFIRST" stuck "$(address b)" "$port" --timeout 20
-	wait_line stuck 'an event is being read' 30
+	wait_line stuck 'reading an event' 30
 	sleep 1
-	has_line stuck 'has been read' && fail 'there was memory for the event'
+	has_line stuck 'was read' && fail 'the event was read despite missing memory'
 	good
 	stop stuck KILL
 }
@@ -413,12 +413,12 @@ changed_while_read() {
 	wait_line client 'the read is posted' 30
 	sleep 0.2
 	touch "$WORK/now"
-	wait_line server 'what was exposed is deregistered' 5
+	wait_line server 'the exposed memory is deregistered' 5
 	ended client 40
 	fast_way b
 	rm -f "$WORK/now"
 	has_line client 'is not the server' && fail "$(grep 'not the server' "$WORK/client.log")"
-	has_line client "^all that was read is the server's\$|^request completed: " || fail 'the read has not completed'
+	has_line client "^all octets read are the server's\$|^request completed: " || fail 'the read has not completed'
 }
 
 changed_when_completed() {

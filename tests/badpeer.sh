@@ -49,7 +49,7 @@ refused() { # SCENARIO [NAME=VALUE…]
 	serve
 	peer peer "$@"
 	peer_was_content peer
-	has_line server '^conn 1' && fail 'the program has heard of it'
+	has_line server '^conn 1' && fail 'the program got an event of the connection'
 	good
 }
 
@@ -62,7 +62,7 @@ no_connection() { # SCENARIO [NAME=VALUE…]
 		wait_line server '^conn 1 over: bad' $((RTR_DEADLINE + 10))
 	fi
 	has_line server '^conn 1 sent' && fail 'the program could send'
-	has_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED status 0' && fail 'the program was told ESTABLISHED'
+	has_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED status 0' && fail 'the program got ESTABLISHED'
 	good
 }
 
@@ -81,7 +81,7 @@ second_answer() { # accept|reject
 	serve --again "$1"
 	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
 	wait_line server '^conn 1 second answer' 30
-	has_line server '^conn 1 second answer .* succeeded' && fail 'the second answer is taken'
+	has_line server '^conn 1 second answer .* succeeded' && fail 'the second answer succeeded'
 	stop server
 }
 
@@ -162,7 +162,7 @@ scan() { # COUNT SIDE-BY-SIDE
 		ended_well "scan$i" 110
 	done
 	sysctl_of a ip_local_port_range "$range"
-	has_line server '^conn 1' && fail 'the program has heard of it'
+	has_line server '^conn 1' && fail 'the program got an event of the connection'
 	good
 }
 

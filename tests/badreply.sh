@@ -35,7 +35,7 @@ told() {
 	local events
 	events=$(sed -nE 's/^event (RDMA_CM_EVENT_[A-Z_]+) status .*/\1/p' "$WORK/client.log" |
 		grep -vE 'ADDR_RESOLVED|ROUTE_RESOLVED' | paste -sd' ') || true
-	[[ $events =~ ^RDMA_CM_EVENT_($1)$ ]] || fail "the client's program was told '$events', not $1"
+	[[ $events =~ ^RDMA_CM_EVENT_($1)$ ]] || fail "the client's program got '$events', not $1"
 	if grep -q 'status 0 ' "$WORK/client.log" && grep -qE "event RDMA_CM_EVENT_($1) status 0( |\$)" "$WORK/client.log"; then
 		fail "status 0 with $1"
 	fi
@@ -56,7 +56,7 @@ refused() {
 	run client a 30 "$RDMAFIRST" client "$(address b)" "$port" --timeout 8
 	[[ $STATUS =~ ^[124]$ ]] || fail "the client ended with status $STATUS"
 	has_line client 'Connection refused|event RDMA_CM_EVENT_(CONNECT_ERROR|UNREACHABLE|REJECTED) status -' ||
-		fail 'the program was not told'
+		fail 'the program got no event of the failure'
 }
 
 whole_reject() {

@@ -43,9 +43,9 @@ failures_count() {
 	against v07-send-bytewise v07-null
 	[[ $STATUS -eq 1 ]] || fail "status $STATUS"
 	has_line conformance '^FAIL v07-send-bytewise' || fail 'no failure'
-	has_line conformance '^0 passed, 1 failed, 0 skipped, 1 not played$' || fail 'it goes on'
+	has_line conformance '^0 passed, 1 failed, 0 skipped, 1 not played$' || fail 'the run continues after the failure'
 	against --keep-going v07-send-bytewise v07-null
-	has_line conformance '^0 passed, 2 failed, 0 skipped, 0 not played$' || fail 'it does not go on'
+	has_line conformance '^0 passed, 2 failed, 0 skipped, 0 not played$' || fail 'the run ends at the failure despite --keep-going'
 }
 
 check 'mpapeer conformance: every scenario that needs no control of the target passes' all_pass

@@ -130,7 +130,7 @@ until_ok() { # SECONDS COMMAND…
 	local end=$((SECONDS + $1))
 	shift
 	until "$@"; do
-		((SECONDS < end)) || fail "waited in vain for: $*"
+		((SECONDS < end)) || fail "timed out waiting for: $*"
 		sleep 0.2
 	done
 }

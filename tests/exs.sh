@@ -123,7 +123,7 @@ examples() { # SERVER
 	has_line client '^hello$' || fail 'no echo'
 	# the server speaks first: its client sends nothing at all
 	run_well client "$client" 40 "$EXS/exs_example_publisher" "$(address "$1")" $((port + 2)) colour
-	has_line client '^blue$' || fail 'not what was published'
+	has_line client '^blue$' || fail 'the published value differs'
 	run_well client "$client" 60 "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4)) input
 	cmp "$WORK/client.log" "$INPUT" || fail 'another file'
 	rm -r "$WORK/files"
@@ -188,7 +188,7 @@ no_reads() {
 	client_well blast a --mode immediate -s 3000 -n 20
 	client blast a -s 3000 -n 20
 	[[ $STATUS -eq 1 ]] || fail 'data came without a Read'
-	has_line client 'Operation not supported' || fail "the client says '$(tail -n 1 "$WORK/client.log")'"
+	has_line client 'Operation not supported' || fail "the client prints '$(tail -n 1 "$WORK/client.log")'"
 }
 
 # Without the peer-to-peer model a responder may not speak first on the wire
@@ -328,7 +328,7 @@ hostile_server() { # NAME=VALUE WANTED
 	wait_line peer '^listening' 20
 	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
 	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
-	has_line client "$2" || fail "the client says '$(tail -n 1 "$WORK/client.log")', not '$2'"
+	has_line client "$2" || fail "the client prints '$(tail -n 1 "$WORK/client.log")', not '$2'"
 	ended_well peer 30
 }
 

@@ -38,7 +38,7 @@ exchange() { # MODE MESSAGES
 	pid_of[client]=$sender
 	timeout $((300 + $2)) "$EXS/exs-blast" --listen "$(address "$ROLE")" -p "$port" --protocol rdma --once --small-max $MESSAGE \
 		--credits 8 --output /dev/fd/3 3>&1 >"$WORK/server.log" 2>&1 | sha256sum >"$WORK/digest"
-	[[ $(<"$WORK/digest") == "$(digest_of "$2")" ]] || fail "not what $peer sent: $(tail -n 1 "$WORK/server.log")"
+	[[ $(<"$WORK/digest") == "$(digest_of "$2")" ]] || fail "the data from $peer differs: $(tail -n 1 "$WORK/server.log")"
 	ended_well client 60
 	note "$(grep '^{' "$WORK/client.log" | jq -r \
 		'"\(.receiver.mbit_s | floor) Mbit/s, processes: sender \(.cpu_user + .cpu_system) s, receiver \(.receiver |
@@ -62,7 +62,7 @@ ping_modes() {
 				break
 			sleep 1
 		done
-		us=$(grep '^{' "$WORK/client.log" | jq .latency_us.p50) || fail "the client says: $(tail -n 1 "$WORK/client.log")"
+		us=$(grep '^{' "$WORK/client.log" | jq .latency_us.p50) || fail "the client prints: $(tail -n 1 "$WORK/client.log")"
 		latency[$mode]=$us
 	done
 	[[ $ROLE == a ]] || return 0

@@ -35,7 +35,7 @@ redis() {
 	# and what is stored is what comes back
 	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 set word "$(head -c 3000 "$WORK/input" | base64 -w 0)"
 	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 get word
-	[[ $(<"$WORK/client.log") == "$(head -c 3000 "$WORK/input" | base64 -w 0)" ]] || fail 'another value comes back'
+	[[ $(<"$WORK/client.log") == "$(head -c 3000 "$WORK/input" | base64 -w 0)" ]] || fail 'the value read back differs'
 }
 
 web() {
@@ -73,7 +73,7 @@ netcat() {
 	start client a 60 bash -c "'$SHIM' ncat --send-only $(address b) 7704 <'$WORK/input'"
 	ended_well client 60
 	ended_well server 30
-	cmp "$WORK/input" "$WORK/server.log" || fail 'not what was sent'
+	cmp "$WORK/input" "$WORK/server.log" || fail 'the received data differs'
 }
 
 # Against one that has no shim: it falls back to TCP

@@ -299,7 +299,7 @@ rejected() {
 	in_bursts
 	counted siw0/1 'req_sent_syn=5 reject_rcvd=5 failed_initiator=5' \
 		run client a 60 "$RDMAFIRST" client "$(address b)" 7916 --times 5
-	[[ $(grep -c 'REJECTED.* pdata 4 62757379$' "$WORK/client.log") -eq 5 ]] || fail 'not every reject has come with its private data'
+	[[ $(grep -c 'REJECTED.* pdata 4 62757379$' "$WORK/client.log") -eq 5 ]] || fail 'a reject arrived without its private data'
 	stop server
 }
 
@@ -346,7 +346,7 @@ all_is_over() { # PORT
 	wait_for 5 'the program to be told' nothing_in_program
 	wait_for 5 'nothing to be half open' nothing_half_open
 	[[ $(rdma resource show cm_id link siw1 -j | jq '[.[] | select(.state != "LISTEN")] | length') -eq 0 ]] ||
-		fail 'there is a cm_id left'
+		fail 'a cm_id remains'
 }
 
 vain_syn() { # PORT COUNTER HEX VALUE

@@ -118,7 +118,7 @@ under_siege() {
 		[[ $ms -le $worst ]] || worst=$ms
 		[[ $n -le $most ]] || most=$n
 	done
-	[[ $measured -ge 1 ]] || fail 'the others had gone before an honest client was done'
+	[[ $measured -ge 1 ]] || fail 'the other initiators ended before an honest client connected'
 	ended_well flood 60
 	note "$(tail -n 1 "$WORK/flood.log")"
 	wait_for 30 'the end of all connections' is_quiet

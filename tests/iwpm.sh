@@ -109,7 +109,7 @@ goes_elsewhere() { # PORT REAL-PORT
 		fail "the program is not connected to port $1: $(rdma resource show cm_id)"
 	stop client
 	wait_for 10 "a connection to port $2 on the wire" has_new_connection "$2" "$before"
-	[[ $(seen_connections "$1") == 0 ]] || fail "there is a TCP connection to port $1"
+	[[ $(seen_connections "$1") == 0 ]] || fail "a TCP connection to port $1 exists"
 }
 
 tcpdump -Z root -U --immediate-mode -s 65535 -i eth0 -w "$WORK/udp.keep" udp port 3935 >/dev/null 2>&1 &

@@ -111,7 +111,7 @@ wait_for() {
 	local end=$(($(now_ms) + $1 * 1000)) what=$2
 	shift 2
 	until "$@"; do
-		(($(now_ms) < end)) || fail "waited in vain for $what"
+		(($(now_ms) < end)) || fail "timed out waiting for $what"
 		pause 0.1
 	done
 }
@@ -134,9 +134,9 @@ wait_line() {
 	local end=$(($(now_ms) + $3 * 1000))
 	until has_line "$1" "$2"; do
 		if ! kill -0 "${pid_of[$1]}" 2>/dev/null && ! has_line "$1" "$2"; then
-			fail "$1 ended without saying '$2'"
+			fail "$1 ended without printing '$2'"
 		fi
-		(($(now_ms) < end)) || fail "waited $3 s in vain for $1 to say '$2'"
+		(($(now_ms) < end)) || fail "timed out after $3 s waiting for $1 to print '$2'"
 		pause 0.1
 	done
 }
@@ -145,8 +145,8 @@ has_listener() { # ADDRESS PORT
 	rdma resource show cm_id | grep 'state LISTEN' | grep -qE "src-addr (\[?$1\]?|0\.0\.0\.0|\[?::\]?):$2 "
 }
 
-# In this namespace or in that of a process. rdma_cm says that it listens before its socket does: SCTP's first one
-# loads modules for its cookies.
+# In this namespace or in that of a process. rdma_cm reports LISTEN before the socket listens (the first SCTP listener loads
+# modules).
 socket_listens() { # PORT [LLP]
 	local pid pattern
 	local -a tables=()
@@ -172,7 +172,7 @@ wait_listener() { # ADDRESS PORT
 
 # ---- processes; NAME is a process of the case, its output is in $WORK/NAME.log
 
-# start NAME NETNS SECONDS COMMAND…: runs in the background, for at most so many seconds
+# start NAME NETNS SECONDS COMMAND…: runs in the background, for at most SECONDS
 start() {
 	local name=$1 netns=$2 seconds=$3
 	shift 3
@@ -254,7 +254,7 @@ capture_end() { # NAME
 
 # How many QPs are established between a and b
 established() {
-	# unmodified siw does not tell the state
+	# unmodified siw does not report the state
 	local state=' state RTS'
 	[[ $VM_STOCK == 0 ]] || state=''
 	rdma resource show qp | grep -cE "^link siw[01]/1 .* type RC$state" || true
@@ -331,7 +331,7 @@ keep_capture() {
 	wait_for 30 'tcpdump' grep -q 'listening on' "$WORK/tcpdump.keep"
 }
 
-# is_seen PORT COUNT: the kept capture has so many connections to the port, with their ends
+# is_seen PORT COUNT: the kept capture has COUNT connections to the port, with their ends
 is_seen() {
 	cp "$WORK/wire.keep" "$WORK/wire.pcap"
 	local seen
@@ -360,7 +360,7 @@ show_logs() {
 	for file in "$WORK"/*.log; do
 		[[ -s $file ]] || continue
 		note "${file##*/}:"
-		# a message at the head may say why there are so many at the end
+		# a message at the head may explain the many at the end
 		awk -v count="$(wc -l <"$file")" 'NR <= 4 || NR > count - 12' "$file" | cut -c1-300 | sed 's/^/#     /'
 	done
 }
@@ -374,7 +374,7 @@ show_captures() {
 	done
 }
 
-# slow_down FUNCTION COUNT: on a kernel with kprobes, makes each call longer by so many stack traces,
+# slow_down FUNCTION COUNT: on a kernel with kprobes, makes each call longer by COUNT stack traces,
 # some milliseconds, so that races with other events become likely
 slow_down() {
 	local i

@@ -233,7 +233,7 @@ say_it() { # PROGRAM PORT
 	case $1 in
 	qperf*) has_line client '(latency|bw) +=' || fail 'no result' ;;
 	cmtime)
-		! has_line client 'failure|error' || fail 'cmtime tells of a failure'
+		! has_line client 'failure|error' || fail 'cmtime reports a failure'
 		has_line client '^connect ' || fail 'cmtime has connected nothing'
 		;;
 	rcopy) [[ $(ask 20 file_sum /run/received) == "$(file_sum "$WORK/sent")" ]] || fail 'the server has other data' ;;

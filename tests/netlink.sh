@@ -334,7 +334,7 @@ default_beyond_the_device() {
 		said=$("$RDMA" -j mpa show dev $device | jq -c '.[0]."not-taken"')
 		[[ $said == '["ird"]' ]] || fail "rdma -j mpa show: $said"
 		said=$(dmesg | grep -c "$device: iw_mpa: no default taken for IRD" || true)
-		[[ $said == 1 ]] || fail "the log says it $said times of $device"
+		[[ $said == 1 ]] || fail "the log has $said messages about $device"
 	done
 	# one that it can do, and it is no longer without
 	ynl set default ird=100
@@ -351,7 +351,7 @@ devices_cannot_veto() {
 	is '[null,"rfc5044",7000]' siw1/1 '[."not-taken", (.effective | .revision, ."reply-ms")]'
 	serve 7661 --silent
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7661 --timeout 15
-	has_line client 'EVENT_REJECTED status -104 ' || fail 'siw0 does not ask for peer-to-peer, or siw1 knows it'
+	has_line client 'EVENT_REJECTED status -104 ' || fail 'siw0 does not ask for peer-to-peer, or siw1 supports it'
 	stop server
 	ynl reset siw0/1
 	is '[null,"rfc5044"]' siw0/1 '[."not-taken", .effective.revision]'
@@ -370,7 +370,7 @@ port_rtr_read() {
 	[[ $(qp_says siw0/1 rtr) == read ]] || fail "siw0's QP says RTR $(qp_says siw0/1 rtr)"
 	[[ $(qp_says siw1/1 rtr) == read ]] || fail "siw1's QP says RTR $(qp_says siw1/1 rtr)"
 	rdma resource show cm_id link siw0/1 -dd -j | jq -e 'any(.[]; .drv_rtr == "read")' >/dev/null ||
-		fail 'no cm_id of siw0 says RTR read'
+		fail 'no cm_id of siw0 shows RTR read'
 	look 7600
 	ended held 20
 	rtr_is read-request
@@ -469,7 +469,7 @@ impossible_option() {
 	serve 7607
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7607 --mpa revision=1 --mpa model=2
 	[[ $STATUS -eq 2 ]] || fail 'connect does not refuse'
-	has_line client 'rdma_connect: Invalid argument' || fail "connect says: $(tail -n 1 "$WORK/client.log")"
+	has_line client 'rdma_connect: Invalid argument' || fail "the client prints: $(tail -n 1 "$WORK/client.log")"
 	stop server
 }
 
@@ -492,7 +492,7 @@ revision_1() {
 	serve 7610
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7610 --timeout 15
 	# ECONNRESET
-	has_line client 'EVENT_REJECTED status -104 ' || fail "the client says: $(tail -n 1 "$WORK/client.log")"
+	has_line client 'EVENT_REJECTED status -104 ' || fail "the client prints: $(tail -n 1 "$WORK/client.log")"
 	stop server
 	# with the fallback it connects
 	ynl set siw0 revision=fallback
@@ -535,8 +535,8 @@ revision_1_before_accept() {
 	capture wire b
 	serve 7617 --mpa-accept revision=1
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7617 --timeout 15
-	has_line client 'EVENT_REJECTED status -104 ' || fail "the client says: $(tail -n 1 "$WORK/client.log")"
-	has_line server '^conn 1 rdma_accept: Protocol error' || fail "the server says: $(tail -n 1 "$WORK/server.log")"
+	has_line client 'EVENT_REJECTED status -104 ' || fail "the client prints: $(tail -n 1 "$WORK/client.log")"
+	has_line server '^conn 1 rdma_accept: Protocol error' || fail "the server prints: $(tail -n 1 "$WORK/server.log")"
 	look 7617
 	frame_is null reply .rev
 	serve 7618 --mpa-accept revision=1 --silent
@@ -608,7 +608,7 @@ counters_add_up() {
 	done
 	# the tool says the same, and how many are half open
 	got=$("$RDMA" -j mpa stat link siw1/1 | jq -c --argjson b "$after" '.[0] | with_entries(select(.value != $b[.key])) | keys')
-	[[ $got == '["ifindex","layer","llp","mpa_half_open"]' ]] || fail "rdma mpa stat says something else of $got"
+	[[ $got == '["ifindex","layer","llp","mpa_half_open"]' ]] || fail "rdma mpa stat shows other values of $got"
 }
 
 # ---- each counter
@@ -798,7 +798,7 @@ notifications() {
 	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"REP_RCVD".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 10
 	stop monitor
 	stop elsewhere
-	[[ ! -s $WORK/elsewhere.log ]] || fail 'it is told elsewhere'
+	[[ ! -s $WORK/elsewhere.log ]] || fail 'the monitor in the other namespace prints events'
 }
 
 # ---- tracepoints
@@ -923,7 +923,7 @@ module_goes_while_watched() {
 	for i in 1 2 3; do
 		wait_for 20 'siw to be unloaded' unload siw
 		wait_for 20 'iw_mpa to be unloaded' unload iw_mpa
-		mpa show default >/dev/null || fail 'the module does not come back by itself'
+		mpa show default >/dev/null || fail 'the module is not loaded automatically'
 	done
 	stop_all
 	with_devices

@@ -85,7 +85,7 @@ serve() {
 	if [[ $client == 2 && -e $SERVER_MAX_VERSION ]]; then
 		[[ $v2 -gt $least && $v1 -gt 0 && $v1 -lt 50 ]] || fail 'version 1 is for the mount with the default setting only'
 	else
-		[[ $v2 == 0 && $v1 -gt $least ]] || fail 'there is no version 2'
+		[[ $v2 == 0 && $v1 -gt $least ]] || fail 'version 2 is not used'
 	fi
 	echo 0 >"$EVENTS/svcrdma_decode_rqst/enable"
 	stop_server
@@ -123,7 +123,7 @@ negotiates() {
 	[[ $seen == "$refused" ]] || fail "$seen ERR_VERS, not $refused: $(grep -v '^#' "$TRACING/trace" | paste -sd'|')"
 	[[ $(connections) == 1 ]] || fail "$(connections) connections"
 	has_version $(($(version_here) - refused))
-	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] || fail 'no event says the version'
+	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] || fail 'no event reports the version'
 }
 
 data_is_kept() {

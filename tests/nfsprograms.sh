@@ -53,7 +53,7 @@ ten_writers() {
 	for writer in {0..9}; do ended_well "writer$writer" 210; done
 	[[ $(sort "$MOUNT/work/lines" | uniq | wc -l) == 100 ]] || fail 'lines are missing'
 	for writer in {0..9}; do
-		cmp "$MOUNT/work/own$writer" <(for i in {0..9}; do seq "$writer$i" 2000; done) || fail 'not what was written'
+		cmp "$MOUNT/work/own$writer" <(for i in {0..9}; do seq "$writer$i" 2000; done) || fail 'the written data differs'
 	done
 }
 

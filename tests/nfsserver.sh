@@ -80,7 +80,7 @@ connections() {
 
 has_version() { # VERSION, or nothing if version two is off
 	# unmodified modules do not say it
-	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats says version '$(field 30)', not '$1'"
+	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats has version '$(field 30)', not '$1'"
 }
 
 # ---- both

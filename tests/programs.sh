@@ -72,8 +72,8 @@ of_one_program() { # CONNECTIONS
 	start server b 100 cmtime -b "$to" -p 7120 -c "$1"
 	wait_listener "$to" 7120
 	run_well client a 80 cmtime -b "$(address a)" -s "$to" -p 7120 -c "$1"
-	grep -qE 'failure|error' "$WORK/client.log" && fail "cmtime says: $(grep -cE 'failure|error' "$WORK/client.log") failures"
-	grep -q '^connect ' "$WORK/client.log" || fail 'cmtime says nothing of connecting'
+	grep -qE 'failure|error' "$WORK/client.log" && fail "cmtime reports: $(grep -cE 'failure|error' "$WORK/client.log") failures"
+	grep -q '^connect ' "$WORK/client.log" || fail 'cmtime reports no connecting'
 	stop server
 }
 
@@ -206,7 +206,7 @@ accept_others() {
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7341 --timeout 20
 	has_line server '^conn 1 rdma_accept: Operation not permitted' || fail 'it is accepted with'
-	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'who connected is not told'
+	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'the initiator got no REJECTED'
 	stop server
 }
 

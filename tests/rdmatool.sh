@@ -38,7 +38,7 @@ refused() {
 	"$@" >"$WORK/stdout" 2>"$WORK/stderr" || status=$?
 	[[ $status -ne 0 ]] || fail "not refused: $*"
 	[[ ! -s $WORK/stdout ]] || fail "$* prints $(<"$WORK/stdout")"
-	grep -qE -- "$text" "$WORK/stderr" || fail "$* says '$(<"$WORK/stderr")', not '$text'"
+	grep -qE -- "$text" "$WORK/stderr" || fail "$* prints '$(<"$WORK/stderr")', not '$text'"
 	note "${*#*rdma }: $(paste -sd' ' "$WORK/stderr")"
 }
 

@@ -88,12 +88,12 @@ says_sctp() {
 	wait_line monitor 'llp sctp' 10
 	stop monitor
 	"$rdma" mpa reset default
-	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' || fail 'rdma mpa monitor has what MPA has'
+	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' || fail 'rdma mpa monitor shows values of MPA'
 	[[ -d $TRACING/events/iw_mpa ]] || { note 'this kernel has no tracepoints' && return; }
 	echo 0 >$TRACING/events/iw_mpa/enable
 	grep 'mpa_state: ' $TRACING/trace >"$WORK/trace.log"
 	has_line trace 'llp=sctp' || fail 'the tracepoints do not'
-	! has_line trace 'llp=tcp' || fail 'the tracepoints say tcp as well'
+	! has_line trace 'llp=tcp' || fail 'the tracepoints also show tcp'
 }
 
 monitor_is_on() { # RDMA
@@ -174,7 +174,7 @@ exchange() {
 	for netns in a b; do
 		ended_well "client-$netns" 20000
 		ended_well "server-$netns" 60
-		cmp "$WORK/wanted" "$WORK/digest-$netns" || fail "in $netns is not what was sent"
+		cmp "$WORK/wanted" "$WORK/digest-$netns" || fail "the data received in $netns differs"
 		note "$(grep '^{' "$WORK/client-$netns.log" | jq -r '"\(.receiver.mbit_s | floor) Mbit/s"')"
 	done
 	path

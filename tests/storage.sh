@@ -110,7 +110,7 @@ nvme_target_goes() {
 	wait_for 60 'the controller to go' has_no_controller
 	ask 60 nvme_target_open
 	nvme_connect
-	[[ $(disk_sum "$(nvme_disk)") == "$sum" ]] || fail 'other data comes back'
+	[[ $(disk_sum "$(nvme_disk)") == "$sum" ]] || fail 'the data read back differs'
 	nvme_disconnect
 	ask 60 nvme_target_end
 	nothing_left
@@ -409,7 +409,7 @@ nfs_keeps_data() { # VERSION
 	# nothing in the cache is of use after this
 	nfs_umount
 	nfs_mount "$1"
-	[[ $(file_sum "$MOUNT/data") == "$sum" ]] || fail 'other data comes back'
+	[[ $(file_sum "$MOUNT/data") == "$sum" ]] || fail 'the data read back differs'
 	start_load "$MOUNT/load"
 	end_load
 	nfs_umount

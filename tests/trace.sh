@@ -161,9 +161,9 @@ with_scripts() {
 	stop why INT
 	has_line states '^@us\[initiator, REQ_SENT\]:' || fail 'no time of REQ_SENT'
 	has_line states '^@us\[responder, RTR_WAIT\]:' || fail 'no time of RTR_WAIT'
-	has_line why 'siw0 +initiator +10\.77\.0\.2:7720 CONNECTING status -111 ' || fail 'the refused connection is not told'
-	has_line why 'siw1 +responder +10\.77\.0\.1:[0-9]+ REQ_WAIT status -110 .*a deadline passed' || fail 'the deadline is not told'
-	has_line why 'siw1 +responder .* malformed' || fail 'the malformed frame is not told'
+	has_line why 'siw0 +initiator +10\.77\.0\.2:7720 CONNECTING status -111 ' || fail 'the refused connection is not reported'
+	has_line why 'siw1 +responder +10\.77\.0\.1:[0-9]+ REQ_WAIT status -110 .*a deadline passed' || fail 'the deadline is not reported'
+	has_line why 'siw1 +responder .* malformed' || fail 'the malformed frame is not reported'
 }
 
 exports() {

@@ -181,7 +181,7 @@ mpi_is_cut() {
 	wait_line mpi '^running' 200
 	pkill -KILL -f 'mpi.py forever' -n
 	ended mpi 90
-	[[ $STATUS != 0 ]] || fail 'the others have not been told'
+	[[ $STATUS != 0 ]] || fail 'the other ranks got no error'
 	nothing_left
 }
 

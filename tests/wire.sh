@@ -92,14 +92,14 @@ program_is_told() {
 		[[ $regex == then\ * ]] || at=0
 		regex=${regex#then }
 		until tells "$regex" "$at"; do
-			(($(now_ms) < until)) || fail "the program was not told '$regex'"
+			(($(now_ms) < until)) || fail "the program did not print '$regex'"
 			pause 0.05
 		done
 		at=$FOUND
 	done
 	for regex in "${unwanted[@]}"; do
 		if tells "$regex" 0; then
-			fail "the program was told '$regex'"
+			fail "the program printed '$regex'"
 		fi
 	done
 }

@@ -312,7 +312,7 @@ int main(int argc, char **argv)
 	Options options;
 	CLI::App app{"Times connection setup over librdmacm, or the same bytes over plain TCP, between network\n"
 		     "namespaces of this machine, and prints one JSON object.\n\n"
-		     "Exit status: 0, 1 when something failed."};
+		     "Exit status: 0, or 1 on any failure."};
 	app.require_subcommand(1);
 	const auto add_places = [&](CLI::App *command, size_t least) {
 		command->add_option("PLACE", options.places, "[NETNS=]ADDRESS of each node")
@@ -327,21 +327,21 @@ int main(int argc, char **argv)
 		command->add_option("--per-pair", options.per_pair, "connections from one node to another")
 			->check(CLI::PositiveNumber)
 			->capture_default_str();
-		command->add_option("--timeout", options.timeout, "for each step, in seconds")->capture_default_str();
+		command->add_option("--timeout", options.timeout, "time limit of each step, in seconds")->capture_default_str();
 	};
-	CLI::App *connect_command = app.add_subcommand("connect", "all nodes connect to the first, or to each other");
+	CLI::App *connect_command = app.add_subcommand("connect", "connect all nodes to the first, or to each other");
 	add_places(connect_command, 2);
 	add_transport(connect_command);
 	connect_command->add_option("--pattern", options.pattern, "pattern of connections")
 		->check(CLI::IsMember({"many-to-one", "all-to-all"}))
 		->capture_default_str();
-	CLI::App *half_open_command = app.add_subcommand("half-open", "TCP connections that send nothing");
+	CLI::App *half_open_command = app.add_subcommand("half-open", "open TCP connections that send nothing");
 	add_places(half_open_command, 2);
 	add_transport(half_open_command);
-	CLI::App *listen_command = app.add_subcommand("listen", "the time that rdma_listen() takes");
+	CLI::App *listen_command = app.add_subcommand("listen", "measure the time of rdma_listen()");
 	add_places(listen_command, 1);
-	listen_command->add_option("--backlog", options.backlogs, "with these backlogs")->capture_default_str();
-	listen_command->add_option("--rounds", options.rounds, "repetitions; the median counts")->capture_default_str();
+	listen_command->add_option("--backlog", options.backlogs, "backlogs to measure with")->capture_default_str();
+	listen_command->add_option("--rounds", options.rounds, "repetitions, of which the median is printed")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 
 	try {

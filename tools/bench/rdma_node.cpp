@@ -310,7 +310,7 @@ void RdmaNode::run_until(const std::function<bool()> &done, std::string_view wha
 		}
 		const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
 		if (left.count() <= 0)
-			throw std::runtime_error(fmt::format("{} waited in vain for {}", job_.place.address, what));
+			throw std::runtime_error(fmt::format("{} timed out waiting for {}", job_.place.address, what));
 		pollfd wanted{.fd = channel_->fd, .events = POLLIN, .revents = 0};
 		::poll(&wanted, 1, static_cast<int>(left.count()));
 	}

@@ -225,7 +225,7 @@ int main(int argc, char **argv)
     std::string prefix = "./";
     std::vector<std::string> directories;
     app.add_option("--runs", runs, "number of executions");
-    app.add_option("--seconds", seconds, "duration instead of a number");
+    app.add_option("--seconds", seconds, "duration in seconds, instead of --runs");
     app.add_option("--max-len", longest, "longest input in bytes")->check(CLI::Range(std::size_t{1}, room));
     app.add_option("--seed", seed, "seed of the mutations");
     app.add_option("--artifacts", prefix, "prefix of the file for a failing input");

@@ -239,17 +239,17 @@ void run(const Options &options)
 int main(int argc, char **argv)
 {
 	Options options;
-	CLI::App app{"Many initiators at one MPA listener that never finish: a third each sends nothing,\n"
-		     "half a Request, or a Request and no RTR; over SCTP an Initiate behind a gap, or an\n"
+	CLI::App app{"Connects many initiators to one MPA listener that never finish: a third each sends nothing,\n"
+		     "half a Request, or a Request and no RTR; over SCTP an Initiate after a gap, or an\n"
 		     "Initiate and no segment. A closed initiator connects again.\n\n"
 		     "Exit status: 0 when the time is up, 1 a system error."};
 	app.add_option("ADDR", options.address, "IPv4 address of the listener")->required();
-	app.add_option("PORT", options.port, "its port")->required();
+	app.add_option("PORT", options.port, "port of the listener")->required();
 	app.add_option("--source", options.source, "IPv4 address to connect from")->capture_default_str();
-	app.add_option("--peers", options.peers, "how many at a time")->check(CLI::Range(1, 30000))->capture_default_str();
-	app.add_flag("--request", options.all_request, "all of them send a Request and no RTR");
-	app.add_flag("--sctp", options.sctp, "over SCTP");
-	app.add_option("--seconds", options.seconds, "for how long")->capture_default_str();
+	app.add_option("--peers", options.peers, "number of initiators at a time")->check(CLI::Range(1, 30000))->capture_default_str();
+	app.add_flag("--request", options.all_request, "all initiators send a Request and no RTR");
+	app.add_flag("--sctp", options.sctp, "connect over SCTP");
+	app.add_option("--seconds", options.seconds, "duration in seconds")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 	try {
 		run(options);

@@ -99,7 +99,7 @@ public:
                                 Clock::now() + options_.play.within);
         } catch (const std::system_error &error) {
             throw std::runtime_error(
-                fmt::format("{}: does conformance-target run there?", error.what()));
+                fmt::format("{}: is conformance-target running on the target?", error.what()));
         }
     }
 

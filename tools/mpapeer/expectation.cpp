@@ -109,7 +109,7 @@ FieldValue parse_value_like(const Field &sample, std::string_view text)
         if (name == "none")
             continue;
         if (name != "send" && name != "write" && name != "read")
-            throw TextError(fmt::format("'{}' is no RTR type: send, write, read or none", name));
+            throw TextError(fmt::format("'{}' is not an RTR type (send, write, read or none)", name));
         names.push_back(std::move(name));
     }
     return names;
@@ -186,7 +186,7 @@ ClosePattern parse_close(std::span<const std::string> words)
     ClosePattern pattern{.how = close_kinds.at(words[0])};
     for (const std::string &word : words.subspan(1)) {
         if (word != "drain")
-            throw TextError(fmt::format("'{}' after {}: only 'drain' can stand here", word,
+            throw TextError(fmt::format("'{}' after {}: only 'drain' is allowed here", word,
                                         words[0]));
         pattern.drain = true;
     }
@@ -298,7 +298,7 @@ Pattern parse_pattern(std::span<const std::string> words)
     if (!words.empty() && (words[0] == "fpdu" || words[0] == "segment"))
         words = words.subspan(1);
     if (words.empty())
-        throw TextError("expect needs something to expect");
+        throw TextError("expect needs an item to expect");
     if (close_kinds.contains(words[0]))
         return parse_close(words);
     if (words[0] == "hex") {

@@ -54,7 +54,7 @@ struct DecodeArguments {
 void add_run(CLI::App &app, RunArguments &arguments)
 {
     CLI::App *run = app.add_subcommand("run", "Play a scenario as initiator or responder");
-    run->footer("Exit status: 0 all expectations met, 1 one was not (the transcript has its line, "
+    run->footer("Exit status: 0 all expectations met, 1 an expectation failed (the transcript has its line, "
                 "the\nexpected and the received item), 2 wrong usage or scenario.");
     run->add_option("SCENARIO", arguments.scenarios,
                     "Scenario file; several are played one after the other, until one fails")
@@ -63,7 +63,7 @@ void add_run(CLI::App &app, RunArguments &arguments)
         run->add_option("--connect", arguments.connect, "Be the initiator: connect to HOST:PORT");
     run->add_option("--listen", arguments.listen,
                     "Be the responder: listen on [HOST:]PORT, and print \"listening on "
-                    "ADDR:PORT\"; port 0 takes a free one")
+                    "ADDR:PORT\"; port 0 selects a free port")
         ->excludes(connect);
     run->add_option("--bind", arguments.bind_address, "Connect from this address")->needs(connect);
     run->add_option("--llp", arguments.llp, "Lower layer protocol: tcp, or sctp (RFC 5043)")
@@ -74,18 +74,18 @@ void add_run(CLI::App &app, RunArguments &arguments)
         ->capture_default_str()
         ->check(CLI::IsMember({"kernel", "usrsctp"}));
     run->add_flag("--fast-open", arguments.fast_open,
-                  "TCP Fast Open: put the first bytes into the SYN if the peer's cookie is known; as\n"
-                  "responder give cookies and accept such SYNs");
+                  "TCP Fast Open: put the first bytes into the SYN if a cookie of the peer is cached; as\n"
+                  "responder issue cookies and accept SYNs with data");
     run->add_option("--netns", arguments.netns, "Run in this network namespace of ip-netns(8)");
     run->add_option("--retry", arguments.retry,
-                    "How long --connect tries again while it is refused")
+                    "Time limit for --connect to retry a refused connection")
         ->capture_default_str()
         ->needs(connect);
     run->add_option("--within", arguments.within,
-                    "The deadline of expectations if the scenario sets none")
+                    "Default time limit of expectations")
         ->capture_default_str();
     run->add_option("--accept-within", arguments.accept_within,
-                    "How long --listen waits for its first connection")
+                    "Time limit for the first connection to --listen")
         ->capture_default_str();
     run->add_option("--set", arguments.variables, "NAME=VALUE: value of ${NAME} in the scenario")
         ->type_size(1)
@@ -117,17 +117,17 @@ void add_conformance(CLI::App &app, ConformanceArguments &arguments)
     CLI::App *conformance = app.add_subcommand(
         "conformance", "Play the packaged scenarios against a responder on another host");
     conformance->footer(
-        "The target runs \"conformance-target ADDRESS PORT\", which listens on PORT and those behind it.\n"
-        "Scenarios that need control of the target are skipped, and say so.\n"
-        "Exit status: 0 none failed, 1 one failed, 2 wrong usage or scenario, or no answer.");
+        "The target runs \"conformance-target ADDRESS PORT\", which listens on PORT and the following ports.\n"
+        "Scenarios that need control of the target are reported as skipped.\n"
+        "Exit status: 0 no scenario failed, 1 a scenario failed, 2 wrong usage or scenario, or no answer.");
     conformance->add_option("SCENARIO", arguments.options.names, "Names of scenarios (default: all)");
     conformance->add_option("--target", arguments.target, "HOST:PORT of the first program")->required();
-    conformance->add_flag("--keep-going", arguments.options.keep_going, "Play on after a failure");
+    conformance->add_flag("--keep-going", arguments.options.keep_going, "Continue after a failure");
     conformance->add_flag("--ktap", arguments.options.ktap, "Print KTAP");
     conformance->add_option("--junit", arguments.options.junit, "Write a report for JUnit to this file");
     conformance->add_option("--scenarios", arguments.options.directory, "Directory of the scenarios")
         ->default_val(MPAPEER_SCENARIOS);
-    conformance->add_option("--within", arguments.within, "The deadline of expectations")
+    conformance->add_option("--within", arguments.within, "Time limit of expectations")
         ->capture_default_str();
     conformance->add_option("--bind", arguments.options.play.bind_address, "Connect from this address");
 }
@@ -149,7 +149,7 @@ Variables parse_variables(const std::vector<std::string> &settings)
     for (const std::string &setting : settings) {
         const std::size_t at = setting.find('=');
         if (at == std::string::npos || at == 0)
-            throw TextError(fmt::format("--set {}: it is NAME=VALUE", setting));
+            throw TextError(fmt::format("--set {}: expected NAME=VALUE", setting));
         variables.insert_or_assign(setting.substr(0, at), setting.substr(at + 1));
     }
     return variables;

@@ -37,7 +37,7 @@ PcapReader::PcapReader(const std::string &path)
 
 PcapReader::PcapReader(ByteView capture)
 {
-    Message why{"it is empty"};
+    Message why{"the file is empty"};
     // fmemopen() takes a pointer that is not const; "r" only reads
     std::FILE *file =
         capture.empty() ? nullptr : fmemopen(const_cast<std::uint8_t *>(capture.data()), capture.size(), "rb");

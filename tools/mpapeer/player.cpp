@@ -62,11 +62,11 @@ void check_role(const Scenario &scenario, bool listening)
         const auto *connection = std::get_if<statement::NewConnection>(&statement.action);
         if (connection && connection->accept != listening)
             throw ScenarioError(scenario.name, statement.line,
-                                listening ? "connect is for --connect; with --listen it is accept"
-                                          : "accept is for --listen; with --connect it is connect");
+                                listening ? "connect needs --connect; use accept with --listen"
+                                          : "accept needs --listen; use connect with --connect");
         if (is<statement::ExpectNoConnection>(statement) && !listening)
             throw ScenarioError(scenario.name, statement.line,
-                                "only --listen can expect no-connection");
+                                "expect no-connection needs --listen");
     }
 }
 
@@ -81,7 +81,7 @@ void check_llp(const Scenario &scenario, Llp llp)
         in_front = in_front && is_about_listening(statement);
         if (is<statement::Association>(statement) && !in_front)
             throw ScenarioError(scenario.name, statement.line,
-                                "association comes before all that needs a connection");
+                                "association must precede all statements that need a connection");
     }
 }
 
@@ -111,7 +111,7 @@ Player::Player(const Scenario &scenario, const PlayOptions &options, std::ostrea
 Session &Player::session()
 {
     if (!session_)
-        throw Failure("there has been no connection yet");
+        throw Failure("no connection has been established");
     if (!session_->is_open())
         throw Failure("this scenario has already closed the connection");
     return *session_;
@@ -139,7 +139,7 @@ std::unique_ptr<Session> Player::next_connection(Duration within)
         return connect_patiently(within);
     if (auto session = transport_->accept(settings_, transcript_, Clock::now() + within))
         return session;
-    throw Failure(fmt::format("expected a connection, none came within {}", duration_text(within)));
+    throw Failure(fmt::format("expected a connection, none was established within {}", duration_text(within)));
 }
 
 void Player::open_connection(bool keep, Duration within)
@@ -232,7 +232,7 @@ void Player::run(const statement::WaitFor &action)
     transcript_.note("waiting for " + action.file);
     while (!std::filesystem::exists(action.file, no_matter)) {
         if (Clock::now() >= until)
-            throw Failure(fmt::format("{} has not come within {}", action.file,
+            throw Failure(fmt::format("{} did not appear within {}", action.file,
                                       duration_text(within)));
         pass_time(std::min(until, Clock::now() + glance));
     }
@@ -314,7 +314,7 @@ void Player::run(const statement::Expect &action)
         // The deadline also ends a drain: the peer may never stop sending.
         if (!met && (!session().pump(until) || (drained && Clock::now() >= until)))
             throw Failure(fmt::format("{} within {}{}",
-                                      drained ? "only data came" : "nothing came",
+                                      drained ? "only data was received" : "nothing was received",
                                       duration_text(within), leftover_text(session())));
     }
     expectations_met_++;
@@ -356,7 +356,7 @@ void Player::run(const statement::ExpectAdaptation &action)
 void Player::run(const statement::ExpectNoConnection &action)
 {
     if (transport_->has_connection(Clock::now() + action.length))
-        throw Failure("a connection has come");
+        throw Failure("an unexpected connection was established");
     expectations_met_++;
 }
 

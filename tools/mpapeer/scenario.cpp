@@ -55,7 +55,7 @@ std::string ScenarioParser::substitute(std::string_view word) const
             return result;
         const std::size_t end = word.find('}', begin);
         if (end == std::string_view::npos)
-            throw TextError("${ without its }");
+            throw TextError("${ without a closing }");
         const std::string_view name = word.substr(begin + 2, end - begin - 2);
         const auto variable = variables_.find(name);
         if (variable == variables_.end())
@@ -108,7 +108,7 @@ void ScenarioParser::end_block(std::span<const std::string> words)
     if (blocks_.empty())
         throw TextError("end without repeat");
     if (words.size() != 1)
-        throw TextError("nothing may follow end");
+        throw TextError("no word may follow end");
     const OpenBlock block = blocks_.back();
     blocks_.pop_back();
     auto &statements = scenario_.statements;

@@ -78,7 +78,7 @@ void SctpSession::take_message(const SctpMessage &message)
     const auto ahead = static_cast<std::uint16_t>(ssn - expected_ssn_);
     // RFC 5043 section 10: at most 32767 chunks are in flight
     if (ahead > 32767 || !early_.emplace(ssn, item).second)
-        throw std::runtime_error(fmt::format("DDP-SSN {} comes again, {} is next", ssn, expected_ssn_));
+        throw std::runtime_error(fmt::format("DDP-SSN {} is repeated, expected {}", ssn, expected_ssn_));
     for (auto next = early_.find(expected_ssn_); next != early_.end();
          next = early_.find(expected_ssn_)) {
         take_in_order(next->second);
@@ -144,7 +144,7 @@ void SctpSession::send_item(StreamItem item, bool fragmented)
         transcript_.sent(describe(item, CrcUse::off) + (fragmented ? " fragmented" : ""));
         return;
     case SctpAssociation::Sent::timed_out:
-        throw std::runtime_error(fmt::format("the peer has not taken the bytes sent within {}",
+        throw std::runtime_error(fmt::format("the peer has not acknowledged the bytes sent within {}",
                                              duration_text(settings_.within)));
     case SctpAssociation::Sent::broken: break;
     }

@@ -25,7 +25,7 @@ Bytes cut_bytes(Bytes bytes, const Cut &cut)
     if (cut.flip_bit) {
         const std::size_t index = *cut.flip_bit / 8;
         if (index >= bytes.size())
-            throw std::runtime_error(fmt::format("flip={} is behind the end of {} bytes", *cut.flip_bit,
+            throw std::runtime_error(fmt::format("flip={} is beyond the end of {} bytes", *cut.flip_bit,
                                       bytes.size()));
         bytes[index] ^= static_cast<std::uint8_t>(0x80U >> *cut.flip_bit % 8);
     }

@@ -61,7 +61,7 @@ Action parse_split(Words words)
         if (!std::ranges::is_sorted(split.at))
             throw TextError("split at: the offsets must rise");
     } else {
-        throw TextError(fmt::format("split {}: it is 'at', 'every', 'urgent' or 'off'", how));
+        throw TextError(fmt::format("split {}: expected 'at', 'every', 'urgent' or 'off'", how));
     }
     return split;
 }
@@ -109,7 +109,7 @@ Action parse_association(Words words)
         else if (name == "window")
             association.window = parse_number(value[0], std::numeric_limits<int>::max());
         else
-            throw TextError(fmt::format("'{}' is nothing that an association has", word));
+            throw TextError(fmt::format("'{}' is not a setting of an association", word));
     }
     return association;
 }
@@ -119,13 +119,13 @@ Action parse_reading(Words words)
     const std::string &how = word_at(words, 1, "on or off");
     no_more(words, 2);
     if (how != "on" && how != "off")
-        throw TextError("reading on or off");
+        throw TextError("expected: reading on or off");
     return statement::Reading{how == "on"};
 }
 
 Action parse_expect(Words words)
 {
-    const std::string &what = word_at(words, 1, "something to expect");
+    const std::string &what = word_at(words, 1, "an item to expect");
     if (what == "nothing")
         return statement::ExpectNothing{parse_for(words), false};
     if (what == "no-data")
@@ -162,7 +162,7 @@ Action parse_crc(Words words)
     };
     const auto mode = modes.find(word_at(words, 1, "on, off or agreed"));
     if (mode == modes.end())
-        throw TextError(fmt::format("crc {}: it is on, off or agreed", words[1]));
+        throw TextError(fmt::format("crc {}: expected on, off or agreed", words[1]));
     no_more(words, 2);
     return statement::CrcMode{mode->second};
 }
@@ -172,7 +172,7 @@ Action parse_new_connection(Words words)
     statement::NewConnection connection{.accept = words[0] == "accept"};
     if (words.size() > 1) {
         if (words[1] != "keep")
-            throw TextError(fmt::format("{} {}: only 'keep' can stand here", words[0], words[1]));
+            throw TextError(fmt::format("{} {}: only 'keep' is allowed here", words[0], words[1]));
         connection.keep = true;
     }
     no_more(words, 2);
@@ -182,11 +182,11 @@ Action parse_new_connection(Words words)
 Action parse_auto(Words words)
 {
     if (word_at(words, 1, "'read-response'") != "read-response")
-        throw TextError("auto can only do read-response");
+        throw TextError("auto supports only read-response");
     statement::AutoReadResponse action;
     if (words.size() > 2) {
         if (words[2] != "on" && words[2] != "off")
-            throw TextError("auto read-response on or off");
+            throw TextError("expected: auto read-response on or off");
         action.on = words[2] == "on";
     }
     no_more(words, 3);
@@ -246,7 +246,7 @@ Action parse_statement(Words words)
     };
     const auto parser = parsers.find(words[0]);
     if (parser == parsers.end())
-        throw TextError(fmt::format("'{}' is no statement", words[0]));
+        throw TextError(fmt::format("'{}' is not a statement", words[0]));
     return parser->second(words);
 }
 

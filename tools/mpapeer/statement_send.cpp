@@ -54,7 +54,7 @@ bool flag_of(const Setting &setting)
 
 [[noreturn]] void unknown_setting(const Setting &setting, std::string_view what)
 {
-    throw TextError(fmt::format("'{}' is nothing that {} has", setting.name, what));
+    throw TextError(fmt::format("'{}' is not a setting of {}", setting.name, what));
 }
 
 bool apply_cut(Cut &cut, const Setting &setting)
@@ -125,7 +125,7 @@ void FrameBuilder::set_rtr(std::string_view list)
         else if (name == "read")
             word_.read_rtr = true;
         else if (name != "none")
-            throw TextError(fmt::format("'{}' is no RTR type: send, write, read or none", name));
+            throw TextError(fmt::format("'{}' is not an RTR type (send, write, read or none)", name));
     }
 }
 
@@ -208,7 +208,7 @@ MpaFrame FrameBuilder::build() const
         append(frame.private_data, raw_word_.value_or(word_.to_wire()));
     append(frame.private_data, ByteView(ulp_data_));
     if (frame.private_data.size() > max_length && !pd_length_)
-        throw TextError("so much private data needs a pd-length of its own");
+        throw TextError("private data of this length needs a pd-length");
     frame.pd_length = pd_length_.value_or(static_cast<std::uint16_t>(frame.private_data.size()));
     return frame;
 }
@@ -361,7 +361,7 @@ UlpduKind parse_kind(std::string_view name)
     }
     if (name == "raw")
         return UlpduKind::unknown;
-    throw TextError(fmt::format("'{}' is no kind of FPDU", name));
+    throw TextError(fmt::format("'{}' is not a kind of FPDU", name));
 }
 
 UlpduKind parse_rtr_kind(std::string_view name)
@@ -370,7 +370,7 @@ UlpduKind parse_rtr_kind(std::string_view name)
         return UlpduKind::read_request;
     if (name == "write" || name == "send" || name == "null")
         return parse_kind(name);
-    throw TextError(fmt::format("'{}' is no RTR: write, read, send or null", name));
+    throw TextError(fmt::format("'{}' is not an RTR (write, read, send or null)", name));
 }
 
 /// Parses settings, and bytes without a name, which are the payload.
@@ -443,7 +443,7 @@ const std::map<std::string_view, SessionCode> message_codes = {
 statement::Send parse_send(Words words)
 {
     if (words.empty())
-        throw TextError("send needs something to send");
+        throw TextError("send needs an item to send");
     const std::string &what = words[0];
     const Words rest = words.subspan(1);
     if (what == "hex")
@@ -462,7 +462,7 @@ statement::Send parse_send(Words words)
         const UlpduKind kind = what == "rtr" ? parse_rtr_kind(rest[0]) : parse_kind(rest[0]);
         return parse_send_fpdu(kind, rest.subspan(1), what == "segment" ? Llp::sctp : Llp::tcp);
     }
-    throw TextError(fmt::format("'{}' is nothing that can be sent", what));
+    throw TextError(fmt::format("'{}' cannot be sent", what));
 }
 
 } // namespace mpapeer

@@ -72,7 +72,7 @@ void TcpSession::handle(Connection::Received event, ByteView bytes)
             handle_item(std::move(*item));
         if (!inbound_.pending().empty())
             transcript_.received(
-                fmt::format("{} bytes of something unfinished", inbound_.pending().size()));
+                fmt::format("{} bytes of an incomplete item", inbound_.pending().size()));
         return;
     case Connection::Received::fin:
         fin_received_ = !reset_while_sending_;
@@ -144,7 +144,7 @@ bool TcpSession::send_part(ByteView part, bool more, bool urgent)
     switch (connection_.send(part, more, urgent, Clock::now() + settings_.within)) {
     case Connection::Sent::all: return true;
     case Connection::Sent::timed_out:
-        throw std::runtime_error(fmt::format("the peer has not taken the bytes sent within {}",
+        throw std::runtime_error(fmt::format("the peer has not acknowledged the bytes sent within {}",
                                              duration_text(settings_.within)));
     case Connection::Sent::broken: break;
     }
@@ -169,7 +169,7 @@ void TcpSession::log_queued(std::size_t segments)
     }
     const std::size_t rest = outbound_.pending().size();
     if (rest > 0)
-        transcript_.sent(fmt::format("{} bytes of something unfinished{}",
+        transcript_.sent(fmt::format("{} bytes of an incomplete item{}",
                                      any ? rest : rest - before, suffix));
 }
 

@@ -50,15 +50,15 @@ check 2 "WORDS} is not set" "$mpapeer" run "$dir/words.txt" --check
 check 0 "words.txt: 1 statements" "$mpapeer" run "$dir/words.txt" --check \
 	--set WORDS="crc p2p" --set UNUSED=1
 check 2 "NAME=VALUE" "$mpapeer" run "$dir/words.txt" --check --set WORDS
-check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" --listen 127.0.0.1:0 \
+check 1 "none was established within 10ms" "$mpapeer" run "$dir/quiet.txt" --listen 127.0.0.1:0 \
 	--accept-within 10ms
-check 1 "none came within 10ms" "$mpapeer" run "$dir/quiet.txt" "$dir/typing.txt" --listen 127.0.0.1:0 \
+check 1 "none was established within 10ms" "$mpapeer" run "$dir/quiet.txt" "$dir/typing.txt" --listen 127.0.0.1:0 \
 	--accept-within 10ms
 check 0 "nobody.txt: 2 expectations met" "$mpapeer" run "$dir/nobody.txt" "$dir/nobody.txt" --listen 127.0.0.1:0
 check 2 "typo.txt:1: 'reqest'" "$mpapeer" run "$dir/nobody.txt" "$dir/typo.txt" --listen 0
 check 2 "/run/netns/no-such: No such file" "$mpapeer" run "$dir/nobody.txt" --listen 0 --netns no-such
 # shellcheck disable=SC2016 # the inner shell's
-check 1 "nothing came within 30ms" bash -c '"$0" run "$2" --listen 127.0.0.1:0 --within 30ms > "$3" &
+check 1 "nothing was received within 30ms" bash -c '"$0" run "$2" --listen 127.0.0.1:0 --within 30ms > "$3" &
 	for ((i = 0; i < 100; i++)); do read -r _ _ to <"$3" && break; sleep 0.05; done
 	"$0" run "$1" --connect "$to" >/dev/null; cat "$3"; wait $!' \
 	"$mpapeer" "$dir/hold.txt" "$dir/await.txt" "$dir/await.out"
@@ -104,7 +104,7 @@ check 2 "not a capture" "$mpapeer" decode "$dir/quiet.txt"
 check 2 "No such file" "$mpapeer" decode "$dir/none.pcap"
 check 2 "FILE is required" "$mpapeer" decode
 
-check 2 "connect to 127.0.0.1:1: Connection refused: does conformance-target run there" "$mpapeer" conformance --target 127.0.0.1:1
+check 2 "connect to 127.0.0.1:1: Connection refused: is conformance-target running on the target" "$mpapeer" conformance --target 127.0.0.1:1
 check 2 "target needs HOST:PORT" "$mpapeer" conformance --target 127.0.0.1
 
 exit $failed

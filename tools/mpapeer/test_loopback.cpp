@@ -279,14 +279,14 @@ TEST(Failure, ReportOfAMissingFile)
 {
     const std::string transcript =
         failure_of("send request\nwait for /nowhere/at/all within 60ms\n", "expect request\nexpect close\n");
-    expect_contains(transcript, "/nowhere/at/all has not come within 60ms");
+    expect_contains(transcript, "/nowhere/at/all did not appear within 60ms");
 }
 
 TEST(Failure, ReportOfAnUnexpectedConnection)
 {
     const Outcomes outcomes = play_both("wait 200ms\n", "expect no-connection for 2s\n");
     EXPECT_FALSE(outcomes.responder.passed);
-    expect_contains(outcomes.responder.transcript, "a connection has come");
+    expect_contains(outcomes.responder.transcript, "an unexpected connection was established");
 }
 
 TEST(Failure, ReportOfSendingWithoutAConnection)
@@ -295,7 +295,7 @@ TEST(Failure, ReportOfSendingWithoutAConnection)
     std::ostringstream out;
     Player player(scenario, {.listen = HostPort{"127.0.0.1", "0"}}, out);
     EXPECT_FALSE(player.play());
-    expect_contains(out.str(), "there has been no connection yet");
+    expect_contains(out.str(), "no connection has been established");
 }
 
 TEST(Failure, ReportOfADrainWithoutEnd)
@@ -303,7 +303,7 @@ TEST(Failure, ReportOfADrainWithoutEnd)
     expect_contains(failure_of("send request\nexpect reply\nexpect close drain within 300ms\n",
                                "gap 1ms\nexpect request\nsend reply\n"
                                "repeat 300\nsend rtr write\nwait 2ms\nend\n"),
-                    "only data came within 300ms");
+                    "only data was received within 300ms");
 }
 
 TEST(Failure, ReportNamesLineExpectationAndReceivedData)
@@ -325,7 +325,7 @@ TEST(Failure, ReportOfADeadline)
                                               "expect request\n"
                                               "send hex 4d50\n"
                                               "expect close\n");
-    expect_contains(transcript, "nothing came within 1s; unfinished: 2 bytes 4d50");
+    expect_contains(transcript, "nothing was received within 1s; unfinished: 2 bytes 4d50");
 }
 
 TEST(Failure, ReportOfACloseInsteadOfAReply)
@@ -379,7 +379,7 @@ TEST(Failure, ReportOfAConnectionThatIsNotAccepted)
                      .accept_within = std::chrono::milliseconds(20)},
                     out);
     EXPECT_FALSE(listener.play());
-    expect_contains(out.str(), "none came within 20ms");
+    expect_contains(out.str(), "none was established within 20ms");
 }
 
 TEST(Failure, ReportOfAScenarioThatUsesAClosedConnection)

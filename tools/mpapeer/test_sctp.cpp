@@ -135,10 +135,10 @@ TEST(SctpScenario, RejectsStatementsThatSctpDoesNotHave)
     EXPECT_EQ(error_of("\nsend fpdu send 00\n"), "s:2: this is for --llp tcp");
     EXPECT_EQ(error_of("glue\n"), "s:1: this is for --llp tcp");
     EXPECT_EQ(error_of("send initiate\nassociation adaptation=2\n"),
-              "s:2: association comes before all that needs a connection");
-    EXPECT_EQ(error_of("association colour=2\n"), "s:1: 'colour=2' is nothing that an association has");
+              "s:2: association must precede all statements that need a connection");
+    EXPECT_EQ(error_of("association colour=2\n"), "s:1: 'colour=2' is not a setting of an association");
     EXPECT_EQ(error_of("send initiate crc\n"),
-              "s:1: 'crc' is nothing that a session control message has");
+              "s:1: 'crc' is not a setting of a session control message");
     EXPECT_EQ(error_of("expect initiate crc=1\n"), "s:1: initiate has no field 'crc'");
     EXPECT_THROW(check_llp(parse_scenario("s", "send initiate\n"), Llp::tcp), ScenarioError);
 }

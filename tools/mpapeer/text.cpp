@@ -24,7 +24,7 @@ std::size_t word_end(std::string_view line, std::size_t begin)
             quoted = !quoted;
     }
     if (quoted)
-        throw TextError("a quoted text without its closing \"");
+        throw TextError("a quoted text without a closing \"");
     return end;
 }
 

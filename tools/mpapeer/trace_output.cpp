@@ -113,7 +113,7 @@ std::string event_text(const TraceEvent &event, CrcUse crc_use)
             [](const RstEvent &) { return std::string("RST"); },
             [](const PartialEvent &partial) {
                 return partial.frame ? describe_partial(*partial.frame)
-                                     : fmt::format("{} bytes of something unfinished: {}",
+                                     : fmt::format("{} bytes of an incomplete item: {}",
                                                    partial.raw.size(), to_hex(partial.raw));
             },
             [](const GapEvent &gap) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// nlfuzz: requests to the generic netlink family rdma-mpa that no client would send. The kernel's YNL
+// nlfuzz: sends malformed requests to the generic netlink family rdma-mpa. The kernel's YNL
 // client and `rdma mpa` send valid ones.
 #include <cstdio>
 
@@ -60,7 +60,7 @@ void interrupt(bool is_changed, uint8_t command, const Bytes &attributes)
 
 int main(int argc, char **argv)
 {
-	CLI::App app("requests to the generic netlink family rdma-mpa that no client would send");
+	CLI::App app("Sends malformed requests to the generic netlink family rdma-mpa");
 	unsigned seconds = 60, threads = 2, command = 0;
 	std::string hex;
 	bool is_dump = false;
@@ -68,16 +68,16 @@ int main(int argc, char **argv)
 
 	app.require_subcommand(1);
 	auto *fuzz_app = app.add_subcommand("fuzz", "send random and mutated messages");
-	fuzz_app->add_option("--seconds", seconds, "how long")->capture_default_str();
+	fuzz_app->add_option("--seconds", seconds, "duration in seconds")->capture_default_str();
 	fuzz_app->add_option("--seed", seed, "seed of the random numbers")->capture_default_str();
 	fuzz_app->add_option("--threads", threads, "number of threads")->check(CLI::Range(1, 64))->capture_default_str();
-	auto *raw_app = app.add_subcommand("raw", "any request");
-	raw_app->add_option("COMMAND", command, "its number")->required()->check(CLI::Range(0, 255));
-	raw_app->add_option("ATTRIBUTES", hex, "octets in hexadecimal");
-	raw_app->add_flag("--dump", is_dump, "ask for a list");
-	auto *interrupt_app = app.add_subcommand("interrupt", "read the list of policies, with a request amidst");
-	auto *amidst = interrupt_app->add_option("COMMAND", command, "its number; none without it")->check(CLI::Range(0, 255));
-	interrupt_app->add_option("ATTRIBUTES", hex, "octets in hexadecimal");
+	auto *raw_app = app.add_subcommand("raw", "send one request");
+	raw_app->add_option("COMMAND", command, "number of the command")->required()->check(CLI::Range(0, 255));
+	raw_app->add_option("ATTRIBUTES", hex, "attributes in hexadecimal");
+	raw_app->add_flag("--dump", is_dump, "request a dump");
+	auto *interrupt_app = app.add_subcommand("interrupt", "dump the policies, interrupted by another request");
+	auto *amidst = interrupt_app->add_option("COMMAND", command, "number of the interrupting command (default: none)")->check(CLI::Range(0, 255));
+	interrupt_app->add_option("ATTRIBUTES", hex, "attributes in hexadecimal");
 	CLI11_PARSE(app, argc, argv);
 
 	try {

@@ -108,7 +108,7 @@ void Client::last_completions()
 			}
 			if (due == 0)
 				return;
-			wait_readable(queues, until, "what is due");
+			wait_readable(queues, until, "outstanding completions");
 		}
 	} catch (const DeadlinePassed &) {
 		say(fmt::format("{} work requests never completed", due));
@@ -160,7 +160,7 @@ void Client::linger()
 	const Clock::time_point until = Clock::now() + options_.linger;
 	try {
 		while (options_.linger.count() != 0) {
-			wait_readable(descriptors(channel_.get(), {}), until, "nothing more");
+			wait_readable(descriptors(channel_.get(), {}), until, "further events");
 			while (auto event = next_event(channel_.get()))
 				say("further " + event->describe());
 		}

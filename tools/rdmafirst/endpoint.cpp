@@ -350,7 +350,7 @@ void Endpoint::post_too_early()
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(message()), .length = 100, .lkey = ~mr_->lkey};
 	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
 	ibv_send_wr *bad = nullptr;
-	say(ibv_post_send(id_->qp, &wr, &bad) == 0 ? "posted too early" : "refused, as it is too early");
+	say(ibv_post_send(id_->qp, &wr, &bad) == 0 ? "posted too early" : "rejected, too early");
 }
 
 void Endpoint::forget_soon()
@@ -406,7 +406,7 @@ void Endpoint::take_back_at(const std::string &file)
 		exposed_.reset();
 		not_exposed_.reset();
 		std::fill_n(pages_.get(), size, '!');
-		say("what was exposed is deregistered");
+		say("the exposed memory is deregistered");
 	});
 }
 

@@ -59,7 +59,7 @@ struct Options {
 	bool read = false;   // client: post an RDMA Read once established; server: right after accept
 	std::chrono::milliseconds linger{0}; // client: look for further events after the outcome
 	unsigned side_by_side = 0; // client: hold so many connections, whatever comes of them
-	unsigned times = 1;        // client: connect so often, one after the other
+	unsigned times = 1;        // client: number of successive connections
 	std::string again;   // server: "accept" or "reject" once more after accept
 	std::vector<MpaOption> mpa_early;  // client: set before there is a device
 	std::vector<MpaOption> mpa;	   // set before connect or listen
@@ -69,20 +69,20 @@ struct Options {
 	std::string qp_of; // connect or accept with a queue pair of somebody else: WHOSE:DEVICE
 	uint32_t qpn = 0;  // that has this number; 0: with one of our own
 	bool too_early = false; // client: post a request that is no good before it connects
-	bool cut = false; // client: disconnect while it connects
-	bool disconnect_early = false; // client: call rdma_disconnect() while it connects
+	bool cut = false; // client: disconnect during rdma_connect()
+	bool disconnect_early = false; // client: call rdma_disconnect() during rdma_connect()
 	bool disconnect_again = false; // call rdma_disconnect() after DISCONNECTED as well
 	bool disconnect_first = false; // server: call rdma_disconnect() as soon as a message is received
 	bool torn = false; // client: disconnect while another thread destroys the queue pair
 	bool other_pd = false; // server: expose memory of another protection domain
-	bool deny = false; // server: take all access rights from the queue pair
+	bool deny = false; // server: remove all remote access rights from the queue pair
 	std::string modify; // client: ask for this state of the queue pair before it connects
-	unsigned tries = 1; // server: listen so often as long as it fails
+	unsigned tries = 1; // server: number of attempts to listen
 	bool forget = false; // server: deregister the memory of its messages when there is a connection
 	bool restless = false; // server: modify the queue pair all the time
 	bool expose = false; // server: send where the peer may write and read: address and rkey
 	size_t pages = 2; // of that
-	std::string take_back; // server: deregister it as soon as there is a file of this name
+	std::string take_back; // server: deregister the exposed memory when this file appears
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
 	std::string device; // holder: of this name
@@ -159,7 +159,7 @@ public:
 	void modify(const std::string &state); // and tell what came of it
 	void post_too_early(); // it stays in the queue, although it is refused; its key is no good
 	void forget_soon(); // deregister, half a second later, the memory that messages are received into
-	void be_restless(); // modify the queue pair all the time, to what it is, until the end
+	void be_restless(); // keep modifying the queue pair to its current state, until the end
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
 	[[nodiscard]] std::string describe_qp() const; // the depths installed

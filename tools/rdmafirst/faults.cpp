@@ -276,11 +276,11 @@ bool run(const FaultOptions &options)
 			quiet = 0;
 			failed++;
 			lost += outcome.lost;
-			outcomes[outcome.connected ? "connected all the same" : outcome.text]++;
+			outcomes[outcome.connected ? "connected despite the failure" : outcome.text]++;
 		} else if (outcome.connected || options.stage == "listen") {
 			quiet++;
 		} else {
-			say(fmt::format("{} {}: nothing failed, but: {}", options.stage, nth, outcome.text));
+			say(fmt::format("{} {}: no allocation failed, but: {}", options.stage, nth, outcome.text));
 			return false;
 		}
 		if (ms > 3000)
@@ -289,10 +289,10 @@ bool run(const FaultOptions &options)
 	for (const auto &[text, count] : outcomes)
 		say(fmt::format("{}: {} times: {}", options.stage, count, text));
 	say(fmt::format("{}: {} allocations failed, one at a time{}", options.stage, failed,
-			quiet < 3 ? "; there are more" : ""));
+			quiet < 3 ? "; more allocations were not tried" : ""));
 	const std::string pinned = pinned_memory();
 	if (pinned != "0 kB")
-		say("pinned in the end: " + pinned);
+		say("pinned at the end: " + pinned);
 	return failed != 0 && lost <= most_lost && quiet >= 3 && pinned == "0 kB";
 }
 
@@ -301,17 +301,17 @@ bool run(const FaultOptions &options)
 int main(int argc, char **argv)
 {
 	FaultOptions options;
-	CLI::App app{"Connects again and again, while the Nth allocation fails, for N = 1, 2, … until none fails.\n\n"
-		     "Exit status: 0 each connection was made or failed in order, 1 not, 2 usage or system error."};
-	app.add_option("STAGE", options.stage, "where: in registering memory, in the call of that name, or in the kernel's workers")
+	CLI::App app{"Connects repeatedly with the Nth allocation failing, for N = 1, 2, … until no allocation fails.\n\n"
+		     "Exit status: 0 each connection was established or failed properly, 1 not, 2 usage or system error."};
+	app.add_option("STAGE", options.stage, "place of the failing allocations: registering memory, the call of this name, or the kernel's workers")
 		->required()
 		->check(CLI::IsMember({"memory", "listen", "connect", "accept", "workers"}));
 	app.add_option("ADDR", options.connection.address, "address of the server")->required();
-	app.add_option("PORT", options.connection.port, "its port")->required();
+	app.add_option("PORT", options.connection.port, "port of the server")->required();
 	app.add_option("--client", options.client_netns, "the client's network namespace")->capture_default_str();
 	app.add_option("--server", options.server_netns, "the server's network namespace")->capture_default_str();
-	app.add_option("--most", options.most, "so many at most")->capture_default_str();
-	app.add_option("--seconds", options.seconds, "for so long at most")->capture_default_str();
+	app.add_option("--most", options.most, "maximum number of attempts")->capture_default_str();
+	app.add_option("--seconds", options.seconds, "time limit in seconds")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 	try {
 		catch_sigterm();

@@ -92,7 +92,7 @@ Made receive_file(int socket)
 		throw std::runtime_error("the other process has no queue pair");
 	const cmsghdr *cmsg = CMSG_FIRSTHDR(&letter.header);
 	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS)
-		throw std::runtime_error("the other process has passed no file");
+		throw std::runtime_error("the other process has sent no file descriptor");
 	std::memcpy(&file, CMSG_DATA(cmsg), sizeof(file));
 	return {letter.number, file};
 }
@@ -124,7 +124,7 @@ std::array<int, 2> make_pair()
 void become_nobody()
 {
 	if (setgroups(0, nullptr) != 0 || setresgid(nobody, nobody, nobody) != 0 || setresuid(nobody, nobody, nobody) != 0)
-		throw SystemError("to become nobody");
+		throw SystemError("cannot change to the user nobody");
 }
 
 } // namespace
@@ -192,7 +192,7 @@ OthersQp::OthersQp(const std::string &whose_and_device)
 	else if (whose == "sender")
 		made_by_sender(device);
 	else
-		throw std::invalid_argument("nobody, parent or sender, not " + whose);
+		throw std::invalid_argument("expected nobody, parent or sender, not " + whose);
 }
 
 OthersQp::~OthersQp()

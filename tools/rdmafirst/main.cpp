@@ -43,7 +43,7 @@ void add_pdata(CLI::App &app, const std::string &name, const std::string &what,
 	});
 	app.add_option_function<unsigned>(
 		   "--" + name + "-len", [set](unsigned length) { set(pattern(length)); },
-		   what + ", so many bytes, byte i is i")
+		   what + ": this number of bytes, byte i is i")
 		->check(CLI::Range(0U, pdata_max))
 		->excludes(text);
 }
@@ -79,15 +79,15 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 	add_pdata(app, "pdata", "private data of the connect or accept",
 		  [&options](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
 	auto *qp_of = app.add_option("--qp-of", options.qp_of,
-				     "connect or accept with a queue pair of this device that another process has made: nobody:DEVICE, "
-				     "by the user nobody; parent:DEVICE, of which this is a child; sender:DEVICE, which has passed us its "
-				     "file and ended");
+				     "connect or accept with a queue pair of this device that another process has created: nobody:DEVICE, "
+				     "by the user nobody; parent:DEVICE, by the parent process; sender:DEVICE, by a process that has sent its "
+				     "file descriptor and exited");
 	app.add_flag("--disconnect-again", options.disconnect_again, "call rdma_disconnect() after DISCONNECTED as well");
 	app.add_option("--qpn", options.qpn, "connect or accept with the queue pair of this number")->excludes(qp_of);
 	app.add_option_function<double>(
 		"--timeout",
 		[&options](double s) { options.timeout = std::chrono::milliseconds(static_cast<long>(s * 1000)); },
-		"seconds without anything happening; of the client, for everything (default: 30)");
+		"time limit in seconds: server: between events; client: in total (default: 30)");
 }
 
 void add_server(CLI::App &app, rdmafirst::Options &options)
@@ -95,28 +95,28 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	add_common(app, options);
 	add_pdata(app, "reject", "reject with this private data",
 		  [&options](std::vector<uint8_t> bytes) { options.reject = std::move(bytes); });
-	app.add_option("--send", options.send, "what is sent right after accept (default: first)")
+	app.add_option("--send", options.send, "text to send right after accept (default: first)")
 		->expected(1)->take_all();
 	app.add_flag("--silent")->description("send nothing");
-	app.add_option("--count", options.count, "end after so many connections; 0: never")->capture_default_str();
+	app.add_option("--count", options.count, "exit after this number of connections; 0: never")->capture_default_str();
 	app.add_option("--backlog", options.backlog)->capture_default_str();
-	app.add_option("--listeners", options.listeners, "listen on so many ports, from PORT on")
+	app.add_option("--listeners", options.listeners, "number of ports to listen on, starting at PORT")
 		->check(CLI::Range(1U, 65535U))
 		->capture_default_str();
-	add_mpa(app, "--mpa-accept", "the same, set before accept", options.mpa_accept);
+	add_mpa(app, "--mpa-accept", "MPA option set before accept, NAME=VALUE", options.mpa_accept);
 	add_ms(app, "--delay", "milliseconds between a request and its answer", options.delay);
-	app.add_option("--again", options.again, "answer a second time after accept, which is wrong")
+	app.add_option("--again", options.again, "answer a second time after accept (an invalid call)")
 		->check(CLI::IsMember({"accept", "reject"}));
 	app.add_flag("--read", options.read, "post an RDMA Read (of address 0) instead of a Send");
 	app.add_flag("--spoil", options.spoil, "accept with a queue pair that is in the error state");
-	app.add_flag("--forget", options.forget, "deregister the memory of messages soon after there is a connection");
+	app.add_flag("--forget", options.forget, "deregister the memory of messages soon after the connection is established");
 	app.add_flag("--expose", options.expose, "send address and rkey of memory that the peer may write and read");
-	app.add_option("--pages", options.pages, "so much of it")->check(CLI::Range(1, 16384))->capture_default_str();
-	app.add_option("--take-back", options.take_back, "deregister it as soon as there is a file of this name");
+	app.add_option("--pages", options.pages, "size of the exposed memory, in pages")->check(CLI::Range(1, 16384))->capture_default_str();
+	app.add_option("--take-back", options.take_back, "deregister the exposed memory when this file appears");
 	app.add_flag("--other-pd", options.other_pd, "expose memory of another protection domain than the queue pair's");
-	app.add_flag("--deny", options.deny, "take all access rights from the queue pair");
-	app.add_option("--tries", options.tries, "listen so often as long as it fails")->capture_default_str();
-	app.add_flag("--restless", options.restless, "modify the queue pair all the time, to what it is");
+	app.add_flag("--deny", options.deny, "remove all remote access rights from the queue pair");
+	app.add_option("--tries", options.tries, "number of attempts to listen")->capture_default_str();
+	app.add_flag("--restless", options.restless, "keep modifying the queue pair to its current state");
 	app.add_flag("--disconnect-first", options.disconnect_first, "call rdma_disconnect() when a message is received");
 	app.add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 }
@@ -124,25 +124,25 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 void add_client(CLI::App &app, rdmafirst::Options &options)
 {
 	add_common(app, options);
-	add_mpa(app, "--mpa-early", "MPA option set before there is a device", options.mpa_early);
-	add_mpa(app, "--mpa-bad", "MPA option that has to be refused", options.mpa_bad);
-	app.add_option("--send", options.send, "send this once established")->expected(1)->take_all();
+	add_mpa(app, "--mpa-early", "MPA option set before the id has a device, NAME=VALUE", options.mpa_early);
+	add_mpa(app, "--mpa-bad", "MPA option that must be rejected, NAME=VALUE", options.mpa_bad);
+	app.add_option("--send", options.send, "text to send when the connection is established")->expected(1)->take_all();
 	app.add_flag("--spoil", options.spoil, "connect with a queue pair that is in the error state");
-	app.add_option("--modify", options.modify, "ask for this state of the queue pair before connecting")
+	app.add_option("--modify", options.modify, "modify the queue pair to this state before connecting")
 		->check(CLI::IsMember({"sqd", "sqe", "reset"}));
-	app.add_flag("--too-early", options.too_early, "post a request that is no good before connecting");
-	app.add_flag("--read", options.read, "post an RDMA Read once established");
-	add_ms(app, "--linger", "milliseconds to look for more events after a failure", options.linger);
-	app.add_option("--expect", options.expect, "fail unless this is what is received");
-	app.add_flag("--hold", options.hold, "stay connected until the server or the device goes");
-	app.add_option("--odd", options.odd, "do this once there is a connection, and tell what completes")
+	app.add_flag("--too-early", options.too_early, "post an invalid request before connecting");
+	app.add_flag("--read", options.read, "post an RDMA Read when the connection is established");
+	add_ms(app, "--linger", "milliseconds to wait for more events after a failure", options.linger);
+	app.add_option("--expect", options.expect, "fail unless this text is received");
+	app.add_flag("--hold", options.hold, "stay connected until the server closes or the device is removed");
+	app.add_option("--odd", options.odd, "misuse to perform on the established connection; prints its completions")
 		->check(CLI::IsMember(rdmafirst::odd_things()));
 	app.add_option("--side-by-side", options.side_by_side,
-		       "start so many connections and hold them until each has ended, one way or another");
+		       "number of connections to start at once and hold until each has ended");
 	app.add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
-	app.add_option("--times", options.times, "connect so often, one after the other")->capture_default_str();
-	app.add_flag("--disconnect-early", options.disconnect_early, "call rdma_disconnect() while it connects");
-	app.add_flag("--cut", options.cut, "disconnect while it connects");
+	app.add_option("--times", options.times, "number of successive connections")->capture_default_str();
+	app.add_flag("--disconnect-early", options.disconnect_early, "call rdma_disconnect() during rdma_connect()");
+	app.add_flag("--cut", options.cut, "disconnect during rdma_connect()");
 	app.add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
 	app.add_flag("--no-receive{false}", options.receive, "do not wait for a message");
 }
@@ -150,20 +150,20 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 Exit run(int argc, char **argv)
 {
 	rdmafirst::Options options;
-	CLI::App app{"A connection on which the responder speaks first.\n\n"
-		     "Exit status: 0 as it should be, 1 the connection failed, 2 usage or system error,\n"
-		     "3 nothing happened until the deadline, 4 the server rejected, 5 SIGTERM came and\n"
-		     "everything has been destroyed in order."};
+	CLI::App app{"Makes a connection on which the responder sends first.\n\n"
+		     "Exit status: 0 success, 1 the connection failed, 2 usage or system error,\n"
+		     "3 the deadline passed, 4 the server rejected, 5 ended by SIGTERM with\n"
+		     "all objects destroyed in order."};
 	app.require_subcommand(1);
 	app.set_version_flag("--version", "rdmafirst " RDMAFIRST_VERSION);
 	auto *server = app.add_subcommand("server", "accept, and send at once");
 	add_server(*server, options);
 	add_client(*app.add_subcommand("client", "connect, and wait for a message"), options);
-	auto *stuck = app.add_subcommand("stuck", "read events into memory that nobody provides");
+	auto *stuck = app.add_subcommand("stuck", "read events into memory that is never populated (userfaultfd)");
 	add_common(*stuck, options);
 	auto *holder = app.add_subcommand("holder", "hold a device with one object of each kind, until SIGTERM");
 	holder->add_option("DEVICE", options.device)->required();
-	holder->add_flag("--busy", options.busy, "poll the completion queue all the time");
+	holder->add_flag("--busy", options.busy, "poll the completion queue continuously");
 	try {
 		app.parse(argc, argv);
 	} catch (const CLI::ParseError &error) {

@@ -121,9 +121,9 @@ bool await_notification(ibv_comp_channel *channel)
 void await_solicited(const Endpoint &endpoint, bool errors)
 {
 	rdma_cm_id *id = endpoint.id();
-	const char *outcome = !await_notification(id->recv_cq_channel)		   ? "nobody tells of a receive" :
-			      errors && !await_notification(id->send_cq_channel) ? "nobody tells of a request" :
-										     "we are told";
+	const char *outcome = !await_notification(id->recv_cq_channel)		   ? "no notification of a receive" :
+			      errors && !await_notification(id->send_cq_channel) ? "no notification of a request" :
+										     "notified of completions";
 	say(outcome);
 }
 
@@ -140,13 +140,13 @@ void solicited(Endpoint &endpoint, const Exposed &)
 	wr.send_flags |= IBV_SEND_SOLICITED;
 	endpoint.post(wr);
 	await_solicited(endpoint, false);
-	say(take_notification(id->send_cq_channel) ? "of what we sent, too" : "not of what we sent");
+	say(take_notification(id->send_cq_channel) ? "notified of the unsolicited send" : "not notified of the unsolicited send");
 	ibv_wc wc{};
 	unsigned received = 0;
 	while (ibv_poll_cq(id->recv_cq, 1, &wc) > 0)
 		received++;
 	endpoint.forget_receives(received);
-	say(fmt::format("{} messages are there", received));
+	say(fmt::format("{} messages received", received));
 }
 
 // A read whose answer is no good ends the connection, and everything else
@@ -235,7 +235,7 @@ void await_answer(const volatile char *at, Clock::time_point end)
 {
 	while (*at == 0 && Clock::now() < end)
 		std::this_thread::sleep_for(std::chrono::milliseconds(1));
-	say(*at != 0 ? "the answer has begun" : "there is no answer");
+	say(*at != 0 ? "the response has started" : "no response");
 }
 
 constexpr size_t two_pages = 8192; // that the server has exposed
@@ -254,7 +254,7 @@ void read_changing(Endpoint &endpoint, const Exposed &exposed)
 			return;
 		}
 	}
-	say("all that was read is the server's");
+	say("all octets read are the server's");
 }
 
 // A later completion says that the memory is ours again
@@ -285,7 +285,7 @@ void write_and_change(Endpoint &endpoint, const Exposed &exposed)
 	if (endpoint.never_completed(true) != 0)
 		return;
 	const auto count = std::ranges::count(sink, 'A');
-	say(fmt::format("{} of {} bytes are what was written", count, sink.size()));
+	say(fmt::format("{} of {} bytes have the written content", count, sink.size()));
 }
 
 // The memory changes all the time while it is being sent
@@ -375,7 +375,7 @@ void read_across(Endpoint &endpoint, const Exposed &exposed)
 			}
 		}
 	}
-	say("all that was read is the server's");
+	say("all octets read are the server's");
 }
 
 void send_across(Endpoint &endpoint, const Exposed &)
@@ -626,7 +626,7 @@ void refill_one(Endpoint &endpoint, const Exposed &)
 			std::this_thread::yield();
 		endpoint.spoil_qp();
 	}
-	say(filled == entries ? "nothing was flushed" : sqes[filled].flags == 0 ? "it is lost" : "it is kept");
+	say(filled == entries ? "nothing was flushed" : sqes[filled].flags == 0 ? "the request is lost" : "the request is kept");
 	for (size_t i = 0; i < entries; i++)
 		sqes[i].flags = 0;
 }
@@ -662,7 +662,7 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 		throw SystemError("mmap");
 
 	leave_to_nobody(page, size);
-	say("the page is gone");
+	say("the page is replaced");
 
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(page), .length = 6, .lkey = mr->lkey};
 	ibv_send_wr wr = signaled(IBV_WR_SEND, {&sge, 1});
@@ -711,7 +711,7 @@ Exit do_odd(Endpoint &endpoint, const std::string &what, std::string_view expose
 		posted = false;
 		say(error.what());
 	}
-	say(fmt::format("{} {}", what, posted ? "was posted" : "was refused"));
+	say(fmt::format("{} {}", what, posted ? "was posted" : "was rejected"));
 	// A refused one that completes makes this one less than there is
 	const unsigned pending = endpoint.never_completed();
 	say(fmt::format("{} work requests have not completed", static_cast<int>(pending)));

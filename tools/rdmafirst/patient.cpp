@@ -54,12 +54,12 @@ Exit run_stuck(const Options &options)
 			wait_readable(fds, Clock::now() + options.timeout, "the first event");
 			reader = std::thread([channel, page] {
 				get_event_into(channel->fd, page);
-				say("the event has been read");
+				say("the event was read");
 			});
 			std::this_thread::sleep_for(std::chrono::milliseconds(500));
 		}
 	}
-	say("an event is being read");
+	say("reading an event");
 	reader.join();
 	return Exit::failed;
 }
@@ -124,7 +124,7 @@ void await_fatal_event(const Held &held, Clock::time_point deadline)
 			throw SystemError("ibv_get_async_event");
 		ibv_ack_async_event(&event);
 		if (event.event_type == IBV_EVENT_DEVICE_FATAL)
-			return say("the device is gone");
+			return say("the device is removed");
 		say(fmt::format("event {}", ibv_event_type_str(event.event_type)));
 	}
 }
@@ -144,17 +144,17 @@ Exit run_holder(const Options &options)
 			while (!stop.stop_requested() && !failed)
 				failed = ibv_poll_cq(held.cq, 1, &wc) < 0;
 		});
-	say("all is held");
+	say("all objects are held");
 	try {
 		await_fatal_event(held, deadline);
 		const ibv_pd *pd = ibv_alloc_pd(held.context);
-		say(fmt::format("a new one: {}", pd ? "created" : std::strerror(errno)));
+		say(fmt::format("new object: {}", pd ? "created" : std::strerror(errno)));
 		wait_readable({}, deadline, "SIGTERM");
 	} catch (const Stopped &) {
 		say("stopped");
 	}
 	poller = {};
-	say(failed ? "the queue cannot be polled any more" : "the queue is as it was");
+	say(failed ? "the queue cannot be polled" : "the queue is unchanged");
 	let_go(held);
 	return failed ? Exit::failed : Exit::ok;
 }

@@ -537,30 +537,30 @@ int serve(const Options &options)
 
 int main(int argc, char **argv)
 {
-	CLI::App app{"sends and answers messages of RPC-over-RDMA that are given word by word"};
+	CLI::App app{"Sends and answers messages of RPC-over-RDMA, given as words"};
 	Options options;
 	app.require_subcommand(1);
 	auto *const caller = app.add_subcommand("call", "send one message, print the answer");
 	auto *const server = app.add_subcommand("serve", "print messages, answer them");
-	auto *const fuzzer = app.add_subcommand("fuzz", "send random headers, check that the server goes on");
+	auto *const fuzzer = app.add_subcommand("fuzz", "send random headers, check that the server still answers");
 	for (auto *const command : {caller, server, fuzzer}) {
 		command->add_option("address", options.address, "address of the server")->required();
-		command->add_option("-p,--port", options.port, "its port")->capture_default_str();
-		command->add_option("--seconds", options.seconds, "how long to wait for a message")->capture_default_str();
+		command->add_option("-p,--port", options.port, "port of the server")->capture_default_str();
+		command->add_option("--seconds", options.seconds, "time limit for a message")->capture_default_str();
 		command->add_option("--show", options.show, "words to print of a message")->capture_default_str();
 	}
 	caller->add_option("words", options.words, "hexadecimal words of the message")->required();
 	caller->add_option("--next", options.next, "words of a further message, or \"none\"")->allow_extra_args(false);
-	caller->add_option("--octets", options.octets, "cut the message to this length, or fill it up with zeros")
+	caller->add_option("--octets", options.octets, "truncate the message to this length, or pad it with zeros")
 		->check(CLI::Range(1, 4096));
-	caller->add_option("--memory", options.memory, "words of the memory that the server may read and write");
-	caller->add_option("--size", options.size, "octets of that memory")->check(CLI::Range(4, 1 << 24));
+	caller->add_option("--memory", options.memory, "words of the memory exposed to the server");
+	caller->add_option("--size", options.size, "octets of the memory exposed to the server")->check(CLI::Range(4, 1 << 24));
 	caller->add_option("--private", options.private_data, "words of the private data of the connection (RFC 8797)");
 	fuzzer->add_option("--rpc-version", options.version, "version of the headers; 0 for both")->check(CLI::Range(0, 2));
-	fuzzer->add_option("--seed", options.seed, "seed of the first message; the next has the next seed")->capture_default_str();
+	fuzzer->add_option("--seed", options.seed, "seed of the first message, incremented for each further message")->capture_default_str();
 	fuzzer->add_option("--count", options.count, "number of messages")->capture_default_str();
 	server->add_option("--answer", options.answers, "words, \"none\" or \"close\"")->required();
-	server->add_option("--procedure", options.procedures, "a procedure of NFS, and the answer to each call of it");
+	server->add_option("--procedure", options.procedures, "an NFS procedure, and the answer to each call of it");
 	CLI11_PARSE(app, argc, argv);
 	try {
 		return caller->parsed() ? call(options) : fuzzer->parsed() ? fuzz(options) : serve(options);

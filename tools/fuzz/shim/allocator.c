@@ -71,7 +71,7 @@ static uint8_t *rooms(void)
 static uint8_t *take(const struct slot *slot, size_t size)
 {
 	if (size > ROOM)
-		violated("nothing is so large");
+		violated("no allocation is this large");
 	return memset(rooms() + (slot - slots) * (ROOM + PAGE) + ROOM - size,
 		      0xa5, size);
 }
@@ -93,7 +93,7 @@ void *shim_allocate(size_t size)
 		return NULL;
 	}
 	if (!slot)
-		violated("a session has so many allocations at most");
+		violated("a session exceeds its number of allocations");
 	slot->p = take(slot, size);
 	slot->size = size;
 	allocations++;

@@ -26,7 +26,7 @@ void require(bool holds, int line = __builtin_LINE())
 {
 	if (holds)
 		return;
-	std::fprintf(stderr, "ERROR: line %d does not hold: %s\n", line, std::strerror(errno));
+	std::fprintf(stderr, "ERROR: check in line %d failed: %s\n", line, std::strerror(errno));
 	std::abort();
 }
 

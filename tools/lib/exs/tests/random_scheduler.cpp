@@ -178,12 +178,12 @@ void Scheduler::settle()
 
 int main(int argc, char **argv)
 {
-	CLI::App app{"Random schedules for libexs's connection machine"};
+	CLI::App app{"Runs random schedules of libexs's connection machine"};
 	unsigned seconds = 5;
 	uint64_t seed = 0;
-	app.add_option("--seconds", seconds, "how long (5)");
-	auto *one = app.add_option("--seed", seed, "this schedule alone");
-	app.add_flag_callback("--trace", trace, "print all that happens");
+	app.add_option("--seconds", seconds, "duration in seconds (5)");
+	auto *one = app.add_option("--seed", seed, "run only the schedule of this seed");
+	app.add_flag_callback("--trace", trace, "print each event");
 	CLI11_PARSE(app, argc, argv);
 	const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
 	uint64_t done = 0;

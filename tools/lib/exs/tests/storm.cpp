@@ -308,15 +308,15 @@ void Storm::run(Clock::time_point end)
 
 int main(int argc, char **argv)
 {
-	CLI::App app{"Threads that do anything to libexs at any time"};
+	CLI::App app{"Calls libexs at random from several threads"};
 	unsigned seconds = 5;
 	uint64_t seed = std::random_device{}();
-	app.add_option("--seconds", seconds, "how long (5)");
-	app.add_option("--seed", seed, "what is done, but not when");
+	app.add_option("--seconds", seconds, "duration in seconds (5)");
+	app.add_option("--seed", seed, "seed of the calls (not of their timing)");
 	std::string address = "127.0.0.1";
 	bool rdma = false;
-	app.add_option("--address", address, "the address of both ends (127.0.0.1)");
-	app.add_flag("--rdma", rdma, "over RDMA");
+	app.add_option("--address", address, "address of both ends (127.0.0.1)");
+	app.add_flag("--rdma", rdma, "use RDMA instead of TCP");
 	CLI11_PARSE(app, argc, argv);
 	const auto end = Clock::now() + std::chrono::seconds(seconds);
 	uint64_t operations = 0;

@@ -199,7 +199,7 @@ exs::task<Json> transmit(exs::socket &peer, const Options &options)
 		const exs::memory published(options.places * options.size);
 		source.fill(published.bytes(), 0);
 		if (co_await recv_text(peer, options.type) != "go")
-			throw std::runtime_error("the server does not go");
+			throw std::runtime_error("the server did not reply \"go\"");
 		const Measurement measurement;
 		exs::persistent publishing = peer.publish(published).value();
 		const std::string report = co_await recv_text(peer, options.type);
@@ -212,7 +212,7 @@ exs::task<Json> transmit(exs::socket &peer, const Options &options)
 	}
 	Blast blast(options, peer);
 	if (co_await recv_text(peer, options.type) != "go")
-		throw std::runtime_error("the server does not go");
+		throw std::runtime_error("the server did not reply \"go\"");
 	const Measurement measurement;
 	co_await blast.send_all(source);
 	if (options.mode == Mode::persistent_recv)
@@ -279,7 +279,7 @@ Json plain_client(const Options &options)
 	const Source source(options.input);
 	std::vector<std::byte> bytes(options.size);
 	if (peer.recv_text() != "go")
-		throw std::runtime_error("the server does not go");
+		throw std::runtime_error("the server did not reply \"go\"");
 	const Measurement measurement;
 	for (uint64_t i = 0; i < options.count; i++) {
 		source.fill(bytes, i * options.size);
@@ -319,16 +319,16 @@ int run(const Options &options)
 
 int main(int argc, char **argv)
 {
-	CLI::App app{"Sends messages as fast as it can by libexs (--listen: receives them)"};
+	CLI::App app{"Sends messages over libexs at full speed (--listen: receives them)"};
 	Options options;
 	bool stream = false;
 	add_options(app, options);
 	app.add_option("-k,--in-flight", options.in_flight, "messages in flight (1)")->check(CLI::Range(1, 4096));
 	app.add_flag("--stream", stream, "SOCK_STREAM instead of SOCK_SEQPACKET");
-	app.add_option("--input", options.input, "client: send what this file has, over and over");
-	app.add_option("--output", options.output, "server: put what is received into this file; -: standard output");
-	app.add_option("--hold-ms", options.hold_ms, "client: stay connected at the end");
-	app.add_option("--close-after-ms", options.close_after_ms, "client: close after this time, whatever is under way");
+	app.add_option("--input", options.input, "client: send the content of this file repeatedly");
+	app.add_option("--output", options.output, "server: write received data to this file; -: standard output");
+	app.add_option("--hold-ms", options.hold_ms, "client: stay connected for this time at the end");
+	app.add_option("--close-after-ms", options.close_after_ms, "client: close after this time, with transfers in flight");
 	app.add_flag("--plain", options.plain, "plain TCP sockets instead of libexs");
 	app.add_flag("--nagle", options.nagle, "with --plain: without TCP_NODELAY");
 	CLI11_PARSE(app, argc, argv);

@@ -42,21 +42,21 @@ void add_options(CLI::App &app, Options &options)
 {
 	app.set_version_flag("--version", "libexs " EXS_PACKAGE_VERSION);
 	app.add_option("address", options.address, "the server's IP address")->required();
-	app.add_flag("-l,--listen", options.server, "be the server, at this address");
-	app.add_flag("--once", options.once, "server: end after one client");
+	app.add_flag("-l,--listen", options.server, "run as server on this address");
+	app.add_flag("--once", options.once, "server: exit after one client");
 	app.add_option("-p,--port", options.port, "the server's port (7471)");
 	app.add_option("--protocol", options.protocol, "any, rdma or tcp (any)")->transform(CLI::CheckedTransformer(protocol_names));
 	app.add_option("-m,--mode", options.mode, "normal, immediate, persistent or persistent-recv (normal)")
 		->transform(CLI::CheckedTransformer(mode_names));
 	app.add_option("-s,--size", options.size, "octets of each message (64)");
-	app.add_option("-n,--count", options.count, "how many messages (1000)")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
-	app.add_option("--credits", options.credits, "advertisements at a time, in each direction (64)")->check(CLI::Range(1, 4096));
+	app.add_option("-n,--count", options.count, "number of messages (1000)")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+	app.add_option("--credits", options.credits, "maximum number of outstanding advertisements, in each direction (64)")->check(CLI::Range(1, 4096));
 	app.add_option("--small-max", options.small_max, "largest message of mode immediate (65536)")
 		->check(CLI::Range(0, 1048576));
-	app.add_option("--ird", options.ird, "Reads of the peer's at a time (16)")->check(CLI::Range(0, 255));
-	app.add_option("--ord", options.ord, "Reads of our own at a time (16)")->check(CLI::Range(0, 255));
+	app.add_option("--ird", options.ird, "maximum number of Reads in flight from the peer (16)")->check(CLI::Range(0, 255));
+	app.add_option("--ord", options.ord, "maximum number of own Reads in flight (16)")->check(CLI::Range(0, 255));
 	app.add_flag("--json", options.json, "print one line of JSON");
-	app.add_flag("--progress", options.progress, "say each second how far it is");
+	app.add_flag("--progress", options.progress, "print the progress each second");
 	app.footer("Manual: exs-tools(1)");
 }
 
@@ -76,7 +76,7 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	Options options = own;
 	const Json plan = Json::parse(text);
 	if (plan.at("tool").get<std::string>() != tool)
-		throw std::runtime_error("the client is another program");
+		throw std::runtime_error("the client is not the same tool");
 	options.mode = mode_names.at(plan.at("mode").get<std::string>());
 	options.size = plan.at("size").get<uint64_t>();
 	options.in_flight = plan.at("in_flight").get<uint64_t>();
@@ -84,7 +84,7 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	options.places = plan.at("places").get<uint64_t>();
 	if (options.in_flight == 0 || options.in_flight > 4096 || options.size > most_memory / options.in_flight ||
 	    options.places == 0 || options.places > most_memory || options.size > most_memory / options.places)
-		throw std::runtime_error("the client wants too much");
+		throw std::runtime_error("the client's plan exceeds the limits");
 	return options;
 }
 
@@ -115,7 +115,7 @@ namespace {
 std::string filled(std::string text)
 {
 	if (text.size() >= text_size)
-		throw std::runtime_error("a text is too long");
+		throw std::runtime_error("a message of the protocol is too long");
 	text.resize(text_size);
 	return text;
 }
@@ -134,7 +134,7 @@ exs::task<std::string> recv_text(exs::socket &peer, int type)
 	const exs::memory memory(text_size + 1);
 	const auto got = (co_await peer.recv(memory.slice(0, text_size), type == SOCK_STREAM ? EXS_WAITALL : 0)).value();
 	if (got.length != text_size || got.truncated)
-		throw std::runtime_error("the peer has ended, or speaks another language");
+		throw std::runtime_error("the peer has closed, or uses another protocol");
 	co_return std::string(memory.text());
 }
 
@@ -214,7 +214,7 @@ void PlainSocket::recv(std::span<std::byte> bytes)
 		if (got < 0)
 			throw_errno("recv");
 		if (got == 0)
-			throw std::runtime_error("the peer has ended");
+			throw std::runtime_error("the peer has closed the connection");
 		bytes = bytes.subspan(static_cast<size_t>(got));
 	}
 }

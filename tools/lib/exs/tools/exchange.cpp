@@ -46,7 +46,7 @@ public:
 		int64_t found = 0;
 		std::memcpy(&found, other_[slot(turn)].text(), sizeof(found));
 		if (found != turn)
-			throw std::runtime_error(fmt::format("transaction {} where {} should be", found, turn));
+			throw std::runtime_error(fmt::format("received transaction {}, expected {}", found, turn));
 	}
 
 	// Until the buffer of this turn has been read once more
@@ -71,7 +71,7 @@ exs::task<> serve(exs::socket &control, exs::socket &listener, const Options &ow
 {
 	const Options options = take_plan(own, name, co_await recv_text(control, own.type));
 	if (options.size < sizeof(int64_t))
-		throw std::runtime_error("too small for a number");
+		throw std::runtime_error("the message is too small for a number");
 	// each says which it is
 	exs::socket one = (co_await listener.accept()).value();
 	const bool is_second = co_await recv_text(one, own.type) == "1";
@@ -107,7 +107,7 @@ exs::task<Json> transact(exs::loop &loop, const Options &options)
 	}
 	Side side(peers, options.size, {0, 1});
 	if (co_await recv_text(control, options.type) != "go")
-		throw std::runtime_error("the server does not go");
+		throw std::runtime_error("the server did not reply \"go\"");
 	const Measurement measurement;
 	Progress progress(options.progress, options.count);
 	const auto count = static_cast<int64_t>(options.count);
@@ -162,7 +162,7 @@ int run(const Options &options)
 
 int main(int argc, char **argv)
 {
-	CLI::App app{"Exchanges transactions by persistent memory of libexs (--listen: answers them)"};
+	CLI::App app{"Exchanges transactions over persistent memory of libexs (--listen: answers them)"};
 	Options options;
 	add_options(app, options);
 	CLI11_PARSE(app, argc, argv);
