@@ -300,7 +300,7 @@ TEST(OldDialect, IsParsedAsRfc6581)
 }
 
 /// Over SCTP the same word stands behind a function code (RFC 6581 section 7).
-TEST(SctpControl, CarriesTheSameWord)
+TEST(SctpControl, CarriesTheEnhancedWord)
 {
     const EnhancedWord s1{true, false, true, true, 8, 8};
     const EnhancedWord s2{true, false, true, false, 8, 8};
