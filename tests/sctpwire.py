@@ -11,7 +11,7 @@ its DATA chunks (RFC 5043 sections 5 and 6), and events in the order of the capt
   fpdu      a DDP segment: from, kind, len
   shutdown  the first SHUTDOWN; abort: the first ABORT
 
-What is sent again counts once.
+A retransmitted chunk counts once.
 """
 import argparse
 import ipaddress

@@ -310,7 +310,7 @@ void allow_everything()
 int main(int argc, char **argv)
 {
 	Options options;
-	CLI::App app{"Times connection setup over librdmacm, or the same bytes over plain TCP, between network\n"
+	CLI::App app{"Times connection setup over librdmacm, or of equal bytes over plain TCP, between network\n"
 		     "namespaces of this machine, and prints one JSON object.\n\n"
 		     "Exit status: 0, or 1 on any failure."};
 	app.require_subcommand(1);
