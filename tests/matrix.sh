@@ -50,7 +50,7 @@ setup_of() { # SETTINGS
 	esac
 }
 
-# This machine, being ours, has seen connections, all with the settings. Those that an unmodified b asks for have its own.
+# On our machine, the monitor shows each connection with the expected settings. Connections from an unmodified b have its own.
 is_as_set() { # SETTINGS
 	[[ $VM_STOCK == 0 ]] || return 0
 	local role='role' other

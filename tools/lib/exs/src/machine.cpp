@@ -1118,7 +1118,7 @@ void Machine::drain_sends()
 	}
 }
 
-// What is not begun will not be. What the peer may write to stays until its CLOSE.
+// Pending operations are not started. Memory that the peer may write to stays until the peer's CLOSE.
 void Machine::drain_recvs()
 {
 	for (auto recv = recvs_.begin(); recv != recvs_.end(); ++recv)
@@ -1141,7 +1141,7 @@ void Machine::try_close()
 		finish_close();
 }
 
-// Who has the answer to its CLOSE takes the connection down. If both closed at once there is none: the initiator does.
+// The end that has received the answer to its CLOSE disconnects. If both closed at once, the initiator disconnects.
 void Machine::finish_close()
 {
 	if (sent_answer_ || (!close_is_answer_ && !config_.initiator))
