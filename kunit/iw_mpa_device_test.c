@@ -213,7 +213,7 @@ static void device_test_exit(struct kunit *test)
 
 /* ---- the default layer */
 
-static void default_is_taken(struct kunit *test)
+static void default_is_applied(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
@@ -265,15 +265,15 @@ static const struct inability inabilities[] = {
 	  CAPS(), RDMA_MPA_SEGMENT_MSS },
 	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000,
 	  CAPS(.no_connect_ms = true), 150000 },
-	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "an RTR the device cannot send", RDMA_MPA_SETTING_RTR_OFFER,
 	  RDMA_MPA_RTR_SEND, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "RTRs of which it can send some", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "RTRs the device can send in part", RDMA_MPA_SETTING_RTR_OFFER,
 	  IW_MPA_RTR_ALL, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "an RTR it does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
+	{ "an RTR the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
 	  RDMA_MPA_RTR_SEND, CAPS(), IW_MPA_RTR_ALL },
-	{ "more IRD than it has", RDMA_MPA_SETTING_IRD, 129, CAPS(),
+	{ "IRD above the device's largest", RDMA_MPA_SETTING_IRD, 129, CAPS(),
 	  IW_MPA_DEPTH_MAX },
-	{ "more ORD than it has", RDMA_MPA_SETTING_ORD, 65, CAPS(),
+	{ "ORD above the device's largest", RDMA_MPA_SETTING_ORD, 65, CAPS(),
 	  IW_MPA_DEPTH_MAX },
 };
 
@@ -284,7 +284,7 @@ static void inability_desc(const struct inability *c, char *desc)
 
 KUNIT_ARRAY_PARAM(inability, inabilities, inability_desc);
 
-static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
+static void unsupported_default_is_ignored(struct kunit *test)
 {
 	const struct inability *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
@@ -325,7 +325,7 @@ static void default_that_a_device_cannot_do_is_not_taken(struct kunit *test)
 	iw_mpa_unregister_device(other);
 }
 
-static void default_against_a_devices_own_settings_is_not_taken(struct kunit *test)
+static void default_against_a_devices_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	struct iw_mpa_view view;
@@ -363,7 +363,7 @@ static void default_against_a_devices_own_settings_is_not_taken(struct kunit *te
 }
 
 /* A ceiling can take the last RTR away */
-static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test)
+static void default_against_a_ports_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
@@ -383,7 +383,7 @@ static void default_against_a_ports_own_settings_is_not_taken(struct kunit *test
 	iw_mpa_unregister_device(dev);
 }
 
-static void default_against_the_drivers_settings_is_not_taken(struct kunit *test)
+static void default_against_the_drivers_settings_is_ignored(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
 		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
@@ -409,7 +409,7 @@ static void default_against_the_drivers_settings_is_not_taken(struct kunit *test
 }
 
 /* The log names each setting once, when a session would have needed it */
-static void log_tells_of_what_is_not_taken_once(struct kunit *test)
+static void ignored_default_is_logged_once(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	const u32 both = BIT(RDMA_MPA_SETTING_CRC) |
@@ -449,7 +449,7 @@ static const struct contradiction contradictions[] = {
 	{ "peer-to-peer of revision 1",
 	  { RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044 },
 	  { RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
-	  "revision 1 has no peer-to-peer model to require" },
+	  "revision 1 does not support the peer-to-peer model" },
 	{ "a Read without a slot",
 	  { RDMA_MPA_SETTING_ORD, 0 },
 	  { RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_READ },
@@ -530,7 +530,7 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 				   RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED, why,
 				   sizeof(why)));
 	KUNIT_EXPECT_STREQ(test, why,
-			   "fake: revision 1 has no peer-to-peer model to require");
+			   "fake: revision 1 does not support the peer-to-peer model");
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set(port_of(dev, 1), RDMA_MPA_SETTING_MODEL,
 			    RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED));
@@ -586,7 +586,7 @@ static void port_beats_device_beats_default(struct kunit *test)
 }
 
 /* The owner of a device can lower the administrator's limit, not raise it */
-static void limits_of_layers_add_up(struct kunit *test)
+static void lowest_limit_of_the_layers_is_effective(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ird = RDMA_MPA_SETTING_IRD;
@@ -605,7 +605,7 @@ static void limits_of_layers_add_up(struct kunit *test)
 }
 
 /* A device without CRC ignores an inherited `crc if-asked` */
-static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
+static void crc_if_asked_is_ignored_without_crc(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_device *dev = new_device(test, &caps);
@@ -621,7 +621,7 @@ static void wish_is_ignored_where_it_cannot_be_had(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void device_has_the_settings_that_it_can_do(struct kunit *test)
+static void device_has_only_supported_settings(struct kunit *test)
 {
 	static const struct iw_mpa_caps tcp = CAPS(.no_connect_ms = true);
 	static const struct iw_mpa_caps rtr = CAPS(.rtr_offload = true);
@@ -638,7 +638,7 @@ static void device_has_the_settings_that_it_can_do(struct kunit *test)
 
 /* ---- sessions */
 
-static void later_changes_do_not_matter_to_sessions(struct kunit *test)
+static void later_changes_do_not_affect_sessions(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	struct iw_mpa_config *listener;
@@ -662,7 +662,7 @@ static void later_changes_do_not_matter_to_sessions(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void options_are_held_against_the_device(struct kunit *test)
+static void options_are_checked_against_the_device(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS();
 	struct iw_mpa_device *dev = new_device(test, &caps);
@@ -692,7 +692,7 @@ static void options_are_held_against_the_device(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void there_are_as_many_ports_as_there_are(struct kunit *test)
+static void port_outside_the_device_is_refused(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	static const u32 others[] = { 0, PORTS + 1, ~0U };
@@ -773,7 +773,7 @@ static void cm_event_desc(const struct cm_event_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(cm_event, cm_event_cases, cm_event_desc);
 
-static void event_for_iw_cm_has_the_values(struct kunit *test)
+static void iw_cm_event_matches_the_iw_mpa_event(struct kunit *test)
 {
 	const struct cm_event_case *c = test->param_value;
 	struct iw_cm_event cm = {
@@ -790,27 +790,27 @@ static void event_for_iw_cm_has_the_values(struct kunit *test)
 }
 
 static struct kunit_case device_cases[] = {
-	KUNIT_CASE(default_is_taken),
-	KUNIT_CASE_PARAM(default_that_a_device_cannot_do_is_not_taken,
+	KUNIT_CASE(default_is_applied),
+	KUNIT_CASE_PARAM(unsupported_default_is_ignored,
 			 inability_gen_params),
-	KUNIT_CASE(default_against_a_devices_own_settings_is_not_taken),
-	KUNIT_CASE(default_against_a_ports_own_settings_is_not_taken),
-	KUNIT_CASE(default_against_the_drivers_settings_is_not_taken),
-	KUNIT_CASE(log_tells_of_what_is_not_taken_once),
+	KUNIT_CASE(default_against_a_devices_settings_is_ignored),
+	KUNIT_CASE(default_against_a_ports_settings_is_ignored),
+	KUNIT_CASE(default_against_the_drivers_settings_is_ignored),
+	KUNIT_CASE(ignored_default_is_logged_once),
 	KUNIT_CASE_PARAM(contradiction_is_refused_everywhere,
 			 contradiction_gen_params),
 	KUNIT_CASE(settings_that_need_the_default_are_refused),
 	KUNIT_CASE_PARAM(setting_beyond_the_device_is_refused,
 			 inability_gen_params),
 	KUNIT_CASE(port_beats_device_beats_default),
-	KUNIT_CASE(limits_of_layers_add_up),
-	KUNIT_CASE(wish_is_ignored_where_it_cannot_be_had),
-	KUNIT_CASE(device_has_the_settings_that_it_can_do),
-	KUNIT_CASE(later_changes_do_not_matter_to_sessions),
-	KUNIT_CASE(options_are_held_against_the_device),
-	KUNIT_CASE(there_are_as_many_ports_as_there_are),
+	KUNIT_CASE(lowest_limit_of_the_layers_is_effective),
+	KUNIT_CASE(crc_if_asked_is_ignored_without_crc),
+	KUNIT_CASE(device_has_only_supported_settings),
+	KUNIT_CASE(later_changes_do_not_affect_sessions),
+	KUNIT_CASE(options_are_checked_against_the_device),
+	KUNIT_CASE(port_outside_the_device_is_refused),
 	KUNIT_CASE(device_is_found_by_its_index),
-	KUNIT_CASE_PARAM(event_for_iw_cm_has_the_values,
+	KUNIT_CASE_PARAM(iw_cm_event_matches_the_iw_mpa_event,
 			 cm_event_gen_params),
 	{}
 };

@@ -99,7 +99,7 @@ KUNIT_ARRAY_PARAM(vector, iw_mpa_vectors, vector_desc);
 
 /* ---------------------------------------------------------------- vectors */
 
-static void vector_means_what_the_matrix_says(struct kunit *test)
+static void vector_is_parsed_to_its_frame(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	u8 *buf = vector_at_the_edge(test, v);
@@ -131,7 +131,7 @@ static void vector_means_what_the_matrix_says(struct kunit *test)
 						v->ulp_len));
 }
 
-static void prefix_asks_for_the_rest_or_fails_at_once(struct kunit *test)
+static void prefix_is_incomplete_or_invalid(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t whole = iw_mpa_vector_len(v);
@@ -160,7 +160,7 @@ static void prefix_asks_for_the_rest_or_fails_at_once(struct kunit *test)
 	}
 }
 
-static void vector_is_not_of_the_other_kind(struct kunit *test)
+static void vector_is_invalid_as_the_other_kind(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	u8 *buf = vector_at_the_edge(test, v);
@@ -178,7 +178,7 @@ static void vector_is_not_of_the_other_kind(struct kunit *test)
 	}
 }
 
-static void bytes_behind_the_frame_are_trailing(struct kunit *test)
+static void bytes_after_the_frame_are_trailing(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t len = iw_mpa_vector_len(v);
@@ -322,7 +322,7 @@ static void assert_the_book(struct kunit *test, enum iw_mpa_kind kind,
 		assert_untouched(test, &got);
 }
 
-static void every_flipped_header_bit_is_read_by_the_book(struct kunit *test)
+static void every_flipped_header_bit_matches_the_model(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t len = iw_mpa_vector_len(v);
@@ -337,7 +337,7 @@ static void every_flipped_header_bit_is_read_by_the_book(struct kunit *test)
 	}
 }
 
-static void every_flag_rev_and_length_is_read_by_the_book(struct kunit *test)
+static void every_flag_rev_and_length_matches_the_model(struct kunit *test)
 {
 	static const u16 lengths[] = {
 		0, 1, 2, 3, 4, 5, 255, 256, 508, 511, 512, 513, 516, 1024,
@@ -401,7 +401,7 @@ static void early_desc(const struct iw_mpa_early_vector *v, char *desc)
 
 KUNIT_ARRAY_PARAM(early, iw_mpa_early_vectors, early_desc);
 
-static void word_is_read_by_the_chosen_dialect_only(struct kunit *test)
+static void word_is_parsed_in_the_selected_dialect(struct kunit *test)
 {
 	const struct iw_mpa_early_vector *v = test->param_value;
 	struct iw_mpa_enh enh;
@@ -634,7 +634,7 @@ static void impossible_rtr_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.p2p, false));
 }
 
-static void private_data_has_its_limit(struct kunit *test)
+static void private_data_is_limited(struct kunit *test)
 {
 	struct iw_mpa_frame plain = {
 		.kind = IW_MPA_REPLY, .rev = 2, .pdata = much,
@@ -685,7 +685,7 @@ static void plain_frame_has_no_block(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(buf + 18, "\x00\x04ping", 6));
 }
 
-static void every_result_has_a_name_of_its_own(struct kunit *test)
+static void every_result_has_a_unique_name(struct kunit *test)
 {
 	int a, b;
 
@@ -699,14 +699,14 @@ static void every_result_has_a_name_of_its_own(struct kunit *test)
 }
 
 static struct kunit_case vector_cases[] = {
-	KUNIT_CASE_PARAM(vector_means_what_the_matrix_says, vector_gen_params),
-	KUNIT_CASE_PARAM(prefix_asks_for_the_rest_or_fails_at_once,
+	KUNIT_CASE_PARAM(vector_is_parsed_to_its_frame, vector_gen_params),
+	KUNIT_CASE_PARAM(prefix_is_incomplete_or_invalid,
 			 vector_gen_params),
-	KUNIT_CASE_PARAM(vector_is_not_of_the_other_kind, vector_gen_params),
-	KUNIT_CASE_PARAM(bytes_behind_the_frame_are_trailing,
+	KUNIT_CASE_PARAM(vector_is_invalid_as_the_other_kind, vector_gen_params),
+	KUNIT_CASE_PARAM(bytes_after_the_frame_are_trailing,
 			 vector_gen_params),
 	KUNIT_CASE_PARAM(vector_is_rebuilt_byte_by_byte, vector_gen_params),
-	KUNIT_CASE_PARAM(every_flipped_header_bit_is_read_by_the_book,
+	KUNIT_CASE_PARAM(every_flipped_header_bit_matches_the_model,
 			 vector_gen_params),
 	{}
 };
@@ -717,9 +717,9 @@ static struct kunit_suite vector_suite = {
 };
 
 static struct kunit_case frame_cases[] = {
-	KUNIT_CASE(every_flag_rev_and_length_is_read_by_the_book),
+	KUNIT_CASE(every_flag_rev_and_length_matches_the_model),
 	KUNIT_CASE(key_fails_at_its_first_wrong_byte),
-	KUNIT_CASE_PARAM(word_is_read_by_the_chosen_dialect_only,
+	KUNIT_CASE_PARAM(word_is_parsed_in_the_selected_dialect,
 			 early_gen_params),
 	KUNIT_CASE(each_rfc6581_flag_has_its_bit),
 	KUNIT_CASE(each_early_flag_has_its_bit),
@@ -730,10 +730,10 @@ static struct kunit_case frame_cases[] = {
 	KUNIT_CASE(plain_frame_of_rev_3_is_not_built),
 	KUNIT_CASE(impossible_depth_is_not_built),
 	KUNIT_CASE(impossible_rtr_is_not_built),
-	KUNIT_CASE(private_data_has_its_limit),
+	KUNIT_CASE(private_data_is_limited),
 	KUNIT_CASE(builder_stays_inside_its_buffer),
 	KUNIT_CASE(plain_frame_has_no_block),
-	KUNIT_CASE(every_result_has_a_name_of_its_own),
+	KUNIT_CASE(every_result_has_a_unique_name),
 	{}
 };
 

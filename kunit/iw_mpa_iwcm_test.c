@@ -329,7 +329,7 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
  * Only the ULP may reject over SCTP (RFC 5043 section 6.3). The provider must
  * know a rejection by the ULP from a request that iw_cm answers by itself.
  */
-static void a_provider_knows_who_rejects(struct kunit *test)
+static void a_reject_by_the_ulp_is_distinguished(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -437,7 +437,7 @@ static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
 }
 
 /* A cm_id that does not listen takes no requests */
-static void others_than_listeners_take_no_requests(struct kunit *test)
+static void a_request_needs_a_listening_cm_id(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct iw_cm_id *id = new_id(test, f, new_ulp(test));
@@ -448,7 +448,7 @@ static void others_than_listeners_take_no_requests(struct kunit *test)
 
 /* ---- a connection */
 
-static void events_of_a_connection_come_in_order(struct kunit *test)
+static void events_of_a_connection_are_ordered(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -532,7 +532,7 @@ static void a_connection_has_one_reference_on_its_qp(struct kunit *test)
 	check_reference(test, IW_F_REFERENCED_QP);
 }
 
-static void a_connection_takes_the_reference_that_the_driver_does_not(struct kunit *test)
+static void iw_cm_acquires_a_missing_qp_reference(struct kunit *test)
 {
 	check_reference(test, 0);
 }
@@ -564,16 +564,16 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
-	KUNIT_CASE(a_provider_knows_who_rejects),
+	KUNIT_CASE(a_reject_by_the_ulp_is_distinguished),
 	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
 	KUNIT_CASE(a_handler_that_fails_sees_no_event_after_it),
 	KUNIT_CASE(events_of_a_new_connection_wait_for_its_handler),
-	KUNIT_CASE(others_than_listeners_take_no_requests),
-	KUNIT_CASE(events_of_a_connection_come_in_order),
+	KUNIT_CASE(a_request_needs_a_listening_cm_id),
+	KUNIT_CASE(events_of_a_connection_are_ordered),
 	KUNIT_CASE(a_connection_has_one_outcome),
 	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
 	KUNIT_CASE(a_connection_has_one_reference_on_its_qp),
-	KUNIT_CASE(a_connection_takes_the_reference_that_the_driver_does_not),
+	KUNIT_CASE(iw_cm_acquires_a_missing_qp_reference),
 	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
 	{}
 };

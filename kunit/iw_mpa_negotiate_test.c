@@ -314,7 +314,7 @@ static void request_desc(const struct request_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
 
-static void request_says_what_the_ulp_wants(struct kunit *test)
+static void request_matches_policy_and_ulp(struct kunit *test)
 {
 	const struct request_case *c = test->param_value;
 	struct iw_mpa_msg got;
@@ -384,7 +384,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = V48, DROP,
 	}, {
-		.desc = "IOP-15 ERR-09: V01 V33, S=1 accept nobody asked for",
+		.desc = "IOP-15 ERR-09: V01 V33, unrequested S=1 accept",
 		.local = { .ird = 8, .ord = 4, .plain = true },
 		.request = V01, .reply = V33, DROP,
 	}, {
@@ -484,7 +484,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V47, TERM_7,
 	}, {
-		.desc = "RTR-12: same, p2p required",
+		.desc = "RTR-12: A=0 answers A=1, p2p required",
 		.local = { .ird = 8, .ord = 8,
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.request = V08, .reply = V47, TERM_7,
@@ -564,7 +564,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = MSG(8, COUNT_MAX), TERM_6,
 	}, {
-		.desc = "ERR-17: both 6 and 7 apply, 6 it is",
+		.desc = "ERR-17: both 6 and 7 apply, TERM 6",
 		.local = { .cap = 16, .ird = 8, .ord = 8, .send = BY_WRITE,
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = P2P(BY_READ, 8, 64), TERM_6,
@@ -590,7 +590,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = MSG(4, 2), GO(8, 4, 0),
 	}, {
-		.desc = "IRD-26: reply 0/0, no reads our way",
+		.desc = "IRD-26: reply 0/0, no reads by the initiator",
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = MSG(0, 0), GO(8, 0, 0),
 	},
@@ -611,7 +611,7 @@ static const struct initiator_case initiator_cases[] = {
 		.request = V17, .reply = P2P(BY_WRITE, ULP, 6),
 		GO(6, 9, BY_WRITE),
 	}, {
-		.desc = "AMB-18 IRD-25: V05 V39, 0x3fff nobody asked for",
+		.desc = "AMB-18 IRD-25: V05 V39, unrequested 0x3fff",
 		.local = { .cap = 16, .ird = 8, .ord = 4 },
 		.request = V05, .reply = V39, GO(8, 4, 0),
 	}, {
@@ -647,7 +647,7 @@ static const struct initiator_case initiator_cases[] = {
 			   .ord_ulp = true },
 		.request = V15, .reply = V39, GO(5, 5, 0),
 	}, {
-		.desc = "IRD-28 pow2: nor without enhanced data",
+		.desc = "IRD-28 pow2: no rounding without enhanced data",
 		.local = { .ird = 5, .ord = 5, .pow2 = true, .plain = true },
 		.request = V01, .reply = V30, GO(5, 5, 0),
 	},
@@ -660,7 +660,7 @@ static void initiator_desc(const struct initiator_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(initiator, initiator_cases, initiator_desc);
 
-static void initiator_decides_as_the_matrix_says(struct kunit *test)
+static void initiator_decision_matches_the_matrix(struct kunit *test)
 {
 	const struct initiator_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -730,7 +730,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 0, .ord = 0, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V01, SAY_YES(0, 0), .reply = V30,
 	}, {
-		.desc = "RSP-06 RTR-05 SEC-10: V22 with its BCD still there",
+		.desc = "RSP-06 RTR-05 SEC-10: V22 with BCD set and A clear",
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = { .enhanced = true,
 			     .enh = { .rtr = ALL, .ird = 8, .ord = 8 } },
@@ -828,7 +828,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 0, .ord = 0 },
 		.request = V19, SAY_YES(1, 0), .reply = V36,
 	}, {
-		.desc = "IRD-08: Read offered unasked raises IRD too",
+		.desc = "IRD-08: unrequested offer of Read raises IRD",
 		.local = { .ird = 0, .ord = 0, .recv = BY_READ },
 		.request = P2P(BY_WRITE, 8, 0), SAY_YES(1, 0),
 		.reply = P2P(BY_READ, 1, 0),
@@ -902,16 +902,16 @@ static const struct responder_case responder_cases[] = {
 		.request = V05, SAY_NO(-ENOMEM, RDMA_MPA_ECODE_IRD),
 		.reply = V42,
 	}, {
-		.desc = "IRD-10: one too few",
+		.desc = "IRD-10: request IRD 8 below ORD 9",
 		.local = { .ird = 4, .ord = 9, .strict = true },
 		.request = V05, SAY_NO(-ENOMEM, RDMA_MPA_ECODE_IRD),
 		.reply = NO_MSG(4, 9),
 	}, {
-		.desc = "IRD-10: just enough",
+		.desc = "IRD-10: request IRD 8 equals ORD 8",
 		.local = { .ird = 4, .ord = 8, .strict = true },
 		.request = V05, SAY_YES(4, 8), .reply = MSG(4, 8),
 	}, {
-		.desc = "IRD-10 IRD-25: 0x3fff is not too few",
+		.desc = "IRD-10 IRD-25: request IRD 0x3fff is sufficient",
 		.local = { .ird = 4, .ord = 128, .strict = true },
 		.request = V16, SAY_YES(4, 128), .reply = V40,
 	}, {
@@ -950,7 +950,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 9, .ord = 20 },
 		.request = V17, SAY_YES(9, 4), .reply = V41,
 	}, {
-		.desc = "AMB-18: our ULP's IRD is still told as a count",
+		.desc = "AMB-18: our ULP's IRD is still sent as a count",
 		.local = { .ird = 2, .ord = 8, .ird_ulp = true },
 		.request = V05, SAY_YES(2, 8), .reply = MSG(2, 8),
 	},
@@ -976,7 +976,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 5, .ord = 7, .pow2 = true },
 		.request = V15, SAY_YES(5, 7), .reply = V39,
 	}, {
-		.desc = "IRD-28 pow2: nor without enhanced data",
+		.desc = "IRD-28 pow2: no rounding without enhanced data",
 		.local = { .ird = 5, .ord = 7, .pow2 = true },
 		.request = V01, SAY_YES(5, 7), .reply = V30,
 	},
@@ -989,7 +989,7 @@ static void responder_desc(const struct responder_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(responder, responder_cases, responder_desc);
 
-static void responder_decides_as_the_matrix_says(struct kunit *test)
+static void responder_decision_matches_the_matrix(struct kunit *test)
 {
 	const struct responder_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -1063,7 +1063,7 @@ static void reject_desc(const struct reject_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(reject, reject_cases, reject_desc);
 
-static void reject_answers_in_kind(struct kunit *test)
+static void reject_is_as_enhanced_as_its_request(struct kunit *test)
 {
 	const struct reject_case *c = test->param_value;
 	struct iw_mpa_msg got;
@@ -1107,7 +1107,7 @@ static void reject_lists_what_policy_and_device_share(struct kunit *test)
 	iw_mpa_policy_check(&__p, &__c);			\
 })
 
-static void default_policy_is_that_of_the_design(struct kunit *test)
+static void default_policy_has_the_documented_values(struct kunit *test)
 {
 	const struct iw_mpa_policy *p = &iw_mpa_default_policy;
 	struct iw_mpa_caps caps = usual_caps();
@@ -1147,7 +1147,7 @@ static void policy_needs_a_revision_that_carries_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
-static void policy_needs_an_rtr_that_the_device_has(struct kunit *test)
+static void policy_needs_an_rtr_that_the_device_supports(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1171,7 +1171,7 @@ static void policy_needs_an_rtr_that_the_device_has(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
-static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
+static void policy_with_unknown_values_is_invalid(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_offer, 9));
 	KUNIT_EXPECT_EQ(test, -EINVAL, WITH_POLICY(rtr_accept, 0x81));
@@ -1185,7 +1185,7 @@ static void policy_has_no_unknown_kinds_or_modes(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
 
-static void policy_needs_markers_that_the_device_takes(struct kunit *test)
+static void policy_needs_markers_that_the_device_supports(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1492,7 +1492,7 @@ static void check_answer(const struct responding *r, const char **broken)
 	check_responder_depths(r, broken);
 }
 
-static void every_request_is_answered_by_the_rules(struct kunit *test)
+static void every_reply_follows_the_rules(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct responding r;
@@ -1646,7 +1646,7 @@ static void check_outcome(const struct initiating *i, const char **broken)
 	check_initiator_depths(i, broken);
 }
 
-static void every_accept_is_taken_by_the_rules(struct kunit *test)
+static void every_accept_is_evaluated_by_the_rules(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct initiating i;
@@ -1804,7 +1804,7 @@ static void check_no_meeting(const struct meeting *m, const char **broken)
 	RULE(m->at_a.status == -ECONNREFUSED);
 }
 
-static void two_of_us_always_agree(struct kunit *test)
+static void two_iw_mpa_ends_always_agree(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct meeting m;
@@ -1828,12 +1828,12 @@ static void two_of_us_always_agree(struct kunit *test)
 }
 
 static struct kunit_case table_cases[] = {
-	KUNIT_CASE_PARAM(request_says_what_the_ulp_wants, request_gen_params),
-	KUNIT_CASE_PARAM(initiator_decides_as_the_matrix_says,
+	KUNIT_CASE_PARAM(request_matches_policy_and_ulp, request_gen_params),
+	KUNIT_CASE_PARAM(initiator_decision_matches_the_matrix,
 			 initiator_gen_params),
-	KUNIT_CASE_PARAM(responder_decides_as_the_matrix_says,
+	KUNIT_CASE_PARAM(responder_decision_matches_the_matrix,
 			 responder_gen_params),
-	KUNIT_CASE_PARAM(reject_answers_in_kind, reject_gen_params),
+	KUNIT_CASE_PARAM(reject_is_as_enhanced_as_its_request, reject_gen_params),
 	KUNIT_CASE(reject_lists_what_policy_and_device_share),
 	{}
 };
@@ -1844,11 +1844,11 @@ static struct kunit_suite table_suite = {
 };
 
 static struct kunit_case policy_cases[] = {
-	KUNIT_CASE(default_policy_is_that_of_the_design),
+	KUNIT_CASE(default_policy_has_the_documented_values),
 	KUNIT_CASE(policy_needs_a_revision_that_carries_it),
-	KUNIT_CASE(policy_needs_an_rtr_that_the_device_has),
-	KUNIT_CASE(policy_has_no_unknown_kinds_or_modes),
-	KUNIT_CASE(policy_needs_markers_that_the_device_takes),
+	KUNIT_CASE(policy_needs_an_rtr_that_the_device_supports),
+	KUNIT_CASE(policy_with_unknown_values_is_invalid),
+	KUNIT_CASE(policy_needs_markers_that_the_device_supports),
 	KUNIT_CASE(rtr_order_has_every_kind_once),
 	KUNIT_CASE(policy_has_a_deadline_for_every_wait),
 	{}
@@ -1860,10 +1860,10 @@ static struct kunit_suite policy_suite = {
 };
 
 static struct kunit_case exhaustive_cases[] = {
-	KUNIT_CASE(every_request_is_answered_by_the_rules),
-	KUNIT_CASE(every_accept_is_taken_by_the_rules),
+	KUNIT_CASE(every_reply_follows_the_rules),
+	KUNIT_CASE(every_accept_is_evaluated_by_the_rules),
 	KUNIT_CASE(every_reject_is_only_reported),
-	KUNIT_CASE(two_of_us_always_agree),
+	KUNIT_CASE(two_iw_mpa_ends_always_agree),
 	{}
 };
 

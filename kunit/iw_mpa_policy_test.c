@@ -151,7 +151,7 @@ struct revision_case {
 };
 
 /* IOP-01 IOP-03 IOP-06: one setting, three fields */
-static void revision_is_what_it_stands_for(struct kunit *test)
+static void revision_sets_rev_enhanced_and_fallback(struct kunit *test)
 {
 	static const struct revision_case cases[] = {
 		{ RDMA_MPA_REVISION_RFC5044, 1, false, false },
@@ -221,15 +221,15 @@ static const struct order_case order_cases[] = {
 	{ "two", 0x41, { 1, 4, 2 } },
 	{ "none", 0 },
 	{ "four", 0x1421 },
-	{ "five, as many bits as there are", 0x10000421 },
+	{ "five, with the last in the top bits", 0x10000421 },
 	{ "one twice", 0x22 },
 	{ "one twice, not side by side", 0x242 },
 	{ "two at once", 0x3 },
-	{ "two at once, behind another", 0x61 },
+	{ "two at once, after another", 0x61 },
 	{ "a hole", 0x401 },
 	{ "a hole in front", 0x40 },
 	{ "unknown", 0x8 },
-	{ "unknown behind others", 0x842 },
+	{ "unknown after others", 0x842 },
 	{ "all bits", ~0U },
 };
 
@@ -271,7 +271,7 @@ static int set_option(struct iw_mpa_layer *layer, int name, u32 value)
 	return iw_mpa_layer_set_option(layer, name, &value, sizeof(value));
 }
 
-static void option_of_another_length_is_refused(struct kunit *test)
+static void option_of_wrong_length_is_refused(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {}, none = {};
 	const u8 zeroes[64] = {};
@@ -586,7 +586,7 @@ static void part_of_a_layer_can_be_applied(struct kunit *test)
 	}
 }
 
-static void fast_open_is_a_setting_like_others(struct kunit *test)
+static void fast_open_is_inherited_and_overridden(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -604,7 +604,7 @@ static void fast_open_is_a_setting_like_others(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, p.fastopen);
 }
 
-static void ceiling_can_only_get_lower(struct kunit *test)
+static void ceiling_can_only_be_lowered(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {}, conn = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -643,52 +643,52 @@ struct why_case {
 
 static const struct why_case layer_cases[] = {
 	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
-	  CAPS(.no_crc = true), "the device has no CRC32c" },
+	  CAPS(.no_crc = true), "the device does not support CRC32c" },
 	{ "CRC if asked without CRC32c", RDMA_MPA_SETTING_CRC,
 	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
 	{ "CRC with CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(), NULL },
 	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(),
 	  NULL },
-	{ "a deadline of TCP that is TCP's own",
+	{ "an unsupported deadline of TCP",
 	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
-	  "the device cannot be told how long TCP may take to connect" },
+	  "the device does not support a deadline of TCP" },
 	{ "a deadline of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
 	  NULL },
-	{ "a deadline of an RTR that the device sees itself",
+	{ "an unsupported deadline of the RTR",
 	  RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(.rtr_offload = true),
-	  "the device cannot be told how long the RTR may take" },
-	{ "an RTR it can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
+	  "the device does not support a deadline of the RTR" },
+	{ "an RTR the device can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
-	{ "an RTR it cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
+	{ "an RTR the device cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
 	  CAPS_RTR(6, IW_MPA_RTR_ALL),
 	  "RTR kinds the device can send: write and read" },
-	{ "one it can and one it cannot", RDMA_MPA_SETTING_RTR_OFFER, 6,
+	{ "one RTR the device can send, one it cannot", RDMA_MPA_SETTING_RTR_OFFER, 6,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), "RTR kinds the device can send: read" },
-	{ "an RTR it does not know", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
+	{ "an RTR the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 5),
 	  "RTR kinds the device recognises: send and read" },
-	{ "its largest IRD", RDMA_MPA_SETTING_IRD, 128, CAPS(), NULL },
-	{ "more IRD", RDMA_MPA_SETTING_IRD, 129, CAPS(),
+	{ "the device's largest IRD", RDMA_MPA_SETTING_IRD, 128, CAPS(), NULL },
+	{ "more than the device's largest IRD", RDMA_MPA_SETTING_IRD, 129, CAPS(),
 	  "the device's largest IRD is 128" },
-	{ "as much IRD as there is", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_MAX,
+	{ "IW_MPA_DEPTH_MAX as IRD", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_MAX,
 	  CAPS(), NULL },
 	{ "IRD of the ULP", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP, CAPS(),
 	  NULL },
-	{ "its largest ORD", RDMA_MPA_SETTING_ORD, 64, CAPS(), NULL },
-	{ "more ORD", RDMA_MPA_SETTING_ORD, 65, CAPS(),
+	{ "the device's largest ORD", RDMA_MPA_SETTING_ORD, 64, CAPS(), NULL },
+	{ "more than the device's largest ORD", RDMA_MPA_SETTING_ORD, 65, CAPS(),
 	  "the device's largest ORD is 64" },
 	{ "fast open", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(.fastopen = true),
 	  NULL },
-	{ "no fast open without it", RDMA_MPA_SETTING_FASTOPEN, 0, CAPS(),
+	{ "fast open off without support", RDMA_MPA_SETTING_FASTOPEN, 0, CAPS(),
 	  NULL },
-	{ "fast open without it", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(),
-	  "the device has no TCP Fast Open" },
+	{ "fast open without support", RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(),
+	  "the device does not support TCP Fast Open" },
 	{ "large FPDUs", RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
 	  CAPS(.large = true), NULL },
-	{ "FPDUs of a segment without large ones", RDMA_MPA_SETTING_SEGMENT,
+	{ "MSS-sized FPDUs without support for large", RDMA_MPA_SETTING_SEGMENT,
 	  RDMA_MPA_SEGMENT_MSS, CAPS(), NULL },
-	{ "large FPDUs without them", RDMA_MPA_SETTING_SEGMENT,
+	{ "large FPDUs without support", RDMA_MPA_SETTING_SEGMENT,
 	  RDMA_MPA_SEGMENT_LARGE, CAPS(),
 	  "the device sends one FPDU for each segment" },
 };
@@ -697,7 +697,7 @@ static const struct why_case policy_cases[] = {
 	{ "the defaults", RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER, CAPS(),
 	  NULL },
 	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
-	  CAPS(.no_crc = true), "the device has no CRC32c" },
+	  CAPS(.no_crc = true), "the device does not support CRC32c" },
 	{ "CRC with CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED, CAPS(),
 	  NULL },
 	{ "CRC if asked without CRC32c", RDMA_MPA_SETTING_CRC,
@@ -736,7 +736,7 @@ static void layer_is_within_the_device(struct kunit *test)
 }
 
 /* All unsupported settings are found, with the reason for the first */
-static void all_that_a_device_cannot_do_is_found(struct kunit *test)
+static void all_unsupported_settings_are_found(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_layer layer = {};
@@ -784,11 +784,11 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 			iw_mpa_policy_explain(&p, &usual_caps, why,
 					      sizeof(why)));
 	KUNIT_EXPECT_STREQ(test, why,
-			   "revision 1 has no peer-to-peer model to require");
+			   "revision 1 does not support the peer-to-peer model");
 }
 
 /* A long reason is cut; no byte is written behind the buffer */
-static void reason_fits_where_it_is_put(struct kunit *test)
+static void reason_is_truncated_to_its_buffer(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	char why[10];
@@ -947,7 +947,7 @@ static void expect_sent(struct kunit *test, struct fake *f, const char *hex)
 }
 
 /* A ULP that asks for more than the administrator's limit gets the limit */
-static void initiator_asks_for_no_more_than_the_ceiling(struct kunit *test)
+static void initiator_requests_at_most_the_ceiling(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 128, .ord = 64 };
@@ -961,7 +961,7 @@ static void initiator_asks_for_no_more_than_the_ceiling(struct kunit *test)
 	expect_sent(test, f, REQ "100200048005c003");
 }
 
-static void asking_for_more_than_the_device_has_stays_an_error(struct kunit *test)
+static void depth_above_the_device_remains_an_error(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 129, .ord = 1 };
@@ -973,7 +973,7 @@ static void asking_for_more_than_the_device_has_stays_an_error(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, (size_t)0, f->tx_len);
 }
 
-static void responder_gives_no_more_than_the_ceiling(struct kunit *test)
+static void responder_grants_at_most_the_ceiling(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 128, .ord = 64 };
@@ -1023,7 +1023,7 @@ static void unenhanced_responder_closes_on_an_enhanced_request(struct kunit *tes
 }
 
 /* IOP-04 IOP-11: V01 and V04 with C=0 */
-static void unenhanced_responder_takes_what_is_not_enhanced(struct kunit *test)
+static void unenhanced_responder_accepts_plain_requests(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct fake *f;
@@ -1043,7 +1043,7 @@ static void unenhanced_responder_takes_what_is_not_enhanced(struct kunit *test)
 }
 
 /* INI-03 FRM-12 */
-static void initiator_of_revision_1_asks_for_nothing(struct kunit *test)
+static void initiator_of_revision_1_sends_a_plain_request(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -1074,7 +1074,7 @@ static void options_beat_the_policy(struct kunit *test)
 }
 
 /* An option's ceiling can only lower a ceiling, also in a second layer */
-static void options_lower_what_the_device_can(struct kunit *test)
+static void options_lower_the_ceilings(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_layer layer = {};
@@ -1146,10 +1146,10 @@ static void session_inherits_from_its_listener(struct kunit *test)
 static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE_PARAM(value_is_in_its_range_or_refused, range_gen_params),
 	KUNIT_CASE(every_setting_has_its_range_tested),
-	KUNIT_CASE(revision_is_what_it_stands_for),
+	KUNIT_CASE(revision_sets_rev_enhanced_and_fallback),
 	KUNIT_CASE(depth_is_a_limit_or_a_mode),
 	KUNIT_CASE_PARAM(order_is_completed_or_refused, order_gen_params),
-	KUNIT_CASE(option_of_another_length_is_refused),
+	KUNIT_CASE(option_of_wrong_length_is_refused),
 	KUNIT_CASE_PARAM(option_sets_one_setting, option_gen_params),
 	KUNIT_CASE(every_option_is_tested),
 	KUNIT_CASE(depth_mode_is_an_option),
@@ -1158,23 +1158,23 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(empty_layer_changes_nothing),
 	KUNIT_CASE(upper_layer_beats_lower),
 	KUNIT_CASE(part_of_a_layer_can_be_applied),
-	KUNIT_CASE(fast_open_is_a_setting_like_others),
-	KUNIT_CASE(ceiling_can_only_get_lower),
+	KUNIT_CASE(fast_open_is_inherited_and_overridden),
+	KUNIT_CASE(ceiling_can_only_be_lowered),
 	KUNIT_CASE_PARAM(layer_is_within_the_device, layer_gen_params),
-	KUNIT_CASE(all_that_a_device_cannot_do_is_found),
+	KUNIT_CASE(all_unsupported_settings_are_found),
 	KUNIT_CASE_PARAM(policy_is_within_the_device, policy_gen_params),
 	KUNIT_CASE(revision_1_cannot_require_peer_to_peer),
-	KUNIT_CASE(reason_fits_where_it_is_put),
+	KUNIT_CASE(reason_is_truncated_to_its_buffer),
 	KUNIT_CASE(limit_survives_rounding),
-	KUNIT_CASE(initiator_asks_for_no_more_than_the_ceiling),
-	KUNIT_CASE(asking_for_more_than_the_device_has_stays_an_error),
-	KUNIT_CASE(responder_gives_no_more_than_the_ceiling),
+	KUNIT_CASE(initiator_requests_at_most_the_ceiling),
+	KUNIT_CASE(depth_above_the_device_remains_an_error),
+	KUNIT_CASE(responder_grants_at_most_the_ceiling),
 	KUNIT_CASE(read_is_not_offered_without_an_ord),
 	KUNIT_CASE(unenhanced_responder_closes_on_an_enhanced_request),
-	KUNIT_CASE(unenhanced_responder_takes_what_is_not_enhanced),
-	KUNIT_CASE(initiator_of_revision_1_asks_for_nothing),
+	KUNIT_CASE(unenhanced_responder_accepts_plain_requests),
+	KUNIT_CASE(initiator_of_revision_1_sends_a_plain_request),
 	KUNIT_CASE(options_beat_the_policy),
-	KUNIT_CASE(options_lower_what_the_device_can),
+	KUNIT_CASE(options_lower_the_ceilings),
 	KUNIT_CASE(impossible_options_change_nothing),
 	KUNIT_CASE(config_is_within_the_device),
 	KUNIT_CASE(session_inherits_from_its_listener),

@@ -125,7 +125,7 @@ static enum iw_mpa_parse parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
 				 frame, &need);
 }
 
-static void message_means_what_the_matrix_says(struct kunit *test)
+static void message_is_parsed_to_its_frame(struct kunit *test)
 {
 	const struct message *m = test->param_value;
 	struct iw_mpa_frame frame;
@@ -174,7 +174,7 @@ static void message_is_rebuilt_byte_by_byte(struct kunit *test)
 }
 
 /* SCT-06: 512 octets of private data, the enhanced data included */
-static void private_data_has_its_limit(struct kunit *test)
+static void private_data_is_limited(struct kunit *test)
 {
 	enum iw_mpa_sctp_code code;
 	struct iw_mpa_frame frame;
@@ -494,21 +494,21 @@ static const struct scene initiator_scenes[] = {
 	  ASKS " enter:8/4/0 reply:0 done" },
 	{ "SCT-15 AMB-22 S2: peer-to-peer on request", P2P, "000680088008",
 	  ASKS_P2P " enter:8/8/2 reply:0 done" },
-	{ "SCT-11: the Accept's data reach the ULP", 0, "000600080008706f6e67",
+	{ "SCT-11: the Accept's data is passed to the ULP", 0, "000600080008706f6e67",
 	  ASKS " enter:8/8/0 reply:0 data:4 done" },
 	{ "SCT-16 SCT-10 S3: rejected", P2P, "0007800480206e6f",
 	  ASKS_P2P " reply:-111 data:2 close" },
 	{ "AMB-20: rejected without data", 0, "0007", ASKS " reply:-111 close" },
 	{ "AMB-20: 3 octets in a reject", 0, "0007800480",
 	  ASKS " end reply:-71 close" },
-	{ "a plain Reject of 5: not in any form", 0, "00036e6f",
+	{ "a plain Reject answers an Enhanced Initiate", 0, "00036e6f",
 	  ASKS " reply:-111 data:2 close" },
-	{ "SCT-18: a plain Accept of 5", 0, "0002", ASKS " end reply:-71 close" },
-	{ "SCT-18: an Enhanced Accept of 1", PLAIN, "000600080008",
+	{ "SCT-18: plain Accept of an Enhanced Initiate", 0, "0002", ASKS " end reply:-71 close" },
+	{ "SCT-18: an Enhanced Accept answers an Initiate", PLAIN, "000600080008",
 	  ASKS_PLAIN " end reply:-71 close" },
-	{ "SCT-18: an Enhanced Reject of 1", PLAIN, "000700080008",
+	{ "SCT-18: an Enhanced Reject answers an Initiate", PLAIN, "000700080008",
 	  ASKS_PLAIN " end reply:-71 close" },
-	{ "SCT-18: an Enhanced Reject of 1 without data", PLAIN, "0007",
+	{ "SCT-18: an Enhanced Reject without data answers an Initiate", PLAIN, "0007",
 	  ASKS_PLAIN " end reply:-71 close" },
 	{ "SCT-18: an Initiate as answer", 0, "000500080008",
 	  ASKS " end reply:-71 close" },
@@ -530,11 +530,11 @@ static const struct scene initiator_scenes[] = {
 	  ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done" },
 	{ "AMB-10: one retry only", FALLBACK, "0004 connected 0004",
 	  ASKS " reconnect " ASKS_PLAIN " reply:-104 close" },
-	{ "AMB-10 AMB-23: silence is no sign of an old peer", FALLBACK, "silence",
+	{ "AMB-10 AMB-23: a timeout does not cause a fallback", FALLBACK, "silence",
 	  ASKS " end reply:-110 close" },
-	{ "AMB-23: a plain Reject is no sign either", FALLBACK, "0003",
+	{ "AMB-23: a plain Reject does not cause a fallback", FALLBACK, "0003",
 	  ASKS " reply:-111 close" },
-	{ "without fallback an ABORT ends it", 0, "abort",
+	{ "without fallback an ABORT ends the session", 0, "abort",
 	  ASKS " reply:-104 close" },
 	{ "SCT-20 SC-07: IRD too small: TERM, then Terminate", 0, "000600080081",
 	  ASKS " term:6 end reply:-12 close" },
@@ -544,18 +544,18 @@ static const struct scene initiator_scenes[] = {
 	  ASKS " enter:8/8/0 term:5 end reply:-12 close" },
 	{ "ERR-06: an Accept after the end changes nothing", 0,
 	  "0004 000600080008 accept", ASKS " reply:-104 close" THEN "close -104" },
-	{ "ERR-06: nor does a segment", 0, "0004 segment",
+	{ "ERR-06: a segment after the end changes nothing", 0, "0004 segment",
 	  ASKS " reply:-104 close" THEN "close" },
-	{ "ERR-06: nor does the deadline", 0, "0004 silence",
+	{ "ERR-06: the deadline after the end changes nothing", 0, "0004 silence",
 	  ASKS " reply:-104 close" THEN "close" },
-	{ "ERR-06: nor does an ABORT", 0, "0004 abort",
+	{ "ERR-06: an ABORT after the end changes nothing", 0, "0004 abort",
 	  ASKS " reply:-104 close" THEN "close" },
-	{ "our own end", 0, "destroy", ASKS " end reply:-103 close" },
+	{ "the session is destroyed", 0, "destroy", ASKS " end reply:-103 close" },
 };
 
 KUNIT_ARRAY_PARAM(initiator_scene, initiator_scenes, scene_desc);
 
-static void initiator_plays_its_scene(struct kunit *test)
+static void initiator_passes_its_scene(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -569,7 +569,7 @@ static void initiator_plays_its_scene(struct kunit *test)
 static const struct scene responder_scenes[] = {
 	{ "SCT-19 S5: plain session", 0, "000170696e67 accept",
 	  "request:0 data:4 enter:8/8/0 send:0002706f6e67 established:0" },
-	{ "SCT-14 AMB-22 S1: no gate, an RTR may come", 0,
+	{ "SCT-14 AMB-22 S1: no gate, an RTR may arrive", 0,
 	  "00058008c00870696e67 accept",
 	  "request:0 data:4 enter:8/8/6 send:00068008c008706f6e67 established:0" },
 	{ "SCT-15: client-server", 0, "000500080008 accept",
@@ -578,17 +578,17 @@ static const struct scene responder_scenes[] = {
 	  "request:0 send:00078008c0086e6f" },
 	{ "SCT-19: the ULP rejects a plain session", 0, "0001 reject",
 	  "request:0 send:00036e6f" },
-	{ "SCT-06: too much data in a reject: without it", 0,
+	{ "SCT-06: excess data of a reject is omitted", 0,
 	  "000500080008 babble", "request:0 send:000700080008" },
-	{ "SC-06 SCT-17: a ULP that cannot be told has not rejected", ULP_FAILS,
+	{ "SC-06 SCT-17: a failed request event sends no Reject", ULP_FAILS,
 	  "000500080008", "request:0 end close" },
-	{ "SC-06 SCT-17: nor has one whose QP fails", QP_FAILS,
+	{ "SC-06 SCT-17: a failed QP sends no Reject", QP_FAILS,
 	  "000500080008 accept", "request:0 enter:8/8/0 end -12" },
-	{ "SCT-12 AMB-21: the RTR does not fit: 7", P2P_REQUIRED,
+	{ "SCT-12 AMB-21: p2p required rejects a client-server Initiate", P2P_REQUIRED,
 	  "000500080008 accept", "request:0 send:000700080008 -71" },
-	{ "SC-06 AMB-21: nor does a plain session: Terminate", P2P_REQUIRED,
+	{ "SC-06 AMB-21: p2p required terminates a plain session", P2P_REQUIRED,
 	  "0001 accept", "request:0 end -71" },
-	{ "SCT-20: the peer's IRD is too small: 7", STRICT,
+	{ "SCT-20: Enhanced Reject of a too small IRD", STRICT,
 	  "000500040008 accept", "request:0 send:000700080008 -12" },
 	{ "AMB-10: RFC 5043 alone", PLAIN, "000500080008", "end close" },
 	{ "SCT-18: a second Initiate", 0, "000500080008 000500080008 accept",
@@ -605,18 +605,18 @@ static const struct scene responder_scenes[] = {
 	{ "SC-06: a segment before the Initiate", 0, "segment", "end close" },
 	{ "SC-06: a segment before the Accept", 0, "000500080008 segment",
 	  "request:0 end close" },
-	{ "no Initiate: there is no session to end", 0, "silence", "close" },
-	{ "SEC-08: no answer of the ULP", 0, "000500080008 silence",
+	{ "no Initiate: no session to terminate", 0, "silence", "close" },
+	{ "SEC-08: the ULP does not answer in time", 0, "000500080008 silence",
 	  "request:0 end close" },
 	{ "the association is lost", 0, "000500080008 abort",
 	  "request:0 close" },
-	{ "our own end before the answer", 0, "000500080008 destroy",
+	{ "the session is destroyed before the answer", 0, "000500080008 destroy",
 	  "request:0 end close" },
 };
 
 KUNIT_ARRAY_PARAM(responder_scene, responder_scenes, scene_desc);
 
-static void responder_plays_its_scene(struct kunit *test)
+static void responder_passes_its_scene(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	struct stage *st = new_stage(test, scene->props);
@@ -626,7 +626,7 @@ static void responder_plays_its_scene(struct kunit *test)
 }
 
 /* SCT-06: the longest message passes through a session, a longer one does not */
-static void longest_message_is_taken(struct kunit *test)
+static void longest_message_is_accepted(struct kunit *test)
 {
 	static const char * const log[] = { "request:0 data:512", "end close" };
 	struct stage *st;
@@ -680,9 +680,9 @@ static void terminate_is_not_remembered(struct kunit *test)
 }
 
 static struct kunit_case message_cases[] = {
-	KUNIT_CASE_PARAM(message_means_what_the_matrix_says, message_gen_params),
+	KUNIT_CASE_PARAM(message_is_parsed_to_its_frame, message_gen_params),
 	KUNIT_CASE_PARAM(message_is_rebuilt_byte_by_byte, message_gen_params),
-	KUNIT_CASE(private_data_has_its_limit),
+	KUNIT_CASE(private_data_is_limited),
 	KUNIT_CASE(impossible_message_is_not_built),
 	KUNIT_CASE(random_messages_survive_the_wire),
 	{}
@@ -694,9 +694,9 @@ static struct kunit_suite message_suite = {
 };
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE_PARAM(initiator_plays_its_scene, initiator_scene_gen_params),
-	KUNIT_CASE_PARAM(responder_plays_its_scene, responder_scene_gen_params),
-	KUNIT_CASE(longest_message_is_taken),
+	KUNIT_CASE_PARAM(initiator_passes_its_scene, initiator_scene_gen_params),
+	KUNIT_CASE_PARAM(responder_passes_its_scene, responder_scene_gen_params),
+	KUNIT_CASE(longest_message_is_accepted),
 	KUNIT_CASE(terminate_is_not_remembered),
 	{}
 };

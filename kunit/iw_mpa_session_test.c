@@ -255,7 +255,7 @@ static struct fake *responder(struct kunit *test)
 }
 
 /* V12 with C=0, as the default policy does not demand CRCs */
-static void initiator_asks_for_write_and_read(struct kunit *test)
+static void initiator_offers_write_and_read(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -285,7 +285,7 @@ static void initiator_enters_rdma_with_the_rtr(struct kunit *test)
 }
 
 /* SEC-05: any segmentation gives the same result; V38 carries "pong" */
-static void reply_may_come_in_any_portions(struct kunit *test)
+static void reply_may_arrive_in_any_portions(struct kunit *test)
 {
 	size_t chunk;
 
@@ -327,7 +327,7 @@ static const struct bad_reply bad_replies[] = {
 	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-17: markers wanted", REP "d00200048008c008", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME },
-	{ "SEC-06: a byte behind the accept", REP "500200048008c008", -EPROTO,
+	{ "SEC-06: a byte after the accept", REP "500200048008c008", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME, 0, true },
 	{ "RTR-07 RTR-12 V47: client-server answer", REP "5002000400080008",
 	  -EPROTO, RDMA_MPA_ECODE_RTR, 1 },
@@ -341,7 +341,7 @@ static const struct bad_reply bad_replies[] = {
 	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "AMB-03 V49: enhanced reject without a block", REP "70020000",
 	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
-	{ "irdma: something behind a reject", REP "70020000", -ECONNREFUSED,
+	{ "irdma: data after a reject", REP "70020000", -ECONNREFUSED,
 	  RDMA_MPA_ECODE_NONE, 0, true },
 };
 
@@ -372,7 +372,7 @@ static void bad_reply_ends_in_one_event(struct kunit *test)
 }
 
 /* IRD-06 ERR-19: the ULP gets the peer's depths with the reject */
-static void reject_tells_the_peers_values(struct kunit *test)
+static void reject_reports_the_peers_values(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -433,7 +433,7 @@ static void oversized_input_is_refused_locally(struct kunit *test)
 }
 
 /* RSP-01 RSP-17: the ULP is asked, nothing is sent; V13 carries "ping" */
-static void request_is_shown_to_the_ulp(struct kunit *test)
+static void request_is_reported_to_the_ulp(struct kunit *test)
 {
 	size_t chunk;
 
@@ -496,7 +496,7 @@ static void bad_request_desc(const struct bad_request *c, char *desc)
 
 KUNIT_ARRAY_PARAM(bad_request, bad_requests, bad_request_desc);
 
-static void bad_request_is_not_shown(struct kunit *test)
+static void bad_request_is_not_reported(struct kunit *test)
 {
 	const struct bad_request *c = test->param_value;
 	struct fake *f = responder(test);
@@ -563,7 +563,7 @@ static void offloaded_rtr_is_not_waited_for(struct kunit *test)
 }
 
 /* FRM-05: each direction has its own markers; M only if the policy asks */
-static void markers_are_asked_for_by_policy(struct kunit *test)
+static void markers_are_requested_by_policy(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
 	struct iw_mpa_caps caps = fake_caps;
@@ -629,7 +629,7 @@ static void plain_requests_get_plain_replies(struct kunit *test)
 }
 
 /* FRM-06: neither asks, no CRC; we require, CRC and C=1 */
-static void crc_is_used_if_either_side_asks(struct kunit *test)
+static void crc_is_used_if_either_end_requests_it(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
 	struct fake *f = responder(test);
@@ -655,7 +655,7 @@ static void crc_is_used_if_either_side_asks(struct kunit *test)
 }
 
 /* The frame takes no more bytes, processed or not */
-static void complete_frame_takes_no_more_bytes(struct kunit *test)
+static void bytes_after_a_complete_frame_are_refused(struct kunit *test)
 {
 	struct fake *f = responder(test);
 	u8 bin[64];
@@ -670,7 +670,7 @@ static void complete_frame_takes_no_more_bytes(struct kunit *test)
 }
 
 /* SEC-06: data while the ULP decides */
-static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
+static void data_before_the_accept_drops_the_peer(struct kunit *test)
 {
 	struct fake *f = responder(test);
 	size_t used;
@@ -713,7 +713,7 @@ static void reset_before_the_rtr_ends_in_one_event(struct kunit *test)
 }
 
 /* RSP-03 RSP-04: a reject is as enhanced as its request */
-static void reject_answers_in_kind(struct kunit *test)
+static void reject_is_as_enhanced_as_its_request(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -777,7 +777,7 @@ static void fin_anywhere_in_a_request_is_silent(struct kunit *test)
 }
 
 /* Bytes beyond the frame stay with the driver */
-static void no_more_than_the_frame_is_used(struct kunit *test)
+static void bytes_beyond_the_frame_are_not_consumed(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 	u8 bin[64];
@@ -1012,7 +1012,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 }
 
 /* Any user may set options. The dialect is one that makes a peer close. */
-static void a_program_s_options_make_no_other_fall_back(struct kunit *test)
+static void options_of_one_program_affect_no_other_fallback(struct kunit *test)
 {
 	const struct iw_mpa_layer options[] = {
 		option(test, RDMA_MPA_SETTING_REVISION,
@@ -1237,21 +1237,21 @@ static const struct story stories[] = {
 	  REPLIED "rtr_sent_write established_initiator " },
 	{ "Read as RTR", "CUm", REP "5002000480084008",
 	  REPLIED "rtr_sent_read established_initiator " },
-	{ "Send as RTR, and a TERM comes for it", "CUm7", REP "50020004c0080008",
+	{ "Send as RTR, then a TERM arrives", "CUm7", REP "50020004c0080008",
 	  REPLIED "rtr_sent_send established_initiator term_rcvd_rtr " },
-	{ "established, later gone", "CUmGGTB", REP "5002000480088008",
+	{ "established, then lost", "CUmGGTB", REP "5002000480088008",
 	  REPLIED "rtr_sent_write established_initiator " },
 	{ "reject", "CUm", REP "7002000480088008",
 	  REPLIED "reject_rcvd" LOST },
-	{ "no answer, and late ends", "CUTTGBx", NULL,
+	{ "no answer, then late events", "CUTTGBx", NULL,
 	  TRIED "timeout_reply" LOST },
 	{ "TCP does not connect", "CT", NULL,
 	  " started_initiator timeout_connect" LOST },
-	{ "nobody listens", "CG", NULL, " started_initiator" LOST },
+	{ "TCP connection refused", "CG", NULL, " started_initiator" LOST },
 	{ "aborted", "CUB", NULL, TRIED LOST },
 	{ "falls back, connects", "CUGUm", REP "00010000",
 	  TRIED_REV1 "rep_rcvd_rev1 established_initiator " },
-	{ "falls back in vain", "CUGUG", NULL, TRIED_REV1 LOST },
+	{ "fallback fails", "CUGUG", NULL, TRIED_REV1 LOST },
 	{ "TERM for the RTR", "CUm", REP "5002000400080008",
 	  REPLIED "term_sent_rtr" LOST },
 	{ "TERM for the depth", "CUm", REP "5002000480088081",
@@ -1265,9 +1265,9 @@ static const struct story stories[] = {
 	{ "too much private data", "CUm", REP "50020201",
 	  TRIED "bad_pdata_len" LOST },
 	{ "block missing", "CUm", REP "50020000", TRIED "bad_block" LOST },
-	{ "bytes behind the Reply", "CUM", REP "5002000480088008",
+	{ "bytes after the Reply", "CUM", REP "5002000480088008",
 	  REPLIED "bad_trailing" LOST },
-	{ "bytes behind a reject", "CUM", REP "7002000480088008",
+	{ "bytes after a reject", "CUM", REP "7002000480088008",
 	  REPLIED "reject_rcvd" LOST },
 
 	{ "waits for the Request", "R", NULL, " started_responder " },
@@ -1282,19 +1282,19 @@ static const struct story stories[] = {
 	{ "client-server", "RmA", REQ "5002000400080008",
 	  ANSWERED "established_responder " },
 	{ "peer-to-peer, waits", "RmA", REQ "500200048008c008", ANSWERED },
-	{ "Write comes", "RmAw", REQ "500200048008c008",
+	{ "Write arrives", "RmAw", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_write established_responder " },
-	{ "Read comes, once", "RmArrw", REQ "500200048008c008",
+	{ "Read arrives, counted once", "RmArrw", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_read established_responder " },
-	{ "Send comes", "RmAs", REQ "500200048008c008",
+	{ "Send arrives", "RmAs", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_send established_responder " },
-	{ "something else comes", "RmAo", REQ "500200048008c008",
+	{ "other message arrives", "RmAo", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_other established_responder " },
-	{ "TERM comes", "RmA6G", REQ "500200048008c008",
+	{ "TERM arrives", "RmA6G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_ird" GONE },
 	{ "TERM of another kind", "RmA5G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_local" GONE },
-	{ "TERM that is none of MPA's", "RmA4G", REQ "500200048008c008",
+	{ "TERM of another layer", "RmA4G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_other" GONE },
 	{ "no RTR", "RmAT", REQ "500200048008c008",
 	  ANSWERED "timeout_rtr" GONE },
@@ -1306,7 +1306,7 @@ static const struct story stories[] = {
 	  ASKED GONE },
 	{ "speaks out of turn", "Rmx", REQ "5002000480088008",
 	  ASKED "bad_trailing" GONE },
-	{ "bytes behind the Request", "RM", REQ "5002000480088008",
+	{ "bytes after the Request", "RM", REQ "5002000480088008",
 	  ASKED "bad_trailing" GONE },
 	{ "Request of Rev 0", "Rm", REQ "00000000",
 	  " started_responder bad_rev" GONE },
@@ -1368,7 +1368,7 @@ static void session_counts_each_thing_once(struct kunit *test)
 }
 
 /* A session that has not begun is not counted */
-static void refused_connect_has_not_started(struct kunit *test)
+static void refused_connect_is_not_counted(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
 	const struct iw_mpa_ulp ulp = { .ird = 129 };
@@ -1441,7 +1441,7 @@ static void outcome_outlives_the_setup(struct kunit *test)
 }
 
 /* The setting is of this end alone: nothing on the wire says so */
-static void large_fpdus_are_sent_if_it_is_set(struct kunit *test)
+static void large_fpdus_are_sent_if_enabled(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
 	struct iw_mpa_caps caps = fake_caps;
@@ -1512,7 +1512,7 @@ static void buffer_is_as_long_as_the_frame(struct kunit *test)
 	}
 }
 
-static void private_data_is_the_sessions_own(struct kunit *test)
+static void private_data_is_copied_by_the_session(struct kunit *test)
 {
 	struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8, .pdata_len = 4 };
 	struct fake *f = new_fake(test, &iw_mpa_default_policy);
@@ -1533,7 +1533,7 @@ static void private_data_is_the_sessions_own(struct kunit *test)
 
 /* ---- limits of a device, options of a ULP */
 
-static void device_that_gives_up_by_itself_has_no_deadline(struct kunit *test)
+static void device_with_its_own_timeout_has_no_deadline(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
 	struct fake *f;
@@ -1557,7 +1557,7 @@ static void set_option(struct fake *f, struct iw_mpa_layer *options, int name,
 }
 
 /* IOP-03 IOP-04: the option acts as if set before the Request came */
-static void revision_1_of_accept_does_not_take_an_enhanced_request(struct kunit *test)
+static void revision_1_of_accept_drops_an_enhanced_request(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1578,7 +1578,7 @@ static void revision_1_of_accept_does_not_take_an_enhanced_request(struct kunit 
 	KUNIT_EXPECT_EQ(test, IW_MPA_RDMA, f->s.state);
 }
 
-static void options_of_accept_hold_for_the_reply(struct kunit *test)
+static void options_of_accept_apply_to_the_reply(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1595,7 +1595,7 @@ static void options_of_accept_hold_for_the_reply(struct kunit *test)
 }
 
 /* AMB-09: the peer gets a reject */
-static void impossible_options_of_accept_are_a_reject(struct kunit *test)
+static void impossible_options_of_accept_cause_a_reject(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1610,7 +1610,7 @@ static void impossible_options_of_accept_are_a_reject(struct kunit *test)
 }
 
 /* The connection is gone before accept, so its options have no effect */
-static void options_of_a_late_accept_do_not_matter(struct kunit *test)
+static void options_of_a_late_accept_are_ignored(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1672,7 +1672,7 @@ static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
 	KUNIT_EXPECT_EQ(f->test, 0, memcmp(bin + cut, f->tx, len - cut));
 }
 
-static void request_is_early_only_if_asked_for_and_possible(struct kunit *test)
+static void request_is_early_only_if_enabled_and_possible(struct kunit *test)
 {
 	u8 buf[IW_MPA_FRAME_MAX];
 	int policy_on, caps_on;
@@ -1770,7 +1770,7 @@ static void second_attempt_is_not_early(struct kunit *test)
 }
 
 /* ERR-06 INI-15: the SYN gets a RST or no answer */
-static void early_request_nobody_gets_ends_in_one_event(struct kunit *test)
+static void undelivered_early_request_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
 
@@ -1847,7 +1847,7 @@ static void initial_settings_are_within_the_device(struct kunit *test)
 }
 
 /* A device without Fast Open ignores an inherited `fastopen on` */
-static void device_without_fast_open_does_without(struct kunit *test)
+static void fast_open_is_ignored_if_unsupported(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
 	struct iw_mpa_device *dev;
@@ -1865,7 +1865,7 @@ static void device_without_fast_open_does_without(struct kunit *test)
 }
 
 /* A listener on a device without Fast Open takes no Request in a SYN */
-static void listener_takes_requests_in_syns_if_it_can(struct kunit *test)
+static void listener_accepts_requests_in_syns_if_supported(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
 	int on, can;
@@ -1887,62 +1887,62 @@ static void listener_takes_requests_in_syns_if_it_can(struct kunit *test)
 }
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE(initiator_asks_for_write_and_read),
+	KUNIT_CASE(initiator_offers_write_and_read),
 	KUNIT_CASE(initiator_enters_rdma_with_the_rtr),
-	KUNIT_CASE(reply_may_come_in_any_portions),
+	KUNIT_CASE(reply_may_arrive_in_any_portions),
 	KUNIT_CASE_PARAM(bad_reply_ends_in_one_event, bad_reply_gen_params),
-	KUNIT_CASE(reject_tells_the_peers_values),
+	KUNIT_CASE(reject_reports_the_peers_values),
 	KUNIT_CASE(initiator_whose_qp_fails_terminates),
 	KUNIT_CASE(silent_responder_times_out),
 	KUNIT_CASE(oversized_input_is_refused_locally),
-	KUNIT_CASE(request_is_shown_to_the_ulp),
+	KUNIT_CASE(request_is_reported_to_the_ulp),
 	KUNIT_CASE(plain_request_offers_the_devices_depths),
-	KUNIT_CASE_PARAM(bad_request_is_not_shown, bad_request_gen_params),
+	KUNIT_CASE_PARAM(bad_request_is_not_reported, bad_request_gen_params),
 	KUNIT_CASE(peer_to_peer_accept_waits_for_the_rtr),
 	KUNIT_CASE(offloaded_rtr_is_not_waited_for),
-	KUNIT_CASE(markers_are_asked_for_by_policy),
+	KUNIT_CASE(markers_are_requested_by_policy),
 	KUNIT_CASE(client_server_accept_is_established_at_once),
 	KUNIT_CASE(plain_requests_get_plain_replies),
-	KUNIT_CASE(crc_is_used_if_either_side_asks),
-	KUNIT_CASE(complete_frame_takes_no_more_bytes),
-	KUNIT_CASE(peer_that_speaks_out_of_turn_is_dropped),
+	KUNIT_CASE(crc_is_used_if_either_end_requests_it),
+	KUNIT_CASE(bytes_after_a_complete_frame_are_refused),
+	KUNIT_CASE(data_before_the_accept_drops_the_peer),
 	KUNIT_CASE(missing_rtr_ends_in_one_event),
 	KUNIT_CASE(reset_before_the_rtr_ends_in_one_event),
-	KUNIT_CASE(reject_answers_in_kind),
+	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
 	KUNIT_CASE(failed_accept_sends_a_reject),
 	KUNIT_CASE(undelivered_request_is_rejected),
 	KUNIT_CASE(fin_anywhere_in_a_request_is_silent),
-	KUNIT_CASE(no_more_than_the_frame_is_used),
+	KUNIT_CASE(bytes_beyond_the_frame_are_not_consumed),
 	KUNIT_CASE(a_used_session_cannot_connect_again),
 	KUNIT_CASE(tcp_that_cannot_connect_ends_in_one_event),
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),
 	KUNIT_CASE(no_fallback_without_reason),
 	KUNIT_CASE(rev1_peer_is_remembered),
-	KUNIT_CASE(a_program_s_options_make_no_other_fall_back),
+	KUNIT_CASE(options_of_one_program_affect_no_other_fallback),
 	KUNIT_CASE(rev1_peer_is_remembered_for_one_port_s_policy),
 	KUNIT_CASE(term_is_counted_if_it_is_sent),
 	KUNIT_CASE_PARAM(session_counts_each_thing_once,
 			 story_gen_params),
-	KUNIT_CASE(refused_connect_has_not_started),
+	KUNIT_CASE(refused_connect_is_not_counted),
 	KUNIT_CASE(outcome_outlives_the_setup),
-	KUNIT_CASE(large_fpdus_are_sent_if_it_is_set),
+	KUNIT_CASE(large_fpdus_are_sent_if_enabled),
 	KUNIT_CASE(failure_has_no_outcome),
 	KUNIT_CASE(buffer_is_as_long_as_the_frame),
-	KUNIT_CASE(private_data_is_the_sessions_own),
-	KUNIT_CASE(device_that_gives_up_by_itself_has_no_deadline),
-	KUNIT_CASE(revision_1_of_accept_does_not_take_an_enhanced_request),
-	KUNIT_CASE(options_of_accept_hold_for_the_reply),
-	KUNIT_CASE(impossible_options_of_accept_are_a_reject),
-	KUNIT_CASE(options_of_a_late_accept_do_not_matter),
-	KUNIT_CASE(request_is_early_only_if_asked_for_and_possible),
+	KUNIT_CASE(private_data_is_copied_by_the_session),
+	KUNIT_CASE(device_with_its_own_timeout_has_no_deadline),
+	KUNIT_CASE(revision_1_of_accept_drops_an_enhanced_request),
+	KUNIT_CASE(options_of_accept_apply_to_the_reply),
+	KUNIT_CASE(impossible_options_of_accept_cause_a_reject),
+	KUNIT_CASE(options_of_a_late_accept_are_ignored),
+	KUNIT_CASE(request_is_early_only_if_enabled_and_possible),
 	KUNIT_CASE(request_is_early_only_before_tcp_is_up),
 	KUNIT_CASE(early_and_late_bytes_make_one_request),
 	KUNIT_CASE(second_attempt_is_not_early),
-	KUNIT_CASE(early_request_nobody_gets_ends_in_one_event),
+	KUNIT_CASE(undelivered_early_request_ends_in_one_event),
 	KUNIT_CASE(requests_in_syns_are_counted),
 	KUNIT_CASE(initial_settings_are_within_the_device),
-	KUNIT_CASE(device_without_fast_open_does_without),
-	KUNIT_CASE(listener_takes_requests_in_syns_if_it_can),
+	KUNIT_CASE(fast_open_is_ignored_if_unsupported),
+	KUNIT_CASE(listener_accepts_requests_in_syns_if_supported),
 	{}
 };
 

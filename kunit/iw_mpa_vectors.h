@@ -340,7 +340,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.result = IW_MPA_FRAME_BLOCK_MISSING,
 	},
 	{
-		.name = "V25: invalid: announces 513; the header alone tells (SEC-03)",
+		.name = "V25: invalid: announces 513, detected in the header (SEC-03)",
 		.hex = "4d504120494420526571204672616d655002020100080004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_PDATA_TOO_LONG,

@@ -168,7 +168,7 @@ static void impossible_number_is_not_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h->next, window.next);
 }
 
-static void number_comes_once(struct kunit *test)
+static void duplicate_number_is_refused(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(65535);
 
@@ -269,7 +269,7 @@ static void session_holds_its_floor(struct kunit *test)
 }
 
 /* Floors may exceed the pool: then nothing else is allowed */
-static void overdrawn_pool_refuses(struct kunit *test)
+static void overdrawn_pool_refuses_charges(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -350,7 +350,7 @@ static void window_without_a_share_holds_nothing(struct kunit *test)
 }
 
 /* Chunks in random order within a window, many times around the circle */
-static void random_order_is_put_right(struct kunit *test)
+static void random_order_is_delivered_in_sequence(struct kunit *test)
 {
 	enum { AHEAD = 64, ROUNDS = 3000 };
 	struct siw_ssn_window window = window_at(65000);
@@ -398,15 +398,15 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(gap_is_filled_across_the_wrap),
 	KUNIT_CASE(two_gaps_are_filled_one_by_one),
 	KUNIT_CASE_PARAM(impossible_number_is_not_held, hostile_gen_params),
-	KUNIT_CASE(number_comes_once),
+	KUNIT_CASE(duplicate_number_is_refused),
 	KUNIT_CASE(flood_ends_at_the_limit),
 	KUNIT_CASE(remote_address_holds_a_quarter_of_the_free_memory),
 	KUNIT_CASE(session_holds_its_floor),
-	KUNIT_CASE(overdrawn_pool_refuses),
+	KUNIT_CASE(overdrawn_pool_refuses_charges),
 	KUNIT_CASE(refused_charge_has_no_effect_on_others),
 	KUNIT_CASE(memory_is_charged_while_it_is_held),
 	KUNIT_CASE(window_without_a_share_holds_nothing),
-	KUNIT_CASE(random_order_is_put_right),
+	KUNIT_CASE(random_order_is_delivered_in_sequence),
 	{}
 };
 

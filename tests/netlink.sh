@@ -175,7 +175,7 @@ impossible() {
 	refused 34 'out of range' ynl show siw0/0
 	refused 19 'no iWARP device of that index' ynl show 4711
 	refused 19 'no iWARP device of that index' ynl caps 4711
-	refused 22 'order of RTR kinds: there is no such value' ynl set siw0 rtr-order=read,read
+	refused 22 'order of RTR kinds: invalid value' ynl set siw0 rtr-order=read,read
 	is '{"model":"peer-to-peer-required"}' siw0/1 .policy
 	is '{}' default .policy
 }
@@ -209,7 +209,7 @@ odd_requests() {
 		refused 95 'not supported' "$NLFUZZ" raw $command --dump
 	done
 	for command in 1 5; do
-		refused 22 'a list takes no attributes' "$NLFUZZ" raw $command --dump "$(attr 1 "$index")"
+		refused 22 'a dump does not support attributes' "$NLFUZZ" raw $command --dump "$(attr 1 "$index")"
 		refused_with_text $command --dump "$(attr 99 00000000)"
 	done
 	for command in 1 2 3 5; do
@@ -223,7 +223,7 @@ odd_requests() {
 	done
 	refused_with_text 5
 	refused_with_text 5 "$(attr 1 "$index")$(attr 3 $one)"
-	refused 22 'a port needs a device' "$NLFUZZ" raw 1 "$(attr 3 $one)"
+	refused 22 'a port requires a device index' "$NLFUZZ" raw 1 "$(attr 3 $one)"
 	refused_with_text 1 "$(attr 1 "$index")$(attr 3 $two)"
 	refused_with_text 2 "$(attr 1 "$index")"
 	# a nest that does not say so, one with what is none of the settings, values and sizes
@@ -278,7 +278,7 @@ others_may_watch_changes() {
 	plain
 	as_nobody "$RDMA" mpa monitor >"$WORK/monitor.log" 2>&1 &
 	pid_of[monitor]=$!
-	wait_line monitor '^Connections cannot be watched without CAP_NET_ADMIN: Operation not permitted' 20
+	wait_line monitor '^Cannot subscribe to connections without CAP_NET_ADMIN: Operation not permitted' 20
 	serve 7616
 	connect 7616
 	stop server
@@ -333,7 +333,7 @@ default_beyond_the_device() {
 		[[ $said == *' ird auto '*' rtr-timeout 5000 '*'not taken: ird ' ]] || fail "rdma mpa show: $said"
 		said=$("$RDMA" -j mpa show dev $device | jq -c '.[0]."not-taken"')
 		[[ $said == '["ird"]' ]] || fail "rdma -j mpa show: $said"
-		said=$(dmesg | grep -c "$device: iw_mpa: no default taken for IRD" || true)
+		said=$(dmesg | grep -c "$device: iw_mpa: default not applied: IRD" || true)
 		[[ $said == 1 ]] || fail "the log has $said messages about $device"
 	done
 	# one that it can do, and it is no longer without

@@ -154,7 +154,7 @@ wrong_line() {
 	printf 'set dev siw0 crc maybe\nset dev siw0 ird 3\nbad line\nset dev siw1 ird 5\n' >/etc/iw-mpa/10.conf
 	! first /usr/lib/iw-mpa/apply siw0 >"$WORK/apply.log" 2>&1 || fail 'it does not fail'
 	grep -q "/etc/iw-mpa/10.conf:3: " "$WORK/apply.log" || fail 'line 3 is not named'
-	grep -q "crc: 'maybe' is none of" "$WORK/apply.log" || fail 'the value is not named'
+	grep -q "crc: invalid value 'maybe', use one of" "$WORK/apply.log" || fail 'the value is not named'
 	has_setting 'dev siw0 ird 3' || fail 'the other line does not hold'
 	! has_setting 'dev siw1 ird 5' || fail 'it is for siw1'
 	forget

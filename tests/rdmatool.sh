@@ -186,20 +186,20 @@ tool_refuses() {
 	refused "Unknown setting 'rtt'. Settings are revision, model, rtr" mpa set default rtt read
 	refused 'Please provide a value of rtr' mpa set default rtr
 	refused "Unknown setting 'revis'" mpa set default revis 1
-	refused "rtr: 'raed' is none of send, write, read" mpa set default rtr raed
-	refused "rtr: '' is none of" mpa set default rtr read,
-	refused 'rtr: read is there twice' mpa set default rtr read,write,read
-	refused 'crc: the same is set twice' mpa set default crc off rtr read crc off
-	refused 'rtr-order: the same is set twice' mpa set default rtr read rtr-order read
-	refused "revision: '3' is none of 1, 2, fallback" mpa set default revision 3
-	refused "model: 'peer' is none of client-server, peer-to-peer, peer-to-peer-required" mpa set default model peer
+	refused "rtr: invalid value 'raed', use one of send, write, read" mpa set default rtr raed
+	refused "rtr: invalid value '', use one of" mpa set default rtr read,
+	refused 'rtr: duplicate kind read' mpa set default rtr read,write,read
+	refused 'crc: duplicate setting' mpa set default crc off rtr read crc off
+	refused 'rtr-order: duplicate setting' mpa set default rtr read rtr-order read
+	refused "revision: invalid value '3', use one of 1, 2, fallback" mpa set default revision 3
+	refused "model: invalid value 'peer', use one of client-server, peer-to-peer, peer-to-peer-required" mpa set default model peer
 	refused "ird: '16383' is not auto, ulp or a number up to 16382" mpa set default ird 16383
 	refused "ord: 'none' is not auto" mpa set default ord none
 	refused "ord: '1x' is not auto" mpa set default ord 1x
-	refused "rtr-timeout: '0' is no number of milliseconds from 1 to 3600000" mpa set default rtr-timeout 0
+	refused "rtr-timeout: '0' is not in the range 1..3600000 ms" mpa set default rtr-timeout 0
 	refused "reply-timeout: '99999999999999999999' is no number" mpa set default reply-timeout 99999999999999999999
 	refused 'Wrong device name - siw9$' mpa set link siw9/1 crc off
-	refused "Wrong port of siw0 - '2', its last is 1" mpa set link siw0/2 crc off
+	refused "siw0 has no port '2', ports are 1..1" mpa set link siw0/2 crc off
 	refused "Wrong port of siw0 - '0'" mpa set link siw0/0 crc off
 	refused "Wrong port of siw0 - ''" mpa set link siw0/ crc off
 	refused "Wrong link \(DEV/PORT\) name - siw0$" mpa set link siw0 crc off
@@ -385,7 +385,7 @@ monitor() {
 	stop monitor
 	sed 's/^/# /' "$WORK/monitor.log"
 	expect 'line 1' "$(sed -n 1p "$WORK/monitor.log")" 'policy link siw0/1 llp tcp rtr read '
-	expect 'line 2' "$(sed -n 2p "$WORK/monitor.log")" 'policy link siw0/1 llp tcp nothing set '
+	expect 'line 2' "$(sed -n 2p "$WORK/monitor.log")" 'policy link siw0/1 llp tcp no settings '
 	grep -qE "^established link siw0/1 llp tcp .*role initiator .*dst-addr 10.77.0.2:$port .*model peer-to-peer .*rtr write" "$WORK/monitor.log" ||
 		fail 'no line of the initiator'
 	grep -qE '^established link siw1/1 llp tcp .*role responder ' "$WORK/monitor.log" || fail 'no line of the responder'
@@ -396,7 +396,7 @@ without_the_module() {
 	local modprobe
 	modprobe=$(</proc/sys/kernel/modprobe)
 	echo /bin/false >/proc/sys/kernel/modprobe
-	refused 'There are no MPA settings: is there a module iw_mpa' mpa show
+	refused 'Cannot find the netlink family rdma-mpa: is iw_mpa loaded' mpa show
 	expect 'the number of lines' "$(wc -l <"$WORK/stderr")" 1
 	echo "$modprobe" >/proc/sys/kernel/modprobe
 }

@@ -178,7 +178,7 @@ static void malformed_error_is_dropped(struct kunit *test)
 }
 
 /* RPC-12: the same call again, in version one, on the same connection */
-static void refusal_means_version_one(struct kunit *test)
+static void refused_version_two_selects_version_one(struct kunit *test)
 {
 	struct client *client = test->priv;
 	unsigned int cookie = client->xprt.rx_xprt.connect_cookie;
@@ -195,7 +195,7 @@ static void refusal_means_version_one(struct kunit *test)
 /* RPC-12: a call may be on its way in version two when that is refused: the
  * task of the first message was killed, and its credit free again
  */
-static void late_refusal_is_no_error(struct kunit *test)
+static void late_version_refusal_is_retried(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
@@ -206,7 +206,7 @@ static void late_refusal_is_no_error(struct kunit *test)
 /* RPC-12: sunrpc may lose the first result and send the call again, which must
  * then get the same
  */
-static void server_without_either_is_not_one_of_version_one(struct kunit *test)
+static void server_without_a_common_version_is_an_error(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -217,7 +217,7 @@ static void server_without_either_is_not_one_of_version_one(struct kunit *test)
 }
 
 /* RPC-13 */
-static void silence_means_version_one(struct kunit *test)
+static void unanswered_first_message_selects_version_one(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -227,7 +227,7 @@ static void silence_means_version_one(struct kunit *test)
 }
 
 /* RPC-13: a connection on which nothing was sent says nothing */
-static void early_end_means_nothing(struct kunit *test)
+static void end_before_the_first_message_keeps_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -238,7 +238,7 @@ static void early_end_means_nothing(struct kunit *test)
 }
 
 /* RPC-13: the server has spoken version two, so it may lose one message */
-static void bad_message_shows_the_version(struct kunit *test)
+static void bad_message_confirms_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -261,7 +261,7 @@ static void expect_thresholds(struct kunit *test, unsigned int send,
 }
 
 /* RPC-9: 4096 octets are the least in version two */
-static void small_thresholds_rise(struct kunit *test)
+static void small_inline_thresholds_are_raised(struct kunit *test)
 {
 	expect_thresholds(test, 1024, 4096);
 	settle(test);
@@ -271,7 +271,7 @@ static void small_thresholds_rise(struct kunit *test)
 /* RPC-9, RPC-10, RFC 8797: what version one may send, version two may send, but
  * not in the first message
  */
-static void larger_thresholds_stay(struct kunit *test)
+static void larger_inline_thresholds_are_kept(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -326,7 +326,7 @@ static bool is_reply(struct kunit *test, __be32 proc, u32 xid, u32 type,
 }
 
 /* RPC-6: also of a message that the server has written to memory */
-static void reply_is_a_reply_to_its_call(struct kunit *test)
+static void reply_needs_matching_xid_type_and_length(struct kunit *test)
 {
 	static const __be32 procs[] = { rdma_msg, rdma_nomsg };
 	int i;
@@ -344,16 +344,16 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(first_error_may_have_any_version),
 	KUNIT_CASE(later_error_has_version_two),
 	KUNIT_CASE(malformed_error_is_dropped),
-	KUNIT_CASE(refusal_means_version_one),
-	KUNIT_CASE(late_refusal_is_no_error),
-	KUNIT_CASE(server_without_either_is_not_one_of_version_one),
-	KUNIT_CASE(silence_means_version_one),
-	KUNIT_CASE(early_end_means_nothing),
-	KUNIT_CASE(bad_message_shows_the_version),
-	KUNIT_CASE(small_thresholds_rise),
-	KUNIT_CASE(larger_thresholds_stay),
+	KUNIT_CASE(refused_version_two_selects_version_one),
+	KUNIT_CASE(late_version_refusal_is_retried),
+	KUNIT_CASE(server_without_a_common_version_is_an_error),
+	KUNIT_CASE(unanswered_first_message_selects_version_one),
+	KUNIT_CASE(end_before_the_first_message_keeps_version_two),
+	KUNIT_CASE(bad_message_confirms_version_two),
+	KUNIT_CASE(small_inline_thresholds_are_raised),
+	KUNIT_CASE(larger_inline_thresholds_are_kept),
 	KUNIT_CASE(version_one_is_the_default),
-	KUNIT_CASE(reply_is_a_reply_to_its_call),
+	KUNIT_CASE(reply_needs_matching_xid_type_and_length),
 	{}
 };
 

@@ -99,15 +99,15 @@ static const struct vector vectors[] = {
 		.want = RPCRDMA2_IS_DROPPED, .octets = 19,
 		.word = { XID, 2, CREDITS, 4, 2 },
 	}, {
-		.name = "RPC-1: proc 2 is gone",
+		.name = "RPC-1: removed proc 2",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 2, 0, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-1: proc 3 is gone",
+		.name = "RPC-1: removed proc 3",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 3, 0, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-1: there is no proc 6",
+		.name = "RPC-1: undefined proc 6",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 6, 0, 0, 0, 0, XID, 0 },
 	}, {
@@ -119,7 +119,7 @@ static const struct vector vectors[] = {
 		.want = RPCRDMA2_IS_DROPPED, .octets = 20,
 		.word = { XID, 2, CREDITS, 4, 4 },
 	}, {
-		.name = "RPC-3: a range of versions that is cut off",
+		.name = "RPC-3: a truncated range of versions",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 24,
 		.word = { XID, 2, CREDITS, 4, 1, 1 },
 	}, {
@@ -127,7 +127,7 @@ static const struct vector vectors[] = {
 		.want = RPCRDMA2_IS_DROPPED, .octets = 28,
 		.word = { XID, 2, CREDITS, 4, 1, 2, 1 },
 	}, {
-		.name = "RPC-3: a message behind an error",
+		.name = "RPC-3: a message after an error",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 28,
 		.word = { XID, 2, CREDITS, 4, 2, XID, 1 },
 	}, {
@@ -229,7 +229,7 @@ static enum rpcrdma2_kind decode(struct kunit *test, struct laid_out *out)
 	return rpcrdma2_decode(&out->xdr, out->word[3]);
 }
 
-static void message_is_what_it_is(struct kunit *test)
+static void message_is_classified(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	struct laid_out *out = lay_out(test, vector, vector->octets);
@@ -241,7 +241,7 @@ static void message_is_what_it_is(struct kunit *test)
 }
 
 /* RPC-16: an ERROR is never answered, and no message that is too short */
-static void no_prefix_is_answered_early(struct kunit *test)
+static void too_short_message_is_not_answered(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	size_t smallest = vector->word[3] == 5 ? 28 : 32;
@@ -260,7 +260,7 @@ static void no_prefix_is_answered_early(struct kunit *test)
 	}
 }
 
-static void plain_message_is_found(struct kunit *test)
+static void plain_message_is_identified(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	struct laid_out *out = lay_out(test, vector, vector->octets);
@@ -317,9 +317,9 @@ static void error_is_written(struct kunit *test)
 }
 
 static struct kunit_case xdr_cases[] = {
-	KUNIT_CASE_PARAM(message_is_what_it_is, message_gen_params),
-	KUNIT_CASE_PARAM(no_prefix_is_answered_early, message_gen_params),
-	KUNIT_CASE_PARAM(plain_message_is_found, list_gen_params),
+	KUNIT_CASE_PARAM(message_is_classified, message_gen_params),
+	KUNIT_CASE_PARAM(too_short_message_is_not_answered, message_gen_params),
+	KUNIT_CASE_PARAM(plain_message_is_identified, list_gen_params),
 	KUNIT_CASE(plain_header_is_written),
 	KUNIT_CASE(error_is_written),
 	{}

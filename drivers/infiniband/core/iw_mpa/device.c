@@ -291,7 +291,7 @@ static void log_not_taken(struct iw_mpa_device *dev)
 			len += scnprintf(names + len, sizeof(names) - len,
 					 "%s%s", len ? ", " : "",
 					 iw_mpa_setting_str(setting));
-	dev_notice(&dev->ibdev->dev, "iw_mpa: no default taken for %s\n", names);
+	dev_notice(&dev->ibdev->dev, "iw_mpa: default not applied: %s\n", names);
 }
 
 /* ---- changes */

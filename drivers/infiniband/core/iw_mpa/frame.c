@@ -294,7 +294,7 @@ const char *iw_mpa_parse_str(enum iw_mpa_parse result)
 	static const char * const name[IW_MPA_FRAME_RESULTS] = {
 		[IW_MPA_FRAME_COMPLETE]		= "complete",
 		[IW_MPA_FRAME_NEED_MORE]	= "need more",
-		[IW_MPA_FRAME_TRAILING]		= "bytes behind the frame",
+		[IW_MPA_FRAME_TRAILING]		= "bytes after the frame",
 		[IW_MPA_FRAME_BAD_KEY]		= "bad key",
 		[IW_MPA_FRAME_BAD_REV]		= "bad revision",
 		[IW_MPA_FRAME_PDATA_TOO_LONG]	= "private data too long",

@@ -197,7 +197,7 @@ static int parse_policy(const struct nlattr *nest, struct iw_mpa_layer *layer,
 		     iw_mpa_layer_set(layer, setting, value);
 		if (rv) {
 			NL_SET_BAD_ATTR(extack, attr);
-			NL_SET_ERR_MSG_FMT(extack, "%s: there is no such value",
+			NL_SET_ERR_MSG_FMT(extack, "%s: invalid value",
 					   iw_mpa_setting_str(setting));
 			return rv;
 		}
@@ -571,7 +571,7 @@ static int find_device(struct genl_info *info, struct iw_mpa_place *place)
 	if (place->dev)
 		return 0;
 	NL_SET_BAD_ATTR(info->extack, index);
-	NL_SET_ERR_MSG(info->extack, "no iWARP device of that index here");
+	NL_SET_ERR_MSG(info->extack, "no iWARP device with this index in this namespace");
 	return -ENODEV;
 }
 
@@ -584,7 +584,7 @@ static int get_place(struct genl_info *info, struct iw_mpa_place *place)
 	if (!info->attrs[RDMA_MPA_A_DEV_INDEX]) {
 		if (!info->attrs[RDMA_MPA_A_PORT])
 			return 0;
-		NL_SET_ERR_MSG(info->extack, "a port needs a device");
+		NL_SET_ERR_MSG(info->extack, "a port requires a device index");
 		return -EINVAL;
 	}
 	rv = find_device(info, place);
@@ -637,7 +637,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 	int rv;
 
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_DEV_INDEX)) {
-		NL_SET_ERR_MSG(info->extack, "the request names no device");
+		NL_SET_ERR_MSG(info->extack, "the request has no device index");
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
@@ -837,7 +837,7 @@ static int dump_list(struct dump *d)
 	long before = d->cb->args[0];
 
 	if (nlmsg_attrlen(d->cb->nlh, GENL_HDRLEN)) {
-		NL_SET_ERR_MSG(d->cb->extack, "a list takes no attributes");
+		NL_SET_ERR_MSG(d->cb->extack, "a dump does not support attributes");
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);

@@ -167,7 +167,7 @@ static bool can_do_crc(const struct iw_mpa_caps *caps, u32 value, char *why,
 {
 	if (!caps->no_crc || value != RDMA_MPA_CRC_REQUIRED)
 		return true;
-	scnprintf(why, size, "the device has no CRC32c");
+	scnprintf(why, size, "the device does not support CRC32c");
 	return false;
 }
 
@@ -176,7 +176,7 @@ static bool can_fast_open(const struct iw_mpa_caps *caps, u32 value, char *why,
 {
 	if (caps->fastopen || value == RDMA_MPA_FASTOPEN_OFF)
 		return true;
-	scnprintf(why, size, "the device has no TCP Fast Open");
+	scnprintf(why, size, "the device does not support TCP Fast Open");
 	return false;
 }
 
@@ -195,7 +195,7 @@ static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
 	if (!caps->no_connect_ms)
 		return true;
 	scnprintf(why, size,
-		  "the device cannot be told how long TCP may take to connect");
+		  "the device does not support a deadline of TCP");
 	return false;
 }
 
@@ -205,7 +205,7 @@ static bool can_time_rtr(const struct iw_mpa_caps *caps, u32 value, char *why,
 	if (!caps->rtr_offload)
 		return true;
 	scnprintf(why, size,
-		  "the device cannot be told how long the RTR may take");
+		  "the device does not support a deadline of the RTR");
 	return false;
 }
 
@@ -704,11 +704,11 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 		return 0;
 
 	if (policy->crc == RDMA_MPA_CRC_REQUIRED && caps->no_crc)
-		scnprintf(why, size, "the device has no CRC32c");
+		scnprintf(why, size, "the device does not support CRC32c");
 	else if (policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 		 !policy->enhanced)
 		scnprintf(why, size,
-			  "revision 1 has no peer-to-peer model to require");
+			  "revision 1 does not support the peer-to-peer model");
 	else if (policy->enhanced && !(policy->rtr_accept & caps->rtr_recv))
 		scnprintf(why, size, "RTR kinds the device recognises: %s",
 			  kinds_str(caps->rtr_recv));

@@ -269,11 +269,11 @@ static unsigned int timeout_ms(void)
 static void warn_of_parameters(void)
 {
 	if (mpa_rev != 1 && mpa_rev != 2)
-		pr_warn("mpa_rev %d is not known, using %d\n", mpa_rev,
+		pr_warn("unsupported mpa_rev %d, using %d\n", mpa_rev,
 			mpa_rev < 1 ? 1 : 2);
 	if (p2p_type != FW_RI_INIT_P2PTYPE_RDMA_WRITE &&
 	    p2p_type != FW_RI_INIT_P2PTYPE_READ_REQ)
-		pr_warn("p2p_type %d is not known, using %d\n", p2p_type,
+		pr_warn("unsupported p2p_type %d, using %d\n", p2p_type,
 			FW_RI_INIT_P2PTYPE_READ_REQ);
 }
 

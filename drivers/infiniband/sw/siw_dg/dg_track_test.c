@@ -100,7 +100,7 @@ static void expect_runs(struct kunit *test, const struct dg_slot *message,
 static const struct dg_run all[] = { { 0, ML } };
 
 /* DGM-16, DGM-33 */
-static void single_datagram_costs_no_slot(struct kunit *test)
+static void single_datagram_uses_no_slot(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u64 when;
@@ -150,7 +150,7 @@ static void duplicate_does_not_fill_a_hole(struct kunit *test)
 }
 
 /* The document's four criteria do not see it */
-static void lost_head_is_seen(struct kunit *test)
+static void lost_head_is_detected(struct kunit *test)
 {
 	static const struct dg_run tail[] = { { S, ML - S } };
 	struct world *w = new_world(test, true);
@@ -182,7 +182,7 @@ static void newer_message_discards_the_older(struct kunit *test)
 }
 
 /* Only the gap has kept it: a busy receiver may see the next message first */
-static void newer_message_ends_one_whose_last_has_come(struct kunit *test)
+static void newer_message_ends_one_with_last_received(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
 	struct world *w = new_world(test, true);
@@ -202,7 +202,7 @@ static void newer_message_ends_one_whose_last_has_come(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, dg_track_expire(&w->track, w->now + GAP));
 }
 
-static void other_sources_and_zones_have_messages_of_their_own(struct kunit *test)
+static void sources_and_zones_are_tracked_separately(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	struct dg_segment other = segment(8, 0, S, ML);
@@ -474,7 +474,7 @@ static void impossible_segment_discards_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, 1, 7, 0));
 }
 
-static void closed_zone_is_forgotten(struct kunit *test)
+static void closing_a_zone_drops_its_messages(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	u64 when;
@@ -490,7 +490,7 @@ static void closed_zone_is_forgotten(struct kunit *test)
 }
 
 /* 3,000 messages with loss, duplicates and reordering against a plain array */
-static void records_are_exactly_what_came(struct kunit *test)
+static void records_match_the_received_octets(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	struct rnd_state rnd;
@@ -535,13 +535,13 @@ static void records_are_exactly_what_came(struct kunit *test)
 }
 
 static struct kunit_case track_cases[] = {
-	KUNIT_CASE(single_datagram_costs_no_slot),
+	KUNIT_CASE(single_datagram_uses_no_slot),
 	KUNIT_CASE(whole_message_in_any_order_is_one_record),
 	KUNIT_CASE(duplicate_does_not_fill_a_hole),
-	KUNIT_CASE(lost_head_is_seen),
+	KUNIT_CASE(lost_head_is_detected),
 	KUNIT_CASE(newer_message_discards_the_older),
-	KUNIT_CASE(newer_message_ends_one_whose_last_has_come),
-	KUNIT_CASE(other_sources_and_zones_have_messages_of_their_own),
+	KUNIT_CASE(newer_message_ends_one_with_last_received),
+	KUNIT_CASE(sources_and_zones_are_tracked_separately),
 	KUNIT_CASE(full_tracker_discards_the_oldest),
 	KUNIT_CASE(ended_message_is_evicted_first),
 	KUNIT_CASE(ended_message_is_late_for_200_ms),
@@ -557,8 +557,8 @@ static struct kunit_case track_cases[] = {
 	KUNIT_CASE_PARAM(segment_that_contradicts_others_is_dropped, lie_gen_params),
 	KUNIT_CASE(message_has_at_most_1024_segments),
 	KUNIT_CASE(impossible_segment_discards_nothing),
-	KUNIT_CASE(closed_zone_is_forgotten),
-	KUNIT_CASE(records_are_exactly_what_came),
+	KUNIT_CASE(closing_a_zone_drops_its_messages),
+	KUNIT_CASE(records_match_the_received_octets),
 	{}
 };
 

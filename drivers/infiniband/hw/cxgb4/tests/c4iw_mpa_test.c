@@ -581,7 +581,7 @@ static const struct request_case request_cases[] = {
 	  2, 1, 1, 0, 1, 8, 8, 232, REQ "500200ec80084008" },
 	{ "C10: 253 bytes with the enhanced word are 257",
 	  2, 1, 1, 0, 1, 8, 8, 253, REQ "5002010180084008" },
-	{ "C10: 255 bytes, the most of rdma_cm", 2, 1, 1, 0, 1, 8, 8, 255,
+	{ "C10: 255 bytes, the maximum of rdma_cm", 2, 1, 1, 0, 1, 8, 8, 255,
 	  REQ "5002010380084008" },
 	{ "FRM-14: 508 bytes", 2, 1, 1, 0, 1, 8, 8, 508,
 	  REQ "5002020080084008" },
@@ -596,7 +596,7 @@ static void request_desc(const struct request_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
 
-static void request_is_what_the_parameters_say(struct kunit *test)
+static void request_follows_the_module_parameters(struct kunit *test)
 {
 	const struct request_case *c = test->param_value;
 
@@ -633,7 +633,7 @@ static void oversized_connect_is_refused(struct kunit *test)
 }
 
 /* The failure is told once, and never on a NULL cm_id */
-static void request_without_memory_is_told_once(struct kunit *test)
+static void request_alloc_failure_is_reported_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
 	edge->skbs_left = 0;
@@ -645,7 +645,7 @@ static void request_without_memory_is_told_once(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void request_that_cannot_leave_is_told_once(struct kunit *test)
+static void request_send_failure_is_reported_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
 	edge->l2t_rv = -EIO;
@@ -696,7 +696,7 @@ static void reply_desc(const struct reply_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(reply, reply_cases, reply_desc);
 
-static void reply_takes_the_qp_to_rts(struct kunit *test)
+static void reply_moves_the_qp_to_rts(struct kunit *test)
 {
 	const struct reply_case *c = test->param_value;
 	const struct fw_ri_init *init = &edge->init.u.init;
@@ -772,7 +772,7 @@ static void client_server_reply_is_not_followed_by_an_rtr(struct kunit *test)
 }
 
 /* FRM-05: the peer's M is about our FPDUs, our M about the peer's */
-static void markers_go_each_way(struct kunit *test)
+static void markers_are_sent_if_the_peer_requests_them(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, REP "d002000480084008");
@@ -782,7 +782,7 @@ static void markers_go_each_way(struct kunit *test)
 			(int)edge->init.u.init.mpa_attrs);
 }
 
-static void wanted_markers_are_received(struct kunit *test)
+static void markers_are_received_if_enabled(struct kunit *test)
 {
 	markers_enabled = 1;
 	crc_enabled = 0;
@@ -828,7 +828,7 @@ static void term_desc(const struct term_case *c, char *desc)
 KUNIT_ARRAY_PARAM(term, term_cases, term_desc);
 
 /* ERR-13 ERR-18 ERR-01 */
-static void unacceptable_reply_draws_a_term(struct kunit *test)
+static void unacceptable_reply_causes_a_term(struct kunit *test)
 {
 	const struct term_case *c = test->param_value;
 
@@ -852,7 +852,7 @@ static void unacceptable_reply_draws_a_term(struct kunit *test)
 }
 
 /* ERR-19: the failure's event has the peer's depths and private data */
-static void failure_tells_the_peers_data(struct kunit *test)
+static void failure_reports_the_peers_data(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, REP "5002000880080008706f6e67");
@@ -909,7 +909,7 @@ static void bad_reply_desc(const struct bad_reply_case *c, char *desc)
 KUNIT_ARRAY_PARAM(bad_reply, bad_reply_cases, bad_reply_desc);
 
 /* The event shows neither the ULP's own private data nor other memory */
-static void bad_reply_is_told_once(struct kunit *test)
+static void bad_reply_is_reported_once(struct kunit *test)
 {
 	const struct bad_reply_case *c = test->param_value;
 	const char *want = c->ulp_data ?: "";
@@ -979,7 +979,7 @@ static void long_reply_is_read_from_its_pages(struct kunit *test)
 }
 
 /* SEC-05: V38 with all its cuts */
-static void reply_may_come_in_any_portions(struct kunit *test)
+static void reply_may_arrive_in_any_portions(struct kunit *test)
 {
 	size_t chunk;
 
@@ -997,7 +997,7 @@ static void reply_may_come_in_any_portions(struct kunit *test)
 }
 
 /* INI-15: if iw_cm has no memory for private data, the event has none */
-static void lost_reply_event_is_told_again(struct kunit *test)
+static void reply_event_is_repeated_if_the_ulp_fails(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	fix->ulp.rv = -ENOMEM;
@@ -1033,7 +1033,7 @@ static void silent_responder_times_out(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void fin_instead_of_a_reply_is_told_once(struct kunit *test)
+static void fin_instead_of_a_reply_is_reported_once(struct kunit *test)
 {
 	mpa_rev = 1;
 	edge_replug(test);
@@ -1048,7 +1048,7 @@ static void fin_instead_of_a_reply_is_told_once(struct kunit *test)
 }
 
 /* INI-14: the firmware refuses; a QP that is not in RTS sends no TERM */
-static void failed_init_is_told_once(struct kunit *test)
+static void failed_init_is_reported_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->fw_rv = -ENOMEM;
@@ -1097,7 +1097,7 @@ static void set_depths(struct kunit *test, const struct depth_case *c)
 }
 
 /* IRD-15 IRD-16: the driver accepts no more than the adapter can install */
-static void reply_is_held_against_the_adapter(struct kunit *test)
+static void reply_is_checked_against_the_adapter(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	char reply[64];
@@ -1125,7 +1125,7 @@ static void reply_is_held_against_the_adapter(struct kunit *test)
 /* -------------------------------------------------- initiator: once again */
 
 /* IOP-06 IOP-07: same data, Rev 1, and the ULP gets no event */
-static void reset_of_the_request_is_tried_again(struct kunit *test)
+static void reset_after_the_request_is_retried(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
 	expect_frame(test, 1, REQ "5002001880084008", 20);
@@ -1151,7 +1151,7 @@ static void reset_of_the_request_is_tried_again(struct kunit *test)
 }
 
 /* IOP-03 IOP-06: a responder may also send FIN; we abort the connection */
-static void fin_on_the_request_is_tried_again(struct kunit *test)
+static void fin_after_the_request_is_retried(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
 	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID);
@@ -1173,7 +1173,7 @@ static void fin_on_the_request_is_tried_again(struct kunit *test)
 }
 
 /* AMB-23: the next connection begins with Rev 1 */
-static void old_peer_is_remembered(struct kunit *test)
+static void rev1_peer_is_remembered(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
@@ -1188,7 +1188,7 @@ static void old_peer_is_remembered(struct kunit *test)
 }
 
 /* TCP does not connect */
-static void refused_connection_is_told_once(struct kunit *test)
+static void refused_connection_is_reported_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
 	cpl_act_open_rpl(0, CPL_ERR_CONN_RESET);
@@ -1198,7 +1198,7 @@ static void refused_connection_is_told_once(struct kunit *test)
 }
 
 /* ARP gets no answer; the error handler runs in a soft interrupt */
-static void unreachable_peer_is_told_once(struct kunit *test)
+static void unreachable_peer_is_reported_once(struct kunit *test)
 {
 	edge->neigh_silent = true;
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
@@ -1242,7 +1242,7 @@ static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
 }
 
 /* ARP may fail for the second attempt, too */
-static void unreachable_peer_of_a_retry_is_told_once(struct kunit *test)
+static void unreachable_peer_of_a_retry_is_reported_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->neigh_silent = true;
@@ -1270,7 +1270,7 @@ static void connecting_has_no_deadline(struct kunit *test)
 }
 
 /* IOP-07: once only */
-static void second_reset_is_told(struct kunit *test)
+static void second_reset_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
@@ -1282,7 +1282,7 @@ static void second_reset_is_told(struct kunit *test)
 }
 
 /* IOP-08 AMB-23: a peer that has sent a byte knows MPA */
-static void reset_behind_a_part_of_a_reply_is_told(struct kunit *test)
+static void reset_after_a_partial_reply_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
 	peer_sends(test, INITIATOR_TID, REP "50");
@@ -1292,7 +1292,7 @@ static void reset_behind_a_part_of_a_reply_is_told(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void reset_of_a_plain_request_is_told(struct kunit *test)
+static void reset_after_a_plain_request_is_reported(struct kunit *test)
 {
 	mpa_rev = 1;
 	edge_replug(test);
@@ -1304,7 +1304,7 @@ static void reset_of_a_plain_request_is_told(struct kunit *test)
 }
 
 /* IOP-08: a timeout is no sign of an old peer */
-static void lost_connection_is_told(struct kunit *test)
+static void lost_connection_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_TIMEDOUT);
@@ -1314,7 +1314,7 @@ static void lost_connection_is_told(struct kunit *test)
 }
 
 /* Each step of the second attempt can run out of memory */
-static void retry_without_memory_is_told(struct kunit *test)
+static void retry_alloc_failure_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->skbs_left = 0;
@@ -1323,7 +1323,7 @@ static void retry_without_memory_is_told(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void retry_without_an_atid_is_told(struct kunit *test)
+static void retry_without_an_atid_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_atid = true;
@@ -1332,7 +1332,7 @@ static void retry_without_an_atid_is_told(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void retry_without_an_l2t_entry_is_told(struct kunit *test)
+static void retry_without_an_l2t_entry_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_l2t = true;
@@ -1372,10 +1372,10 @@ static const struct accept_case accept_cases[] = {
 	{ "RSP-09 V13: one of all, the parameter's: Write", 0, 1,
 	  REQ "50020008c008c00870696e67", 0, 4, 8, 8, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
-	{ "RSP-12 V07: Send, which it cannot wait for: its own", 1, 1,
+	{ "RSP-12 V07: Send not supported, replies with its own kind", 1, 1,
 	  REQ "50020004c0080008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
-	{ "RTR-08 V14: no option: its own", 0, 1,
+	{ "RTR-08 V14: no option, replies with its own kind", 0, 1,
 	  REQ "5002000480080008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
 	{ "RSP-06: A is copied though peer2peer=0", 1, 0,
@@ -1393,7 +1393,7 @@ static const struct accept_case accept_cases[] = {
 	{ "IRD-02 IRD-03: the peer's depths bound ours", 1, 1,
 	  REQ "5002000480044008", 0, 0, 4, 8, 2, 8,
 	  REP "5002000480084004", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 4 },
-	{ "IRD-04 IRD-27 V18: more than there is", 0, 1,
+	{ "IRD-04 IRD-27 V18: more than available", 0, 1,
 	  REQ "50020004fffefffe", 0, 0, 32, 32, 32, 32,
 	  REP "5002000480208020", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 32, 32 },
 	{ "IRD-20 IRD-21 V15: sentinels", 1, 1,
@@ -1402,7 +1402,7 @@ static const struct accept_case accept_cases[] = {
 	{ "IOP-10 V01: Rev 1, peer2peer=0", 1, 0,
 	  REQ "40010000", 0, 0, 32, 32, 8, 8,
 	  REP "40010000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
-	{ "C13: Rev 1, peer2peer=1: an RTR may come unasked", 1, 1,
+	{ "C13: Rev 1, peer2peer=1: an RTR may arrive unrequested", 1, 1,
 	  REQ "4001000470696e67", 0, 4, 32, 32, 0, 0,
 	  REP "40010000", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 0 },
 	{ "IOP-12 V23: Rev 1 with the S bit set", 1, 0,
@@ -1502,7 +1502,7 @@ static bool contains(const struct sk_buff *msg, const char *text)
 	return false;
 }
 
-static void outcome_can_be_watched(struct kunit *test)
+static void outcome_is_shown_with_the_qp(struct kunit *test)
 {
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
 
@@ -1520,7 +1520,7 @@ static void outcome_can_be_watched(struct kunit *test)
 }
 
 /* Private data of each length that a ULP may pass */
-static void reply_carries_what_the_ulp_passes(struct kunit *test)
+static void reply_carries_the_ulps_private_data(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1547,7 +1547,7 @@ static void expire_unseen(struct c4iw_ep *ep)
 }
 
 /* A late timeout must not end a later phase that restarted the timer */
-static void timeout_that_comes_late_ends_nothing(struct kunit *test)
+static void late_timeout_has_no_effect(struct kunit *test)
 {
 	struct c4iw_ep *ep;
 
@@ -1581,7 +1581,7 @@ static void reset_stops_the_timer_of_the_reply(struct kunit *test)
 	c4iw_put_ep(&ep->com);
 }
 
-static void request_may_come_in_any_portions(struct kunit *test)
+static void request_may_arrive_in_any_portions(struct kunit *test)
 {
 	size_t chunk;
 
@@ -1600,7 +1600,7 @@ static void request_may_come_in_any_portions(struct kunit *test)
 }
 
 /* IRD-04 IRD-27 */
-static void request_is_held_against_the_adapter(struct kunit *test)
+static void request_is_checked_against_the_adapter(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	char reply[64];
@@ -1620,7 +1620,7 @@ static void request_is_held_against_the_adapter(struct kunit *test)
 
 /* ------------------------------------------------------- responder: no */
 
-static void reject_answers_in_kind(struct kunit *test)
+static void reject_is_as_enhanced_as_its_request(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "50020008c008c00870696e67");
@@ -1633,7 +1633,7 @@ static void reject_answers_in_kind(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->inits);
 }
 
-static void plain_reject_answers_in_kind(struct kunit *test)
+static void plain_request_gets_a_plain_reject(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "40010000");
@@ -1709,7 +1709,7 @@ static void exhausted_ird_sends_a_reject(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 7u, edge->dev->avail_ird);
 }
 
-static void reply_that_cannot_leave_ends_the_connection(struct kunit *test)
+static void reply_send_failure_ends_the_connection(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1731,7 +1731,7 @@ static void undelivered_request_is_rejected(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_CLOSE_CON_REQ]);
 }
 
-static void request_for_a_dead_listener_is_rejected(struct kunit *test)
+static void request_for_a_stopped_listener_is_rejected(struct kunit *test)
 {
 	responder(test);
 	stop_listening(test);
@@ -1768,7 +1768,7 @@ static void bad_request_desc(const struct bad_request_case *c, char *desc)
 KUNIT_ARRAY_PARAM(bad_request, bad_request_cases, bad_request_desc);
 
 /* The ULP gets no event, and the listener drops the connection */
-static void bad_request_is_not_shown(struct kunit *test)
+static void bad_request_is_not_reported(struct kunit *test)
 {
 	const struct bad_request_case *c = test->param_value;
 
@@ -1785,7 +1785,7 @@ static void bad_request_is_not_shown(struct kunit *test)
 }
 
 /* A listener releases its connection in each way that it can end */
-static void listener_forgets_children(struct kunit *test)
+static void ended_child_releases_its_listener(struct kunit *test)
 {
 	int tid = CHILD_TID;
 
@@ -1832,7 +1832,7 @@ static void listener_forgets_children(struct kunit *test)
 }
 
 /* SEC-06: data while the ULP decides */
-static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
+static void data_before_the_accept_drops_the_peer(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1844,7 +1844,7 @@ static void peer_that_speaks_out_of_turn_is_dropped(struct kunit *test)
 }
 
 /* One more allocation succeeds each time; the connection leaves no state */
-static void passive_open_survives_without_memory(struct kunit *test)
+static void passive_open_survives_alloc_failures(struct kunit *test)
 {
 	int skbs;
 
@@ -2008,7 +2008,7 @@ static const struct policy_case policy_cases[] = {
 	  REQ "5002000480088008" },
 	{ "set link /1 rtr write", 1, 0, RDMA_MPA_A_POLICY_RTR_OFFER, 2,
 	  REQ "5002000480088008" },
-	{ "set link /1 rtr read,write, which no parameter can say", 1, 0,
+	{ "set link /1 rtr read,write, not expressible as a parameter", 1, 0,
 	  RDMA_MPA_A_POLICY_RTR_OFFER, 6, REQ "500200048008c008" },
 	{ "set link /2 rtr write, and the route is by /1", 2, 0,
 	  RDMA_MPA_A_POLICY_RTR_OFFER, 2, REQ "5002000480084008" },
@@ -2041,7 +2041,7 @@ static void next_initiator(struct kunit *test)
 	initiator(test, 8, 8, 0);
 }
 
-static void setting_is_in_the_next_request(struct kunit *test)
+static void changed_setting_applies_to_the_next_request(struct kunit *test)
 {
 	const struct policy_case *c = test->param_value;
 
@@ -2174,7 +2174,7 @@ static void option_of_connect_beats_the_port(struct kunit *test)
 	expect_frame(test, 1, REQ "5002000480088008", 0);
 }
 
-static void options_of_listen_and_accept_hold(struct kunit *test)
+static void options_of_listen_and_accept_apply(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->listener.options;
 
@@ -2212,7 +2212,7 @@ static void options_of_listen_and_accept_hold(struct kunit *test)
 }
 
 /* A listener holds the settings of each port until it ends */
-static void listener_gives_its_settings_back(struct kunit *test)
+static void listener_releases_its_settings(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 0, edge->configs);
 	listener(test);
@@ -2227,7 +2227,7 @@ static void listener_gives_its_settings_back(struct kunit *test)
 }
 
 /* The failure comes after the listener took the first port's settings */
-static void listener_that_fails_gives_its_settings_back(struct kunit *test)
+static void failed_listener_releases_its_settings(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->listener.options;
 	const u32 required = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
@@ -2246,7 +2246,7 @@ static void listener_that_fails_gives_its_settings_back(struct kunit *test)
 }
 
 /* While TCP connects there is no tid, and the QP has no endpoint */
-static void connection_can_be_watched(struct kunit *test)
+static void connection_is_shown_in_each_state(struct kunit *test)
 {
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
 	struct c4iw_ep *ep;
@@ -2299,7 +2299,7 @@ static void connection_is_counted(struct kunit *test)
 }
 
 /* The result of c4iw_connect() tells the failure; no session stays half open */
-static void connect_that_cannot_leave_is_told_once(struct kunit *test)
+static void connect_send_failure_is_reported_once(struct kunit *test)
 {
 	edge->skbs_left = CN_MAX_CON_BUF;
 	KUNIT_EXPECT_EQ(test, -ENOMEM, ulp_connects(8, 8, 0));
@@ -2312,78 +2312,78 @@ static void connect_that_cannot_leave_is_told_once(struct kunit *test)
 }
 
 static struct kunit_case c4iw_mpa_cases[] = {
-	KUNIT_CASE_PARAM(request_is_what_the_parameters_say,
+	KUNIT_CASE_PARAM(request_follows_the_module_parameters,
 			 request_gen_params),
 	KUNIT_CASE(oversized_connect_is_refused),
-	KUNIT_CASE(request_without_memory_is_told_once),
-	KUNIT_CASE(request_that_cannot_leave_is_told_once),
-	KUNIT_CASE_PARAM(reply_takes_the_qp_to_rts, reply_gen_params),
+	KUNIT_CASE(request_alloc_failure_is_reported_once),
+	KUNIT_CASE(request_send_failure_is_reported_once),
+	KUNIT_CASE_PARAM(reply_moves_the_qp_to_rts, reply_gen_params),
 	KUNIT_CASE(plain_reply_is_not_followed_by_an_rtr),
 	KUNIT_CASE(client_server_reply_is_not_followed_by_an_rtr),
-	KUNIT_CASE(markers_go_each_way),
-	KUNIT_CASE(wanted_markers_are_received),
-	KUNIT_CASE_PARAM(unacceptable_reply_draws_a_term, term_gen_params),
-	KUNIT_CASE(failure_tells_the_peers_data),
-	KUNIT_CASE_PARAM(bad_reply_is_told_once, bad_reply_gen_params),
+	KUNIT_CASE(markers_are_sent_if_the_peer_requests_them),
+	KUNIT_CASE(markers_are_received_if_enabled),
+	KUNIT_CASE_PARAM(unacceptable_reply_causes_a_term, term_gen_params),
+	KUNIT_CASE(failure_reports_the_peers_data),
+	KUNIT_CASE_PARAM(bad_reply_is_reported_once, bad_reply_gen_params),
 	KUNIT_CASE_PARAM(long_reply_is_read_from_its_pages,
 			 reply_size_gen_params),
-	KUNIT_CASE(reply_may_come_in_any_portions),
-	KUNIT_CASE(lost_reply_event_is_told_again),
+	KUNIT_CASE(reply_may_arrive_in_any_portions),
+	KUNIT_CASE(reply_event_is_repeated_if_the_ulp_fails),
 	KUNIT_CASE(silent_responder_times_out),
-	KUNIT_CASE(fin_instead_of_a_reply_is_told_once),
-	KUNIT_CASE(failed_init_is_told_once),
-	KUNIT_CASE_PARAM(reply_is_held_against_the_adapter, depth_gen_params),
-	KUNIT_CASE(reset_of_the_request_is_tried_again),
-	KUNIT_CASE(fin_on_the_request_is_tried_again),
-	KUNIT_CASE(old_peer_is_remembered),
-	KUNIT_CASE(refused_connection_is_told_once),
-	KUNIT_CASE(unreachable_peer_is_told_once),
+	KUNIT_CASE(fin_instead_of_a_reply_is_reported_once),
+	KUNIT_CASE(failed_init_is_reported_once),
+	KUNIT_CASE_PARAM(reply_is_checked_against_the_adapter, depth_gen_params),
+	KUNIT_CASE(reset_after_the_request_is_retried),
+	KUNIT_CASE(fin_after_the_request_is_retried),
+	KUNIT_CASE(rev1_peer_is_remembered),
+	KUNIT_CASE(refused_connection_is_reported_once),
+	KUNIT_CASE(unreachable_peer_is_reported_once),
 	KUNIT_CASE(unreachable_peer_waits_for_the_endpoint),
-	KUNIT_CASE(unreachable_peer_of_a_retry_is_told_once),
+	KUNIT_CASE(unreachable_peer_of_a_retry_is_reported_once),
 	KUNIT_CASE(connecting_has_no_deadline),
-	KUNIT_CASE(second_reset_is_told),
-	KUNIT_CASE(reset_behind_a_part_of_a_reply_is_told),
-	KUNIT_CASE(reset_of_a_plain_request_is_told),
-	KUNIT_CASE(lost_connection_is_told),
-	KUNIT_CASE(retry_without_memory_is_told),
-	KUNIT_CASE(retry_without_an_atid_is_told),
-	KUNIT_CASE(retry_without_an_l2t_entry_is_told),
+	KUNIT_CASE(second_reset_is_reported),
+	KUNIT_CASE(reset_after_a_partial_reply_is_reported),
+	KUNIT_CASE(reset_after_a_plain_request_is_reported),
+	KUNIT_CASE(lost_connection_is_reported),
+	KUNIT_CASE(retry_alloc_failure_is_reported),
+	KUNIT_CASE(retry_without_an_atid_is_reported),
+	KUNIT_CASE(retry_without_an_l2t_entry_is_reported),
 	KUNIT_CASE_PARAM(request_is_accepted, accept_gen_params),
-	KUNIT_CASE(outcome_can_be_watched),
-	KUNIT_CASE(reply_carries_what_the_ulp_passes),
+	KUNIT_CASE(outcome_is_shown_with_the_qp),
+	KUNIT_CASE(reply_carries_the_ulps_private_data),
 	KUNIT_CASE(unacknowledged_reply_times_out),
-	KUNIT_CASE(timeout_that_comes_late_ends_nothing),
+	KUNIT_CASE(late_timeout_has_no_effect),
 	KUNIT_CASE(reset_stops_the_timer_of_the_reply),
-	KUNIT_CASE(request_may_come_in_any_portions),
-	KUNIT_CASE_PARAM(request_is_held_against_the_adapter,
+	KUNIT_CASE(request_may_arrive_in_any_portions),
+	KUNIT_CASE_PARAM(request_is_checked_against_the_adapter,
 			 depth_gen_params),
-	KUNIT_CASE(reject_answers_in_kind),
-	KUNIT_CASE(plain_reject_answers_in_kind),
+	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
+	KUNIT_CASE(plain_request_gets_a_plain_reject),
 	KUNIT_CASE(request_is_answered_once),
 	KUNIT_CASE(failed_accept_sends_a_reject),
 	KUNIT_CASE(oversized_accept_sends_a_reject),
 	KUNIT_CASE(accept_without_a_qp_sends_a_reject),
 	KUNIT_CASE(exhausted_ird_sends_a_reject),
-	KUNIT_CASE(reply_that_cannot_leave_ends_the_connection),
+	KUNIT_CASE(reply_send_failure_ends_the_connection),
 	KUNIT_CASE(undelivered_request_is_rejected),
-	KUNIT_CASE(request_for_a_dead_listener_is_rejected),
-	KUNIT_CASE_PARAM(bad_request_is_not_shown, bad_request_gen_params),
-	KUNIT_CASE(listener_forgets_children),
-	KUNIT_CASE(peer_that_speaks_out_of_turn_is_dropped),
-	KUNIT_CASE(passive_open_survives_without_memory),
+	KUNIT_CASE(request_for_a_stopped_listener_is_rejected),
+	KUNIT_CASE_PARAM(bad_request_is_not_reported, bad_request_gen_params),
+	KUNIT_CASE(ended_child_releases_its_listener),
+	KUNIT_CASE(data_before_the_accept_drops_the_peer),
+	KUNIT_CASE(passive_open_survives_alloc_failures),
 	KUNIT_CASE(passive_open_survives_a_shared_skb),
-	KUNIT_CASE_PARAM(setting_is_in_the_next_request, policy_gen_params),
+	KUNIT_CASE_PARAM(changed_setting_applies_to_the_next_request, policy_gen_params),
 	KUNIT_CASE(deadline_can_be_set),
 	KUNIT_CASE(setting_beyond_the_adapter_is_refused),
 	KUNIT_CASE(parameters_are_read_once),
 	KUNIT_CASE(listener_keeps_its_policy),
 	KUNIT_CASE(option_of_connect_beats_the_port),
-	KUNIT_CASE(options_of_listen_and_accept_hold),
-	KUNIT_CASE(listener_gives_its_settings_back),
-	KUNIT_CASE(listener_that_fails_gives_its_settings_back),
-	KUNIT_CASE(connection_can_be_watched),
+	KUNIT_CASE(options_of_listen_and_accept_apply),
+	KUNIT_CASE(listener_releases_its_settings),
+	KUNIT_CASE(failed_listener_releases_its_settings),
+	KUNIT_CASE(connection_is_shown_in_each_state),
 	KUNIT_CASE(connection_is_counted),
-	KUNIT_CASE(connect_that_cannot_leave_is_told_once),
+	KUNIT_CASE(connect_send_failure_is_reported_once),
 	{}
 };
 
