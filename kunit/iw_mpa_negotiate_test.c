@@ -248,7 +248,7 @@ static const struct request_case request_cases[] = {
 			   .send = BY_SEND | BY_WRITE },
 		.want = V10,
 	}, {
-		.desc = "INI-05: what policy and device share, V08",
+		.desc = "INI-05: kinds that policy and device support, V08",
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_SEND | BY_WRITE,
 			   .offer = BY_WRITE | BY_READ },

@@ -93,6 +93,7 @@ works_with() { # VERSION
 	check "RPC-over-RDMA version $1: a mount succeeds" begin "$1"
 	check "RPC-over-RDMA version $1: dbench runs" dbench_runs
 	check "RPC-over-RDMA version $1: kernel headers are unpacked, read and compiled" sources_are_unpacked_and_compiled
+	check "RPC-over-RDMA version $1: git clones a repository" clones_a_repository "$MOUNT/work"
 	check "RPC-over-RDMA version $1: ten writers keep their data intact" ten_writers
 	check "RPC-over-RDMA version $1: fio verifies the data of four jobs" fio_verifies
 	check "RPC-over-RDMA version $1: writing survives a restart of the server" survives_a_restart

@@ -83,6 +83,19 @@ has_version() { # VERSION, or nothing if version two is off
 	[[ ! -e $MAX_VERSION || $(field 30) == "$1" ]] || fail "mountstats has version '$(field 30)', not '$1'"
 }
 
+clones_a_repository() { # DIR
+	local i
+	rm -rf "$WORK/tree"
+	git init -q "$WORK/tree"
+	for ((i = 0; i < 20; i++)); do seq "$i" 3000 >"$WORK/tree/$i"; done
+	git -C "$WORK/tree" add .
+	git -C "$WORK/tree" -c user.name=a -c user.email=a@a commit -qm 'twenty files'
+	run_well push a 100 git clone -q --bare "$WORK/tree" "$1/repository.git"
+	run_well clone a 100 git clone -q "$1/repository.git" "$1/clone"
+	diff -r -x .git "$WORK/tree" "$1/clone" || fail 'not the files that were committed'
+	run_well fsck a 100 git -C "$1/clone" fsck --full --strict
+}
+
 # ---- both
 
 replace_link() {
