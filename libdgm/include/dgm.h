@@ -126,7 +126,8 @@ struct dgm_event {
  * dgm_poll - take events
  * @timeout: milliseconds to wait for the first; 0: do not wait; negative: without limit
  *
- * Returns how many; 0 if none came in time. Errors: EINTR.
+ * Returns how many; 0 if none came in time. Errors: EINTR. The deadline holds for peers that flood the socket, too: behind
+ * it at most 16 datagrams, or bundles that the kernel has joined, are read.
  */
 int dgm_poll(dgm_endpoint *endpoint, struct dgm_event *events, int max, int timeout);
 

@@ -18,12 +18,10 @@ namespace libdgm {
 
 namespace {
 
-using Clock = std::chrono::steady_clock;
-
 constexpr uint64_t ms = 1'000'000;
 constexpr uint64_t late_ms = 200;
 constexpr size_t zones_max = 1024;
-constexpr int batches = 8; // system calls between two looks at the clock
+constexpr int batches = 8; // system calls until a caller gets what they have brought
 
 uint64_t now_ns()
 {
@@ -175,10 +173,10 @@ int Endpoint::post_receive(void *memory, size_t length, void *context)
 
 int Endpoint::poll(dgm_event *events, int max, int timeout)
 {
-	const auto until = Clock::now() + std::chrono::milliseconds(std::max(timeout, 0));
+	const auto until = timeout < 0 ? Clock::time_point::max() : Clock::now() + std::chrono::milliseconds(timeout);
 	while (true) {
 		if (!threaded_)
-			progress();
+			progress(until);
 		{
 			const std::lock_guard guard(lock_);
 			if (const size_t taken = queue_.take(events, static_cast<size_t>(max)); taken > 0)
@@ -217,22 +215,25 @@ uint64_t Endpoint::counter(Counter counter)
 
 // ---- what the network brings
 
-void Endpoint::progress()
+// One system call at a time: a peer that floods the socket keeps nobody from the lock, nor a caller beyond its deadline
+void Endpoint::progress(Clock::time_point until)
 {
+	for (int i = 0; i < batches && receive_batch() && Clock::now() < until; i++)
+		;
 	const std::lock_guard guard(lock_);
-	uint64_t now = now_ns();
-	end_messages(now);
-	for (int i = 0; i < batches; i++) {
-		const size_t received = udp_.receive([&](const dg_source &source, std::span<const uint8_t> datagram) {
-			count(judge(source, datagram, now));
-		});
-		if (received == 0)
-			break;
-		now = now_ns();
-		end_messages(now);
-	}
 	udp_.drain_errors([this](const NetworkError &error) { report(error); });
 	set_timer();
+}
+
+// Returns false if nothing came
+bool Endpoint::receive_batch()
+{
+	const std::lock_guard guard(lock_);
+	const uint64_t now = now_ns();
+	end_messages(now);
+	return udp_.receive([&](const dg_source &source, std::span<const uint8_t> datagram) {
+		count(judge(source, datagram, now));
+	}) != 0;
 }
 
 void Endpoint::end_messages(uint64_t now)

@@ -14,6 +14,8 @@
 
 namespace libdgm {
 
+using Clock = std::chrono::steady_clock;
+
 // Each datagram that arrives raises one of the counters up to `late`; those behind are of other events
 enum class Counter : unsigned {
 	sends_received,
@@ -82,7 +84,8 @@ private:
 
 	void start();
 	void run();
-	void progress();
+	void progress(Clock::time_point until = Clock::time_point::max());
+	bool receive_batch();
 	void set_timer();
 	void end_messages(uint64_t now);
 	void report(const NetworkError &error);

@@ -226,6 +226,24 @@ TEST(Timers, RecordsAreExactlyWhatCame)
 	}
 }
 
+// A flood keeps the program in dgm_poll() for one system call behind the deadline: 16 datagrams or bundles
+TEST_F(Hostile, PollEndsAtItsDeadlineThoughTheSocketIsFull)
+{
+	const auto chosen = options(DGM_NO_THREAD);
+	const Endpoint polled(&chosen);
+	constexpr uint64_t queued = 100, in_one_call = 16;
+	for (uint64_t i = 0; i < queued; i++)
+		raw.send(polled.address(), Datagram::send(dgm_qkey(polled) ^ 1, 1, {}).sealed());
+	dgm_event event;
+	uint64_t handled = 0;
+	for (uint64_t before = 0; before < queued; before = handled) {
+		ASSERT_EQ(dgm_poll(polled, &event, 1, 0), 0);
+		handled = polled.counter("bad_qkey");
+		ASSERT_GT(handled, before);
+		ASSERT_LE(handled, before + in_one_call);
+	}
+}
+
 // 10^5 bad datagrams between those of an honest sender, no faster than the socket takes them
 TEST_F(Hostile, BadDatagramsDoNotCostTheHonestSenderItsOwn)
 {
