@@ -5,9 +5,13 @@
 readonly DGM=${TESTS%/*}/build/datagram/lib
 port=7700
 
+family='' # or 6
+
 serve() { # OPTION…: dgm-recv at b; sets target
 	port=$((port + 1))
-	start recv b 400 "$DGM/dgm-recv" --bind "$(address b)" --port $port --from "$(address a)" --json "$@"
+	# The socket gets the memory that the library asks for, so that a busy host makes it drop little
+	sysctl -qw net.core.rmem_max=$((16 << 20))
+	start recv b 400 "$DGM/dgm-recv" --bind "$(address b "$family")" --port $port --from "$(address a "$family")" --json "$@"
 	wait_line recv / 30
 	target=$(head -n 1 "$WORK/recv.log")
 }

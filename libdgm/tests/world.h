@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// Endpoints at 127.0.0.1, and memory whose neighbourhood is watched
+// Endpoints at 127.0.0.1 or ::1, and memory whose neighbourhood is watched
 #pragma once
 
 #include "../peer/datagram.h"
@@ -42,6 +42,14 @@ inline const sockaddr *any(const sockaddr_in &address)
 	return reinterpret_cast<const sockaddr *>(&address);
 }
 
+inline dgm_address loopback6()
+{
+	dgm_address address{};
+	address.v6.sin6_family = AF_INET6;
+	address.v6.sin6_addr = in6addr_loopback;
+	return address;
+}
+
 inline Bytes random_bytes(size_t size, unsigned seed = 1)
 {
 	std::mt19937 random(seed);
@@ -53,20 +61,21 @@ inline Bytes random_bytes(size_t size, unsigned seed = 1)
 
 class Endpoint {
 public:
-	explicit Endpoint(const dgm_options *options = nullptr)
+	explicit Endpoint(const dgm_options *options = nullptr) : Endpoint(dgm_address{.v4 = loopback()}, options) {}
+	explicit Endpoint(const dgm_address &local, const dgm_options *options = nullptr)
 	{
-		const auto address = loopback();
-		endpoint_.reset(dgm_open(any(address), sizeof(address), options));
+		endpoint_.reset(dgm_open(&local.any, sizeof(local), options));
 		if (!endpoint_)
 			throw std::runtime_error("dgm_open: " + std::string(std::strerror(errno)));
 	}
 	operator dgm_endpoint *() const { return endpoint_.get(); }
-	[[nodiscard]] sockaddr_in address() const
+	[[nodiscard]] dgm_address local() const
 	{
 		dgm_address address;
 		dgm_local(endpoint_.get(), &address);
-		return address.v4;
+		return address;
 	}
+	[[nodiscard]] sockaddr_in address() const { return local().v4; }
 	[[nodiscard]] uint64_t counter(const std::string &name) const
 	{
 		for (unsigned i = 0; dgm_counter_name(i) != nullptr; i++)
@@ -189,12 +198,14 @@ public:
 	{
 		ASSERT_EQ(::sendto(fd_, bytes.data(), bytes.size(), 0, any(to), sizeof(to)), static_cast<ssize_t>(bytes.size()));
 	}
-	[[nodiscard]] bool hears_something(int timeout) const
+	// Empty if nothing comes in time
+	[[nodiscard]] Bytes receive(int timeout = patience) const
 	{
 		timeval wait{.tv_sec = timeout / 1000, .tv_usec = timeout % 1000 * 1000};
 		::setsockopt(fd_, SOL_SOCKET, SO_RCVTIMEO, &wait, sizeof(wait));
-		char octet;
-		return ::recv(fd_, &octet, 1, 0) >= 0;
+		Bytes bytes(65536);
+		bytes.resize(static_cast<size_t>(std::max<ssize_t>(::recv(fd_, bytes.data(), bytes.size(), 0), 0)));
+		return bytes;
 	}
 	[[nodiscard]] sockaddr_in address() const
 	{
@@ -210,8 +221,8 @@ private:
 
 inline int write(const Endpoint &from, const Endpoint &to, const Zone &zone, uint64_t offset, std::span<const uint8_t> data)
 {
-	const auto address = to.address();
-	return dgm_write(from, any(address), sizeof(address), zone.number, zone.qkey, offset, data.data(), data.size(), nullptr);
+	const auto address = to.local();
+	return dgm_write(from, &address.any, sizeof(address), zone.number, zone.qkey, offset, data.data(), data.size(), nullptr);
 }
 
 } // namespace world

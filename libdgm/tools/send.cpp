@@ -31,7 +31,7 @@ struct Options {
 	uint64_t message = 65536;
 	uint32_t segment = 0;
 	double rate = 0;
-	bool no_bundle = false, json = false, progress = false;
+	bool no_bundle = false, fragment = false, json = false, progress = false;
 };
 
 struct Done {
@@ -109,7 +109,7 @@ int run(const Options &options)
 	const Target target = Target::parse(options.target);
 	dgm_options chosen;
 	dgm_defaults(&chosen);
-	chosen.flags = DGM_NO_THREAD | (options.no_bundle ? DGM_NO_SEGMENT : 0);
+	chosen.flags = DGM_NO_THREAD | (options.no_bundle ? DGM_NO_SEGMENT : 0) | (options.fragment ? DGM_FRAGMENT : 0);
 	chosen.segment = options.segment;
 	chosen.send_ms = 10000;
 	dgm_address local{};
@@ -148,6 +148,7 @@ int main(int argc, char **argv)
 	app.add_option("--segment", options.segment, "data octets in a datagram")->check(CLI::Range(1, 65473));
 	app.add_option("--rate", options.rate, "limit in Mbit/s of data")->check(CLI::PositiveNumber);
 	app.add_flag("--no-bundle", options.no_bundle, "no UDP_SEGMENT");
+	app.add_flag("--fragment", options.fragment, "datagrams longer than the path's MTU go out as IP fragments");
 	app.add_flag("--json", options.json, "results as JSON");
 	app.add_flag("--progress", options.progress, "show progress on the standard error");
 	CLI11_PARSE(app, argc, argv);
