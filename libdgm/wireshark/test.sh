@@ -1,10 +1,11 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #
-# Usage: test.sh
+# Usage: test.sh BUILD
 #
-# Writes the vectors of the specification and damaged copies of them into captures, lets tshark decode them with
-# siw_dg.lua, and compares. Needs tshark, text2pcap, editcap (Debian: tshark).
+# Writes the vectors of the specification and damaged copies of them into captures, decodes them by tshark with siw_dg.lua,
+# and compares; as root also a capture of what dgm-send of the directory BUILD sends. Needs tshark, text2pcap, editcap,
+# dumpcap (Debian: tshark).
 set -euo pipefail
 
 here=$(cd "$(dirname "$0")" && pwd -P)
@@ -69,4 +70,43 @@ for seed in 1 2 3; do
 	info "$dir/damaged.pcap" -d udp.port==40002,siw_dg >"$dir/damaged"
 	[[ $(wc -l <"$dir/damaged") == 7 ]] || fail "damaged: $(cat "$dir/damaged")"
 done
+
+# wait_line FILE REGEX
+wait_line() {
+	local i
+	for ((i = 0; i < 300; i++)); do
+		! grep -q "$2" "$1" || return 0
+		sleep 0.1
+	done
+	fail "no '$2' in $1: $(cat "$1")"
+	exit 1
+}
+
+# Three datagrams of a message, and the first notice of its end
+own_traffic() {
+	local recv dump target zone target_port
+	: >"$dir/target" && : >"$dir/dumpcap"
+	timeout 60 "$1/dgm-recv" --any --size 4096 >"$dir/target" &
+	recv=$!
+	wait_line "$dir/target" /
+	target=$(head -n 1 "$dir/target")
+	zone=${target#*/} zone=${zone%%/*} target_port=${target%%/*} target_port=${target_port##*:}
+	timeout 60 dumpcap -q -i lo -f "udp dst port $target_port" -c 4 -w "$dir/own.pcap" 2>"$dir/dumpcap" &
+	dump=$!
+	wait_line "$dir/dumpcap" File
+	head -c 3000 /dev/urandom | "$1/dgm-send" "$target" --segment 1400 --no-bundle >/dev/null
+	wait $recv $dump || fail "capture: $(cat "$dir/dumpcap")"
+	wanted="Write-Record zone 0x$zone MSN 1 0+1400 of 3000
+Write-Record zone 0x$zone MSN 1 1400+1400 of 3000
+Write-Record zone 0x$zone MSN 1 2800+200 of 3000
+Send with Solicited Event MSN 1 32 octets"
+	got=$(info "$dir/own.pcap")
+	[[ $got == "$wanted" ]] || fail "own traffic: $(diff <(echo "$wanted") <(echo "$got"))"
+}
+
+if ((EUID == 0)); then
+	own_traffic "$1"
+else
+	echo 'not root: no capture of own traffic'
+fi
 exit $failed
