@@ -9,8 +9,6 @@ family='' # or 6
 
 serve() { # OPTION…: dgm-recv at b; sets target
 	port=$((port + 1))
-	# The socket gets the memory that the library asks for, so that a busy host makes it drop little
-	sysctl -qw net.core.rmem_max=$((16 << 20))
 	start recv b 400 "$DGM/dgm-recv" --bind "$(address b "$family")" --port $port --from "$(address a "$family")" --json "$@"
 	wait_line recv / 30
 	target=$(head -n 1 "$WORK/recv.log")

@@ -11,7 +11,7 @@ namespace {
 // With a thread and without, with bundles and datagram by datagram
 class Both : public testing::TestWithParam<uint32_t> {
 protected:
-	dgm_options chosen = options(GetParam());
+	dgm_options chosen = patient(GetParam());
 	Endpoint a{&chosen}, b{&chosen};
 	sockaddr_in to_b = b.address();
 };
@@ -276,9 +276,9 @@ protected:
 
 TEST_F(Ip6, WritesAndSendsArrive)
 {
-	auto chosen = options();
+	auto chosen = patient();
 	chosen.segment = 1418;
-	const Endpoint a(loopback6(), &chosen), b(loopback6());
+	const Endpoint a(loopback6(), &chosen), b(loopback6(), &chosen);
 	const auto from = a.local(), to = b.local();
 	Zone zone(b, 1 << 20);
 	const Bytes data = random_bytes(200000);
@@ -500,9 +500,9 @@ TEST_F(Threaded, ImpossibleCallsAreRejected)
 
 TEST(Endpoint, MessageOfTooManyDatagramsIsNotSent)
 {
-	auto chosen = options();
+	auto chosen = patient();
 	chosen.segment = 10;
-	const Endpoint a(&chosen), b;
+	const Endpoint a(&chosen), b(&chosen);
 	Zone zone(b, 20000);
 	EXPECT_EQ(write(a, b, zone, 0, Bytes(10241)), -1);
 	EXPECT_EQ(errno, EMSGSIZE);

@@ -131,6 +131,14 @@ inline dgm_options options(uint32_t flags = 0)
 	return chosen;
 }
 
+// Messages have time on a busy host, too
+inline dgm_options patient(uint32_t flags = 0)
+{
+	dgm_options chosen = options(flags);
+	chosen.deadline_ms = patience;
+	return chosen;
+}
+
 // A zone in the middle of memory of which nothing else may change
 class Zone {
 public:
