@@ -136,6 +136,7 @@ inline dgm_options patient(uint32_t flags = 0)
 {
 	dgm_options chosen = options(flags);
 	chosen.deadline_ms = patience;
+	chosen.gap_ms = 50;
 	return chosen;
 }
 
