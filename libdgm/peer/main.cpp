@@ -175,7 +175,7 @@ int run(int argc, char **argv)
 	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
 	raw->add_option("hex", hex)->required();
 	auto *const hostile = app.add_subcommand("hostile", "send datagrams that are wrong in one thing");
-	hostile->add_option("target", target, "what dgm-recv prints")->required();
+	hostile->add_option("target", target, "target line printed by dgm-recv")->required();
 	hostile->add_option("--count", flood, "how many; without it each once");
 	hostile->add_option("--rate", rate, "datagrams a second");
 	auto *const listen = with_address(app.add_subcommand("expect", "print datagrams that arrive"));

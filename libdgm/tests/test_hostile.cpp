@@ -35,7 +35,7 @@ TEST_F(Hostile, DGM_03_24_EachWrongDatagramRaisesItsCounterAlone)
 }
 
 // The first datagrams of a peer: nothing was exchanged before
-TEST_F(Hostile, DGM_04_18_27_HonestDatagramsOfTheSamePeerAreGood)
+TEST_F(Hostile, DGM_04_18_27_HonestDatagramsOfThatPeerAreGood)
 {
 	Zone zone(b, 65536);
 	Bytes memory(100);

@@ -142,7 +142,7 @@ int main(int argc, char **argv)
 {
 	Options options;
 	CLI::App app("Write a file or pipe into another host's memory by Write-Record");
-	app.add_option("target", options.target, "what dgm-recv prints")->required();
+	app.add_option("target", options.target, "target line printed by dgm-recv")->required();
 	app.add_option("--input", options.input, "file, - is the standard input");
 	app.add_option("--message", options.message, "octets in a message")->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 26));
 	app.add_option("--segment", options.segment, "data octets in a datagram")->check(CLI::Range(1, 65473));
