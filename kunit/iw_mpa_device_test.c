@@ -213,7 +213,7 @@ static void device_test_exit(struct kunit *test)
 
 /* ---- the default layer */
 
-static void default_is_applied(struct kunit *test)
+static void default_setting_applies_to_devices_and_ports(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
@@ -263,13 +263,13 @@ static const struct inability inabilities[] = {
 	  CAPS(), RDMA_MPA_FASTOPEN_OFF },
 	{ "large FPDUs", RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
 	  CAPS(), RDMA_MPA_SEGMENT_MSS },
-	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000,
+	{ "a timeout of the TCP connect", RDMA_MPA_SETTING_CONNECT_MS, 1000,
 	  CAPS(.no_connect_ms = true), 150000 },
-	{ "an RTR the device cannot send", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "an RTR kind the device cannot send", RDMA_MPA_SETTING_RTR_OFFER,
 	  RDMA_MPA_RTR_SEND, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "RTRs the device can send in part", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "RTR kinds of which the device can send one", RDMA_MPA_SETTING_RTR_OFFER,
 	  IW_MPA_RTR_ALL, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "an RTR the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
+	{ "an RTR kind the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
 	  RDMA_MPA_RTR_SEND, CAPS(), IW_MPA_RTR_ALL },
 	{ "IRD above the device's largest", RDMA_MPA_SETTING_IRD, 129, CAPS(),
 	  IW_MPA_DEPTH_MAX },
@@ -284,7 +284,7 @@ static void inability_desc(const struct inability *c, char *desc)
 
 KUNIT_ARRAY_PARAM(inability, inabilities, inability_desc);
 
-static void unsupported_default_is_ignored(struct kunit *test)
+static void default_unsupported_by_a_device_is_ignored(struct kunit *test)
 {
 	const struct inability *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
@@ -325,7 +325,7 @@ static void unsupported_default_is_ignored(struct kunit *test)
 	iw_mpa_unregister_device(other);
 }
 
-static void default_against_a_devices_settings_is_ignored(struct kunit *test)
+static void default_that_contradicts_device_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	struct iw_mpa_view view;
@@ -363,7 +363,7 @@ static void default_against_a_devices_settings_is_ignored(struct kunit *test)
 }
 
 /* A ceiling can take the last RTR away */
-static void default_against_a_ports_settings_is_ignored(struct kunit *test)
+static void default_that_contradicts_port_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
@@ -383,7 +383,7 @@ static void default_against_a_ports_settings_is_ignored(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void default_against_the_drivers_settings_is_ignored(struct kunit *test)
+static void default_that_contradicts_driver_settings_is_ignored(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
 		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
@@ -446,11 +446,11 @@ struct contradiction {
 };
 
 static const struct contradiction contradictions[] = {
-	{ "peer-to-peer of revision 1",
+	{ "peer-to-peer-required with revision 1",
 	  { RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044 },
 	  { RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 	  "revision 1 does not support the peer-to-peer model" },
-	{ "a Read without a slot",
+	{ "a Read RTR with ORD 0",
 	  { RDMA_MPA_SETTING_ORD, 0 },
 	  { RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_READ },
 	  "an RTR by read needs an ORD of 1 or more" },
@@ -485,7 +485,7 @@ static void expect_contradiction(struct kunit *test, struct iw_mpa_place place,
 	reset(test, place);
 }
 
-static void contradiction_is_refused_everywhere(struct kunit *test)
+static void contradictory_settings_are_refused_on_every_layer(struct kunit *test)
 {
 	const struct contradiction *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -513,7 +513,7 @@ static void contradiction_is_refused_everywhere(struct kunit *test)
 /* ---- the settings of a device */
 
 /* Such settings would become invalid when the default is removed */
-static void settings_that_need_the_default_are_refused(struct kunit *test)
+static void settings_valid_only_with_the_default_are_refused(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
 		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
@@ -548,7 +548,7 @@ static void settings_that_need_the_default_are_refused(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void setting_beyond_the_device_is_refused(struct kunit *test)
+static void setting_unsupported_by_the_device_is_refused(struct kunit *test)
 {
 	const struct inability *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
@@ -586,7 +586,7 @@ static void port_beats_device_beats_default(struct kunit *test)
 }
 
 /* The owner of a device can lower the administrator's limit, not raise it */
-static void lowest_limit_of_the_layers_is_effective(struct kunit *test)
+static void lowest_ird_limit_of_all_layers_is_effective(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ird = RDMA_MPA_SETTING_IRD;
@@ -605,7 +605,7 @@ static void lowest_limit_of_the_layers_is_effective(struct kunit *test)
 }
 
 /* A device without CRC ignores an inherited `crc if-asked` */
-static void crc_if_asked_is_ignored_without_crc(struct kunit *test)
+static void crc_if_asked_is_ignored_by_a_device_without_crc(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_device *dev = new_device(test, &caps);
@@ -638,7 +638,7 @@ static void device_has_only_supported_settings(struct kunit *test)
 
 /* ---- sessions */
 
-static void later_changes_do_not_affect_sessions(struct kunit *test)
+static void changed_settings_do_not_affect_existing_sessions(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	struct iw_mpa_config *listener;
@@ -662,7 +662,7 @@ static void later_changes_do_not_affect_sessions(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void options_are_checked_against_the_device(struct kunit *test)
+static void connection_options_are_checked_against_the_device(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS();
 	struct iw_mpa_device *dev = new_device(test, &caps);
@@ -692,7 +692,7 @@ static void options_are_checked_against_the_device(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void port_outside_the_device_is_refused(struct kunit *test)
+static void nonexistent_port_of_a_device_is_refused(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	static const u32 others[] = { 0, PORTS + 1, ~0U };
@@ -755,10 +755,10 @@ struct cm_event_case {
 static const u8 pdata[512];
 
 static const struct cm_event_case cm_event_cases[] = {
-	{ "ird is what the ULP may issue", { .ird = 7, .ord = 3 }, 3, 7, 0 },
+	{ "IRD of the iw_cm event is the ORD the ULP may use", { .ird = 7, .ord = 3 }, 3, 7, 0 },
 	{ "depths of 255", { .ird = 255, .ord = 255 }, 255, 255, 0 },
 	{ "depths of 256", { .ird = 256, .ord = 256 }, 255, 255, 0 },
-	{ "the peer's depths without a connection",
+	{ "depths of the peer in a failed connection",
 	  { .status = -ECONNREFUSED, .ird = 1, .ord = 2, .peer_ird = 9,
 	    .peer_ord = 0x3ffe }, 9, 255, 0 },
 	{ "private data", { .pdata = pdata, .pdata_len = 1 }, 0, 0, 1 },
@@ -790,25 +790,25 @@ static void iw_cm_event_matches_the_iw_mpa_event(struct kunit *test)
 }
 
 static struct kunit_case device_cases[] = {
-	KUNIT_CASE(default_is_applied),
-	KUNIT_CASE_PARAM(unsupported_default_is_ignored,
+	KUNIT_CASE(default_setting_applies_to_devices_and_ports),
+	KUNIT_CASE_PARAM(default_unsupported_by_a_device_is_ignored,
 			 inability_gen_params),
-	KUNIT_CASE(default_against_a_devices_settings_is_ignored),
-	KUNIT_CASE(default_against_a_ports_settings_is_ignored),
-	KUNIT_CASE(default_against_the_drivers_settings_is_ignored),
+	KUNIT_CASE(default_that_contradicts_device_settings_is_ignored),
+	KUNIT_CASE(default_that_contradicts_port_settings_is_ignored),
+	KUNIT_CASE(default_that_contradicts_driver_settings_is_ignored),
 	KUNIT_CASE(ignored_default_is_logged_once),
-	KUNIT_CASE_PARAM(contradiction_is_refused_everywhere,
+	KUNIT_CASE_PARAM(contradictory_settings_are_refused_on_every_layer,
 			 contradiction_gen_params),
-	KUNIT_CASE(settings_that_need_the_default_are_refused),
-	KUNIT_CASE_PARAM(setting_beyond_the_device_is_refused,
+	KUNIT_CASE(settings_valid_only_with_the_default_are_refused),
+	KUNIT_CASE_PARAM(setting_unsupported_by_the_device_is_refused,
 			 inability_gen_params),
 	KUNIT_CASE(port_beats_device_beats_default),
-	KUNIT_CASE(lowest_limit_of_the_layers_is_effective),
-	KUNIT_CASE(crc_if_asked_is_ignored_without_crc),
+	KUNIT_CASE(lowest_ird_limit_of_all_layers_is_effective),
+	KUNIT_CASE(crc_if_asked_is_ignored_by_a_device_without_crc),
 	KUNIT_CASE(device_has_only_supported_settings),
-	KUNIT_CASE(later_changes_do_not_affect_sessions),
-	KUNIT_CASE(options_are_checked_against_the_device),
-	KUNIT_CASE(port_outside_the_device_is_refused),
+	KUNIT_CASE(changed_settings_do_not_affect_existing_sessions),
+	KUNIT_CASE(connection_options_are_checked_against_the_device),
+	KUNIT_CASE(nonexistent_port_of_a_device_is_refused),
 	KUNIT_CASE(device_is_found_by_its_index),
 	KUNIT_CASE_PARAM(iw_cm_event_matches_the_iw_mpa_event,
 			 cm_event_gen_params),

@@ -99,7 +99,7 @@ KUNIT_ARRAY_PARAM(vector, iw_mpa_vectors, vector_desc);
 
 /* ---------------------------------------------------------------- vectors */
 
-static void vector_is_parsed_to_its_frame(struct kunit *test)
+static void vector_is_parsed_to_the_expected_frame(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	u8 *buf = vector_at_the_edge(test, v);
@@ -131,7 +131,7 @@ static void vector_is_parsed_to_its_frame(struct kunit *test)
 						v->ulp_len));
 }
 
-static void prefix_is_incomplete_or_invalid(struct kunit *test)
+static void prefix_of_a_frame_is_incomplete_or_invalid(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t whole = iw_mpa_vector_len(v);
@@ -160,7 +160,7 @@ static void prefix_is_incomplete_or_invalid(struct kunit *test)
 	}
 }
 
-static void vector_is_invalid_as_the_other_kind(struct kunit *test)
+static void request_is_invalid_as_reply_and_reply_as_request(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	u8 *buf = vector_at_the_edge(test, v);
@@ -322,7 +322,7 @@ static void assert_the_book(struct kunit *test, enum iw_mpa_kind kind,
 		assert_untouched(test, &got);
 }
 
-static void every_flipped_header_bit_matches_the_model(struct kunit *test)
+static void parser_matches_the_model_for_flipped_header_bits(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t len = iw_mpa_vector_len(v);
@@ -337,7 +337,7 @@ static void every_flipped_header_bit_matches_the_model(struct kunit *test)
 	}
 }
 
-static void every_flag_rev_and_length_matches_the_model(struct kunit *test)
+static void parser_matches_the_model_for_flags_revs_and_lengths(struct kunit *test)
 {
 	static const u16 lengths[] = {
 		0, 1, 2, 3, 4, 5, 255, 256, 508, 511, 512, 513, 516, 1024,
@@ -366,7 +366,7 @@ static void every_flag_rev_and_length_matches_the_model(struct kunit *test)
 	}
 }
 
-static void key_fails_at_its_first_wrong_byte(struct kunit *test)
+static void frame_key_fails_at_its_first_wrong_byte(struct kunit *test)
 {
 	u8 key[IW_MPA_KEY_LEN];
 	struct reading got;
@@ -401,7 +401,7 @@ static void early_desc(const struct iw_mpa_early_vector *v, char *desc)
 
 KUNIT_ARRAY_PARAM(early, iw_mpa_early_vectors, early_desc);
 
-static void word_is_parsed_in_the_selected_dialect(struct kunit *test)
+static void ird_ord_word_is_parsed_in_the_selected_dialect(struct kunit *test)
 {
 	const struct iw_mpa_early_vector *v = test->param_value;
 	struct iw_mpa_enh enh;
@@ -417,7 +417,7 @@ static void word_is_parsed_in_the_selected_dialect(struct kunit *test)
 			iw_mpa_enh_pack(&v->early, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
 
-static void each_rfc6581_flag_has_its_bit(struct kunit *test)
+static void each_rtr_flag_has_its_bit_in_dialect_rfc6581(struct kunit *test)
 {
 	struct iw_mpa_enh enh = { .p2p = true };
 	u32 rtr, word;
@@ -437,7 +437,7 @@ static void each_rfc6581_flag_has_its_bit(struct kunit *test)
 }
 
 /* OLD-01 OLD-02: A, B, C are Send, Write, Read; D is reserved */
-static void each_early_flag_has_its_bit(struct kunit *test)
+static void each_rtr_flag_has_its_bit_in_dialect_early_draft(struct kunit *test)
 {
 	struct iw_mpa_enh enh = {};
 	u32 rtr, word;
@@ -465,7 +465,7 @@ static u32 without_ignored_bits(u32 word, enum rdma_mpa_dialect dialect)
 	return word & BIT(31) ? word : word & 0x3fff3fff;
 }
 
-static void unpacking_then_packing_changes_no_word(struct kunit *test)
+static void unpacking_and_packing_preserves_the_ird_ord_word(struct kunit *test)
 {
 	static const u16 edge[] = { 0, 1, 0x1fff, 0x2000, 0x3ffe, 0x3fff };
 	struct iw_mpa_enh enh;
@@ -516,7 +516,7 @@ static void random_frame(struct rnd_state *rnd, enum rdma_mpa_dialect dialect,
 		f->enh.p2p = f->enh.rtr;
 }
 
-static void random_frames_survive_the_wire(struct kunit *test)
+static void random_frames_are_parsed_as_they_were_built(struct kunit *test)
 {
 	u8 *pdata = kunit_kzalloc(test, IW_MPA_PDATA_MAX, GFP_KERNEL);
 	u8 *wire = kunit_kzalloc(test, IW_MPA_FRAME_MAX, GFP_KERNEL);
@@ -585,7 +585,7 @@ static struct iw_mpa_frame good_frame(void)
 	build(&__f);						\
 })
 
-static void impossible_header_is_not_built(struct kunit *test)
+static void invalid_frame_header_is_not_built(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(rev, 2));
 	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(rev, 0));
@@ -614,7 +614,7 @@ static void plain_frame_of_rev_3_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, build(&f));
 }
 
-static void impossible_depth_is_not_built(struct kunit *test)
+static void ird_or_ord_above_0x3fff_is_not_built(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.ird, 0x3fff));
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.ord, 0x3fff));
@@ -624,7 +624,7 @@ static void impossible_depth_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.ord, 0xffff));
 }
 
-static void impossible_rtr_is_not_built(struct kunit *test)
+static void invalid_rtr_kinds_are_not_built(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.rtr, IW_MPA_RTR_ALL));
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(enh.rtr, 0));
@@ -634,7 +634,7 @@ static void impossible_rtr_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.p2p, false));
 }
 
-static void private_data_is_limited(struct kunit *test)
+static void private_data_beyond_512_bytes_is_not_built(struct kunit *test)
 {
 	struct iw_mpa_frame plain = {
 		.kind = IW_MPA_REPLY, .rev = 2, .pdata = much,
@@ -656,7 +656,7 @@ static void private_data_is_limited(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 20, build(&plain));
 }
 
-static void builder_stays_inside_its_buffer(struct kunit *test)
+static void frame_builder_stays_inside_its_buffer(struct kunit *test)
 {
 	struct iw_mpa_frame f = good_frame();
 	size_t size;
@@ -671,7 +671,7 @@ static void builder_stays_inside_its_buffer(struct kunit *test)
 	}
 }
 
-static void plain_frame_has_no_block(struct kunit *test)
+static void plain_frame_contains_no_ird_ord_word(struct kunit *test)
 {
 	struct iw_mpa_frame f = good_frame();
 	u8 buf[64];
@@ -685,7 +685,7 @@ static void plain_frame_has_no_block(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(buf + 18, "\x00\x04ping", 6));
 }
 
-static void every_result_has_a_unique_name(struct kunit *test)
+static void every_parse_result_has_a_unique_string(struct kunit *test)
 {
 	int a, b;
 
@@ -699,14 +699,14 @@ static void every_result_has_a_unique_name(struct kunit *test)
 }
 
 static struct kunit_case vector_cases[] = {
-	KUNIT_CASE_PARAM(vector_is_parsed_to_its_frame, vector_gen_params),
-	KUNIT_CASE_PARAM(prefix_is_incomplete_or_invalid,
+	KUNIT_CASE_PARAM(vector_is_parsed_to_the_expected_frame, vector_gen_params),
+	KUNIT_CASE_PARAM(prefix_of_a_frame_is_incomplete_or_invalid,
 			 vector_gen_params),
-	KUNIT_CASE_PARAM(vector_is_invalid_as_the_other_kind, vector_gen_params),
+	KUNIT_CASE_PARAM(request_is_invalid_as_reply_and_reply_as_request, vector_gen_params),
 	KUNIT_CASE_PARAM(bytes_after_the_frame_are_trailing,
 			 vector_gen_params),
 	KUNIT_CASE_PARAM(vector_is_rebuilt_byte_by_byte, vector_gen_params),
-	KUNIT_CASE_PARAM(every_flipped_header_bit_matches_the_model,
+	KUNIT_CASE_PARAM(parser_matches_the_model_for_flipped_header_bits,
 			 vector_gen_params),
 	{}
 };
@@ -717,23 +717,23 @@ static struct kunit_suite vector_suite = {
 };
 
 static struct kunit_case frame_cases[] = {
-	KUNIT_CASE(every_flag_rev_and_length_matches_the_model),
-	KUNIT_CASE(key_fails_at_its_first_wrong_byte),
-	KUNIT_CASE_PARAM(word_is_parsed_in_the_selected_dialect,
+	KUNIT_CASE(parser_matches_the_model_for_flags_revs_and_lengths),
+	KUNIT_CASE(frame_key_fails_at_its_first_wrong_byte),
+	KUNIT_CASE_PARAM(ird_ord_word_is_parsed_in_the_selected_dialect,
 			 early_gen_params),
-	KUNIT_CASE(each_rfc6581_flag_has_its_bit),
-	KUNIT_CASE(each_early_flag_has_its_bit),
-	KUNIT_CASE(unpacking_then_packing_changes_no_word),
-	KUNIT_CASE(random_frames_survive_the_wire),
-	KUNIT_CASE(impossible_header_is_not_built),
+	KUNIT_CASE(each_rtr_flag_has_its_bit_in_dialect_rfc6581),
+	KUNIT_CASE(each_rtr_flag_has_its_bit_in_dialect_early_draft),
+	KUNIT_CASE(unpacking_and_packing_preserves_the_ird_ord_word),
+	KUNIT_CASE(random_frames_are_parsed_as_they_were_built),
+	KUNIT_CASE(invalid_frame_header_is_not_built),
 	KUNIT_CASE(request_with_reject_is_not_built),
 	KUNIT_CASE(plain_frame_of_rev_3_is_not_built),
-	KUNIT_CASE(impossible_depth_is_not_built),
-	KUNIT_CASE(impossible_rtr_is_not_built),
-	KUNIT_CASE(private_data_is_limited),
-	KUNIT_CASE(builder_stays_inside_its_buffer),
-	KUNIT_CASE(plain_frame_has_no_block),
-	KUNIT_CASE(every_result_has_a_unique_name),
+	KUNIT_CASE(ird_or_ord_above_0x3fff_is_not_built),
+	KUNIT_CASE(invalid_rtr_kinds_are_not_built),
+	KUNIT_CASE(private_data_beyond_512_bytes_is_not_built),
+	KUNIT_CASE(frame_builder_stays_inside_its_buffer),
+	KUNIT_CASE(plain_frame_contains_no_ird_ord_word),
+	KUNIT_CASE(every_parse_result_has_a_unique_string),
 	{}
 };
 

@@ -329,7 +329,7 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
  * Only the ULP may reject over SCTP (RFC 5043 section 6.3). The provider must
  * know a rejection by the ULP from a request that iw_cm answers by itself.
  */
-static void a_reject_by_the_ulp_is_distinguished(struct kunit *test)
+static void provider_distinguishes_a_reject_by_the_ulp(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -437,7 +437,7 @@ static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
 }
 
 /* A cm_id that does not listen takes no requests */
-static void a_request_needs_a_listening_cm_id(struct kunit *test)
+static void a_request_to_a_cm_id_that_does_not_listen_is_refused(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct iw_cm_id *id = new_id(test, f, new_ulp(test));
@@ -448,7 +448,7 @@ static void a_request_needs_a_listening_cm_id(struct kunit *test)
 
 /* ---- a connection */
 
-static void events_of_a_connection_are_ordered(struct kunit *test)
+static void events_of_a_connection_are_handled_in_order(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -473,7 +473,7 @@ static void events_of_a_connection_are_ordered(struct kunit *test)
 }
 
 /* A second outcome from the provider does not overwrite the first */
-static void a_connection_has_one_outcome(struct kunit *test)
+static void a_connection_reports_only_one_connect_reply(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -527,7 +527,7 @@ static void check_reference(struct kunit *test, u32 flags)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
-static void a_connection_has_one_reference_on_its_qp(struct kunit *test)
+static void iw_cm_holds_one_qp_reference_per_connection(struct kunit *test)
 {
 	check_reference(test, IW_F_REFERENCED_QP);
 }
@@ -564,15 +564,15 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
-	KUNIT_CASE(a_reject_by_the_ulp_is_distinguished),
+	KUNIT_CASE(provider_distinguishes_a_reject_by_the_ulp),
 	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
 	KUNIT_CASE(a_handler_that_fails_sees_no_event_after_it),
 	KUNIT_CASE(events_of_a_new_connection_wait_for_its_handler),
-	KUNIT_CASE(a_request_needs_a_listening_cm_id),
-	KUNIT_CASE(events_of_a_connection_are_ordered),
-	KUNIT_CASE(a_connection_has_one_outcome),
+	KUNIT_CASE(a_request_to_a_cm_id_that_does_not_listen_is_refused),
+	KUNIT_CASE(events_of_a_connection_are_handled_in_order),
+	KUNIT_CASE(a_connection_reports_only_one_connect_reply),
 	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
-	KUNIT_CASE(a_connection_has_one_reference_on_its_qp),
+	KUNIT_CASE(iw_cm_holds_one_qp_reference_per_connection),
 	KUNIT_CASE(iw_cm_acquires_a_missing_qp_reference),
 	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
 	{}

@@ -224,7 +224,7 @@ static const struct request_case request_cases[] = {
 		.local = { .ird = 8, .ord = 4, .plain = true },
 		.want = V01,
 	}, {
-		.desc = "INI-03: no sentinel, no p2p where not enhanced",
+		.desc = "INI-03: a plain request contains no sentinel and no A",
 		.local = { .ird = 8, .ord = 4, .plain = true, .ird_ulp = true,
 			   .ord_ulp = true, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V01,
@@ -233,7 +233,7 @@ static const struct request_case request_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V13,
 	}, {
-		.desc = "INI-04: p2p required asks like p2p",
+		.desc = "INI-04: peer-to-peer-required requests A=1 like peer-to-peer",
 		.local = { .ird = 8, .ord = 8,
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.want = V13,
@@ -258,16 +258,16 @@ static const struct request_case request_cases[] = {
 		.local = { .model = RDMA_MPA_MODEL_PEER_TO_PEER, .offer = BY_READ },
 		.want = V19,
 	}, {
-		.desc = "IRD-19: both depths the ULP's, V15",
+		.desc = "IRD-19: IRD and ORD managed by the ULP, V15",
 		.local = { .ird = 8, .ord = 4, .ird_ulp = true,
 			   .ord_ulp = true },
 		.want = V15,
 	}, {
-		.desc = "IRD-19 IRD-24: only IRD the ULP's, V16",
+		.desc = "IRD-19 IRD-24: only the IRD managed by the ULP, V16",
 		.local = { .ird = 8, .ord = 4, .ird_ulp = true },
 		.want = V16,
 	}, {
-		.desc = "IRD-19 IRD-24: only ORD the ULP's, V17",
+		.desc = "IRD-19 IRD-24: only the ORD managed by the ULP, V17",
 		.local = { .ird = 4, .ord = 4, .ord_ulp = true,
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER, .offer = BY_WRITE },
 		.want = V17,
@@ -277,7 +277,7 @@ static const struct request_case request_cases[] = {
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.want = V18,
 	}, {
-		.desc = "FRM-18: 0x3fff is not taken for the sentinel",
+		.desc = "FRM-18: a ULP's depth 0x3fff is not sent as the sentinel",
 		.local = { .cap = 0xffff, .ird = 0x3fff, .ord = 0x3fff },
 		.want = MSG(0x3ffe, 0x3ffe),
 	}, {
@@ -376,7 +376,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = V33, GO(8, 4, 0),
 	}, {
-		.desc = "IOP-04 IOP-11 IRD-28 RTR-30: V01 V30, depths stand",
+		.desc = "IOP-04 IOP-11 IRD-28 RTR-30: V01 V30, depths unchanged",
 		.local = { .ird = 8, .ord = 4, .plain = true },
 		.request = V01, .reply = V30, GO(8, 4, 0),
 	}, {
@@ -396,7 +396,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = V31, REFUSED,
 	}, {
-		.desc = "INI-09 IRD-06: V05 V42, peer's needs on reject",
+		.desc = "INI-09 IRD-06: V05 V42, peer's depths in the reject",
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = V42, REFUSED,
 	}, {
@@ -412,7 +412,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V08, .reply = V42, REFUSED,
 	}, {
-		.desc = "INI-09 IRD-15: reject with ORD above our cap",
+		.desc = "INI-09 IRD-15: reject with ORD above our limit",
 		.local = { .cap = 16, .ird = 8, .ord = 4 },
 		.request = V05, .reply = V42, REFUSED,
 	},
@@ -430,7 +430,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V09, .reply = V45, GO(8, 8, BY_READ),
 	}, {
-		.desc = "RSP-09 RTR-06: V13 V35, the only one left",
+		.desc = "RSP-09 RTR-06: V13 V35, only Write in the reply",
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V13, .reply = V35, GO(8, 8, BY_WRITE),
 	}, {
@@ -461,7 +461,7 @@ static const struct initiator_case initiator_cases[] = {
 			   .send = BY_SEND },
 		.request = V07, .reply = V38, GO(8, 8, BY_SEND),
 	}, {
-		.desc = "RTR-07 ERR-05 ERR-18 ERR-19: V08 V45, no Read here",
+		.desc = "RTR-07 ERR-05 ERR-18 ERR-19: V08 V45, device without Read",
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .send = BY_WRITE },
 		.request = V08, .reply = V45, TERM_7,
@@ -489,11 +489,11 @@ static const struct initiator_case initiator_cases[] = {
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 		.request = V08, .reply = V47, TERM_7,
 	}, {
-		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, we can",
+		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, RTR supported",
 		.local = { .ird = 8, .ord = 4 },
 		.request = V05, .reply = V35, GO(8, 4, BY_WRITE),
 	}, {
-		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, we cannot",
+		.desc = "RTR-13 AMB-13: V05 V35, A=1 answers A=0, no RTR supported",
 		.local = { .ird = 8, .ord = 4, .send = BY_READ },
 		.request = V05, .reply = V35, TERM_7,
 	}, {
@@ -516,12 +516,12 @@ static const struct initiator_case initiator_cases[] = {
 		.request = P2P(ALL, 0, 0), .reply = P2P(ALL, 1, 0),
 		GO(0, 0, BY_WRITE),
 	}, {
-		.desc = "IRD-09: ORD 1 is slot enough",
+		.desc = "IRD-09: ORD 1 suffices for the Read RTR",
 		.local = { .ird = 0, .ord = 1, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 0, 1), .reply = P2P(BY_READ, 1, 0),
 		GO(0, 1, BY_READ),
 	}, {
-		.desc = "IRD-09 IRD-19: our ORD is our ULP's and 0",
+		.desc = "IRD-09 IRD-19: ORD 0 managed by the ULP",
 		.local = { .ird = 4, .ord = 0, .ord_ulp = true,
 			   .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 4, ULP), .reply = P2P(BY_READ, ULP, 4),
@@ -531,7 +531,7 @@ static const struct initiator_case initiator_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V09, .reply = P2P(BY_READ, 0, 8), TERM_7,
 	}, {
-		.desc = "RTR-24 IRD-26: Read preferred, reply IRD 0, Send left",
+		.desc = "RTR-24 IRD-26: Read preferred, reply IRD 0, Send used",
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER,
 			   .read_first = true },
 		.request = V11, .reply = P2P(BY_SEND | BY_READ, 0, 8),
@@ -596,7 +596,7 @@ static const struct initiator_case initiator_cases[] = {
 	},
 	/* 0x3fff */
 	{
-		.desc = "IRD-22 IRD-23: V15 V39, nothing is touched",
+		.desc = "IRD-22 IRD-23: V15 V39, IRD and ORD unchanged",
 		.local = { .ird = 8, .ord = 4, .ird_ulp = true,
 			   .ord_ulp = true },
 		.request = V15, .reply = V39, GO(8, 4, 0),
@@ -660,7 +660,7 @@ static void initiator_desc(const struct initiator_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(initiator, initiator_cases, initiator_desc);
 
-static void initiator_decision_matches_the_matrix(struct kunit *test)
+static void initiator_decides_as_the_conformance_matrix_requires(struct kunit *test)
 {
 	const struct initiator_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -726,7 +726,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 2, .ord = 16 },
 		.request = V01, SAY_YES(2, 16), .reply = V30,
 	}, {
-		.desc = "IOP-11 IOP-12 RTR-30: S=0 asks no p2p of a p2p policy",
+		.desc = "IOP-11 IOP-12 RTR-30: a plain request is client-server",
 		.local = { .ird = 0, .ord = 0, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V01, SAY_YES(0, 0), .reply = V30,
 	}, {
@@ -762,11 +762,11 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 8, .ord = 8, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = V12, SAY_YES(8, 8), .reply = V37,
 	}, {
-		.desc = "RSP-09: V13 gives V35 where only Write is taken",
+		.desc = "RSP-09: V13 gives V35 where only Write is accepted",
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE },
 		.request = V13, SAY_YES(8, 8), .reply = V35,
 	}, {
-		.desc = "RSP-09: V13 gives V35 where one kind at a time is taken",
+		.desc = "RSP-09: V13 gives V35 where the device accepts one kind",
 		.local = { .ird = 8, .ord = 8, .recv_one = true },
 		.request = V13, SAY_YES(8, 8), .reply = V35,
 	}, {
@@ -780,7 +780,7 @@ static const struct responder_case responder_cases[] = {
 			   .read_first = true },
 		.request = V08, SAY_YES(8, 8), .reply = V35,
 	}, {
-		.desc = "RSP-12: none in common, one of ours: V07 gives V45",
+		.desc = "RSP-12: no common RTR kind: V07 gives V45",
 		.local = { .ird = 8, .ord = 8, .recv_one = true,
 			   .recv = BY_WRITE | BY_READ, .read_first = true },
 		.request = V07, SAY_YES(8, 8), .reply = V45,
@@ -793,7 +793,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 8, .ord = 8, .recv = BY_READ },
 		.request = V08, SAY_YES(8, 8), .reply = V45,
 	}, {
-		.desc = "RSP-12: V07 at Write and Read gives both",
+		.desc = "RSP-12: V07 to a responder of Write and Read gives both",
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
 		.request = V07, SAY_YES(8, 8), .reply = V37,
 	}, {
@@ -801,7 +801,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
 		.request = V14, SAY_YES(8, 8), .reply = V37,
 	}, {
-		.desc = "RTR-08: V14 at an able responder gives V38",
+		.desc = "RTR-08: V14 to a responder of all RTR kinds gives V38",
 		.local = { .ird = 8, .ord = 8 },
 		.request = V14, SAY_YES(8, 8), .reply = V38,
 	}, {
@@ -838,23 +838,23 @@ static const struct responder_case responder_cases[] = {
 		.request = P2P(BY_WRITE, 8, 0), SAY_YES(0, 0),
 		.reply = P2P(BY_WRITE, 0, 0),
 	}, {
-		.desc = "IRD-20 RTR-24: IRD 0 left alone, Read not offered",
+		.desc = "IRD-20 RTR-24: IRD 0 of the ULP, Read not in the reply",
 		.local = { .ird = 0, .ord = 4 },
 		.request = P2P(BY_WRITE | BY_READ, 4, ULP), SAY_YES(0, 4),
 		.reply = P2P(BY_WRITE, ULP, 4),
 	}, {
-		.desc = "IRD-20 RSP-12: Read asked, IRD 0 left alone",
+		.desc = "IRD-20 RSP-12: Read requested, IRD 0 of the ULP",
 		.local = { .ird = 0, .ord = 4 },
 		.request = P2P(BY_READ, 4, ULP), SAY_YES(0, 4),
 		.reply = P2P(BY_SEND | BY_WRITE, ULP, 4),
 	}, {
-		.desc = "IRD-20 RSP-13: IRD 0 left alone, only Read here",
+		.desc = "IRD-20 RSP-13: IRD 0 of the ULP, device with only Read",
 		.local = { .ird = 0, .ord = 4, .recv = BY_READ },
 		.request = P2P(BY_READ, 4, ULP),
 		SAY_NO(-EPROTO, RDMA_MPA_ECODE_RTR),
 		.reply = NO_P2P(BY_READ, ULP, 4),
 	}, {
-		.desc = "IRD-20: IRD 1 left alone is enough for Read",
+		.desc = "IRD-20: IRD 1 of the ULP suffices for a Read RTR",
 		.local = { .ird = 1, .ord = 4, .recv = BY_READ },
 		.request = P2P(BY_READ, 4, ULP), SAY_YES(1, 4),
 		.reply = P2P(BY_READ, ULP, 4),
@@ -972,7 +972,7 @@ static const struct responder_case responder_cases[] = {
 		.local = { .ird = 0, .ord = 0, .pow2 = true },
 		.request = MSG(0, 0), SAY_YES(0, 0), .reply = MSG(0, 0),
 	}, {
-		.desc = "IRD-20 IRD-21 pow2: depths left alone are not rounded",
+		.desc = "IRD-20 IRD-21 pow2: depths of the ULP are not rounded",
 		.local = { .ird = 5, .ord = 7, .pow2 = true },
 		.request = V15, SAY_YES(5, 7), .reply = V39,
 	}, {
@@ -989,7 +989,7 @@ static void responder_desc(const struct responder_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(responder, responder_cases, responder_desc);
 
-static void responder_decision_matches_the_matrix(struct kunit *test)
+static void responder_decides_as_the_conformance_matrix_requires(struct kunit *test)
 {
 	const struct responder_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -1023,35 +1023,35 @@ struct reject_case {
 
 static const struct reject_case reject_cases[] = {
 	{
-		.desc = "RSP-04: V01 draws a plain reject, V31",
+		.desc = "RSP-04: V01 gives a plain reject, V31",
 		.request = V01, .want = V31,
 	}, {
-		.desc = "RSP-03 RSP-07: V05 draws an enhanced one",
+		.desc = "RSP-03 RSP-07: V05 gives an enhanced reject",
 		.request = V05, .want = NO_MSG(4, 8),
 	}, {
-		.desc = "RSP-06 RTR-10: V08 draws V43, our kinds listed",
+		.desc = "RSP-06 RTR-10: V08 gives reject V43 with our RTR kinds",
 		.local = { .recv = BY_WRITE | BY_READ },
 		.request = V08, .want = V43,
 	}, {
-		.desc = "RSP-06: V14 draws our kinds",
+		.desc = "RSP-06: V14 gives a reject with our RTR kinds",
 		.local = { .recv = BY_SEND },
 		.request = V14, .want = NO_P2P(BY_SEND, 8, 8),
 	}, {
-		.desc = "IRD-27: V18 draws no more than the device has",
+		.desc = "IRD-27: V18 gives a reject with at most the device's depths",
 		.local = { .cap = 16 },
 		.request = V18, .want = NO_P2P(ALL, 16, 16),
 	}, {
-		.desc = "IRD-20 IRD-21: V15 draws 0x3fff twice",
+		.desc = "IRD-20 IRD-21: V15 gives a reject with IRD and ORD 0x3fff",
 		.local = { .cap = 16 },
 		.request = V15, .want = NO_MSG(ULP, ULP),
 	}, {
-		.desc = "IRD-21 IRD-24: V16 draws 0x3fff as ORD",
+		.desc = "IRD-21 IRD-24: V16 gives a reject with ORD 0x3fff",
 		.request = V16, .want = NO_MSG(4, ULP),
 	}, {
-		.desc = "IRD-20 IRD-24: V17 draws 0x3fff as IRD",
+		.desc = "IRD-20 IRD-24: V17 gives a reject with IRD 0x3fff",
 		.request = V17, .want = NO_P2P(ALL, ULP, 4),
 	}, {
-		.desc = "IRD-26: 0 is a count",
+		.desc = "IRD-26: a reject contains IRD and ORD 0 as counts",
 		.request = MSG(0, 0), .want = NO_MSG(0, 0),
 	},
 };
@@ -1075,7 +1075,7 @@ static void reject_is_as_enhanced_as_its_request(struct kunit *test)
 	expect_msg(test, &c->want, &got);
 }
 
-static void reject_lists_what_policy_and_device_share(struct kunit *test)
+static void reject_lists_rtr_kinds_of_both_policy_and_device(struct kunit *test)
 {
 	const struct iw_mpa_msg request = V13;
 	struct setup setup = { .recv = BY_SEND | BY_WRITE };
@@ -1125,7 +1125,7 @@ static void default_policy_has_the_documented_values(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, p->ird_ulp || p->ord_ulp || p->ord_strict);
 }
 
-static void policy_needs_a_revision_that_carries_it(struct kunit *test)
+static void policy_with_an_unsuitable_revision_is_invalid(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1147,7 +1147,7 @@ static void policy_needs_a_revision_that_carries_it(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
-static void policy_needs_an_rtr_that_the_device_supports(struct kunit *test)
+static void policy_needs_an_rtr_kind_that_the_device_supports(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1198,7 +1198,7 @@ static void policy_needs_markers_that_the_device_supports(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
-static void rtr_order_has_every_kind_once(struct kunit *test)
+static void rtr_order_of_a_policy_must_list_every_kind_once(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1218,7 +1218,7 @@ static void rtr_order_has_every_kind_once(struct kunit *test)
 	}
 }
 
-static void policy_has_a_deadline_for_every_wait(struct kunit *test)
+static void policy_needs_a_deadline_for_every_wait(struct kunit *test)
 {
 	const unsigned int max = RDMA_MPA_DEADLINE_MAX;
 
@@ -1492,7 +1492,7 @@ static void check_answer(const struct responding *r, const char **broken)
 	check_responder_depths(r, broken);
 }
 
-static void every_reply_follows_the_rules(struct kunit *test)
+static void every_reply_follows_the_rules_of_rfc6581(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct responding r;
@@ -1646,7 +1646,7 @@ static void check_outcome(const struct initiating *i, const char **broken)
 	check_initiator_depths(i, broken);
 }
 
-static void every_accept_is_evaluated_by_the_rules(struct kunit *test)
+static void every_accept_is_evaluated_as_rfc6581_requires(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct initiating i;
@@ -1677,7 +1677,7 @@ static void check_rejected(const struct initiating *i, const char **broken)
 	RULE(i->got.peer_ord == i->reply.enh.ord);
 }
 
-static void every_reject_is_only_reported(struct kunit *test)
+static void every_reject_is_reported_and_never_enters_rdma(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct initiating i;
@@ -1804,7 +1804,7 @@ static void check_no_meeting(const struct meeting *m, const char **broken)
 	RULE(m->at_a.status == -ECONNREFUSED);
 }
 
-static void two_iw_mpa_ends_always_agree(struct kunit *test)
+static void two_iw_mpa_ends_agree_on_the_negotiated_values(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct meeting m;
@@ -1829,12 +1829,12 @@ static void two_iw_mpa_ends_always_agree(struct kunit *test)
 
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE_PARAM(request_matches_policy_and_ulp, request_gen_params),
-	KUNIT_CASE_PARAM(initiator_decision_matches_the_matrix,
+	KUNIT_CASE_PARAM(initiator_decides_as_the_conformance_matrix_requires,
 			 initiator_gen_params),
-	KUNIT_CASE_PARAM(responder_decision_matches_the_matrix,
+	KUNIT_CASE_PARAM(responder_decides_as_the_conformance_matrix_requires,
 			 responder_gen_params),
 	KUNIT_CASE_PARAM(reject_is_as_enhanced_as_its_request, reject_gen_params),
-	KUNIT_CASE(reject_lists_what_policy_and_device_share),
+	KUNIT_CASE(reject_lists_rtr_kinds_of_both_policy_and_device),
 	{}
 };
 
@@ -1845,12 +1845,12 @@ static struct kunit_suite table_suite = {
 
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(default_policy_has_the_documented_values),
-	KUNIT_CASE(policy_needs_a_revision_that_carries_it),
-	KUNIT_CASE(policy_needs_an_rtr_that_the_device_supports),
+	KUNIT_CASE(policy_with_an_unsuitable_revision_is_invalid),
+	KUNIT_CASE(policy_needs_an_rtr_kind_that_the_device_supports),
 	KUNIT_CASE(policy_with_unknown_values_is_invalid),
 	KUNIT_CASE(policy_needs_markers_that_the_device_supports),
-	KUNIT_CASE(rtr_order_has_every_kind_once),
-	KUNIT_CASE(policy_has_a_deadline_for_every_wait),
+	KUNIT_CASE(rtr_order_of_a_policy_must_list_every_kind_once),
+	KUNIT_CASE(policy_needs_a_deadline_for_every_wait),
 	{}
 };
 
@@ -1860,10 +1860,10 @@ static struct kunit_suite policy_suite = {
 };
 
 static struct kunit_case exhaustive_cases[] = {
-	KUNIT_CASE(every_reply_follows_the_rules),
-	KUNIT_CASE(every_accept_is_evaluated_by_the_rules),
-	KUNIT_CASE(every_reject_is_only_reported),
-	KUNIT_CASE(two_iw_mpa_ends_always_agree),
+	KUNIT_CASE(every_reply_follows_the_rules_of_rfc6581),
+	KUNIT_CASE(every_accept_is_evaluated_as_rfc6581_requires),
+	KUNIT_CASE(every_reject_is_reported_and_never_enters_rdma),
+	KUNIT_CASE(two_iw_mpa_ends_agree_on_the_negotiated_values),
 	{}
 };
 

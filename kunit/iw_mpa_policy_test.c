@@ -106,7 +106,7 @@ static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
 }
 
-static void value_is_in_its_range_or_refused(struct kunit *test)
+static void setting_value_is_in_its_range_or_refused(struct kunit *test)
 {
 	const struct setting_range *c = test->param_value;
 
@@ -177,7 +177,7 @@ static void revision_sets_rev_enhanced_and_fallback(struct kunit *test)
 }
 
 /* A number is a limit; the two modes are not */
-static void depth_is_a_limit_or_a_mode(struct kunit *test)
+static void ird_or_ord_setting_is_a_limit_or_a_mode(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 
@@ -213,24 +213,24 @@ struct order_case {
 };
 
 static const struct order_case order_cases[] = {
-	{ "all", 0x214, { 4, 1, 2 } },
-	{ "all, the other way round", 0x412, { 2, 1, 4 } },
-	{ "read, the others as usual", 0x4, { 4, 2, 1 } },
-	{ "write, the others as usual", 0x2, { 2, 4, 1 } },
-	{ "send, the others as usual", 0x1, { 1, 2, 4 } },
-	{ "two", 0x41, { 1, 4, 2 } },
-	{ "none", 0 },
-	{ "four", 0x1421 },
-	{ "five, with the last in the top bits", 0x10000421 },
-	{ "one twice", 0x22 },
-	{ "one twice, not side by side", 0x242 },
-	{ "two at once", 0x3 },
-	{ "two at once, after another", 0x61 },
-	{ "a hole", 0x401 },
-	{ "a hole in front", 0x40 },
-	{ "unknown", 0x8 },
-	{ "unknown after others", 0x842 },
-	{ "all bits", ~0U },
+	{ "order of all three kinds", 0x214, { 4, 1, 2 } },
+	{ "reverse order of all three kinds", 0x412, { 2, 1, 4 } },
+	{ "read first, the others in the default order", 0x4, { 4, 2, 1 } },
+	{ "write first, the others in the default order", 0x2, { 2, 4, 1 } },
+	{ "send first, the others in the default order", 0x1, { 1, 2, 4 } },
+	{ "two kinds, the third is added", 0x41, { 1, 4, 2 } },
+	{ "no kind", 0 },
+	{ "four entries", 0x1421 },
+	{ "an entry in the top bits", 0x10000421 },
+	{ "a kind listed twice", 0x22 },
+	{ "a kind listed twice, another between", 0x242 },
+	{ "two kinds in one entry", 0x3 },
+	{ "two kinds in the second entry", 0x61 },
+	{ "an empty entry between two kinds", 0x401 },
+	{ "an empty first entry", 0x40 },
+	{ "an unknown kind", 0x8 },
+	{ "an unknown kind after known ones", 0x842 },
+	{ "all bits set", ~0U },
 };
 
 static void order_desc(const struct order_case *c, char *desc)
@@ -240,7 +240,7 @@ static void order_desc(const struct order_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(order, order_cases, order_desc);
 
-static void order_is_completed_or_refused(struct kunit *test)
+static void rtr_order_is_completed_or_refused(struct kunit *test)
 {
 	const struct order_case *c = test->param_value;
 	struct iw_mpa_layer layer = {};
@@ -271,7 +271,7 @@ static int set_option(struct iw_mpa_layer *layer, int name, u32 value)
 	return iw_mpa_layer_set_option(layer, name, &value, sizeof(value));
 }
 
-static void option_of_wrong_length_is_refused(struct kunit *test)
+static void option_of_wrong_length_or_number_is_refused(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {}, none = {};
 	const u8 zeroes[64] = {};
@@ -341,7 +341,7 @@ static void option_desc(const struct option_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(option, option_cases, option_desc);
 
-static void option_sets_one_setting(struct kunit *test)
+static void connection_option_sets_one_setting(struct kunit *test)
 {
 	const struct option_case *c = test->param_value;
 	struct iw_mpa_layer layer = {}, none = {};
@@ -364,7 +364,7 @@ static void option_sets_one_setting(struct kunit *test)
 }
 
 /* Programs cannot set CRC, dialect, Fast Open and each list of RTR kinds */
-static void every_option_is_tested(struct kunit *test)
+static void every_rdma_mpa_option_is_tested(struct kunit *test)
 {
 	u32 seen = BIT(RDMA_MPA_OPTION_RTR) | BIT(RDMA_MPA_OPTION_IRD_MODE) |
 		   BIT(RDMA_MPA_OPTION_ORD_MODE);
@@ -377,7 +377,7 @@ static void every_option_is_tested(struct kunit *test)
 }
 
 /* IRD-19: limit and mode are two options, and the last one counts */
-static void depth_mode_is_an_option(struct kunit *test)
+static void ird_and_ord_mode_are_connection_options(struct kunit *test)
 {
 	static const struct {
 		enum rdma_mpa_option limit, mode;
@@ -422,7 +422,7 @@ static void depth_mode_is_an_option(struct kunit *test)
 	}
 }
 
-static void options_become_settings(struct kunit *test)
+static void connection_options_change_the_policy(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -512,7 +512,7 @@ static void check_rtr_option(struct kunit *test, u32 value)
 }
 
 /* One to three kinds of four bits, each kind once, the preferred one lowest */
-static void rtr_option_is_a_list_of_kinds(struct kunit *test)
+static void rtr_option_is_a_list_of_rtr_kinds(struct kunit *test)
 {
 	u32 value;
 
@@ -526,7 +526,7 @@ static void rtr_option_is_a_list_of_kinds(struct kunit *test)
 
 /* ---- layers over each other */
 
-static void empty_layer_changes_nothing(struct kunit *test)
+static void empty_layer_changes_no_setting(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -536,7 +536,7 @@ static void empty_layer_changes_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&p, &iw_mpa_default_policy, sizeof(p)));
 }
 
-static void upper_layer_beats_lower(struct kunit *test)
+static void port_layer_beats_device_layer(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -555,7 +555,7 @@ static void upper_layer_beats_lower(struct kunit *test)
 }
 
 /* Of a full layer each setting can be applied alone */
-static void part_of_a_layer_can_be_applied(struct kunit *test)
+static void each_setting_of_a_layer_can_be_applied_alone(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	enum rdma_mpa_setting setting, other;
@@ -604,7 +604,7 @@ static void fast_open_is_inherited_and_overridden(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, p.fastopen);
 }
 
-static void ceiling_can_only_be_lowered(struct kunit *test)
+static void ird_and_ord_limits_can_only_be_lowered(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {}, conn = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -648,24 +648,24 @@ static const struct why_case layer_cases[] = {
 	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
 	{ "CRC with CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(), NULL },
-	{ "a deadline of TCP", RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(),
+	{ "a timeout of the TCP connect", RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(),
 	  NULL },
-	{ "an unsupported deadline of TCP",
+	{ "a timeout of the TCP connect without support",
 	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
 	  "the device does not support a deadline of TCP" },
-	{ "a deadline of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
+	{ "a timeout of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
 	  NULL },
-	{ "an unsupported deadline of the RTR",
+	{ "a timeout of the RTR without support",
 	  RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(.rtr_offload = true),
 	  "the device does not support a deadline of the RTR" },
-	{ "an RTR the device can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
+	{ "an RTR kind the device can send", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), NULL },
-	{ "an RTR the device cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
+	{ "an RTR kind the device cannot send", RDMA_MPA_SETTING_RTR_OFFER, 1,
 	  CAPS_RTR(6, IW_MPA_RTR_ALL),
 	  "RTR kinds the device can send: write and read" },
-	{ "one RTR the device can send, one it cannot", RDMA_MPA_SETTING_RTR_OFFER, 6,
+	{ "RTR kinds of which the device can send one", RDMA_MPA_SETTING_RTR_OFFER, 6,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), "RTR kinds the device can send: read" },
-	{ "an RTR the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
+	{ "an RTR kind the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 5),
 	  "RTR kinds the device recognises: send and read" },
 	{ "the device's largest IRD", RDMA_MPA_SETTING_IRD, 128, CAPS(), NULL },
@@ -673,7 +673,7 @@ static const struct why_case layer_cases[] = {
 	  "the device's largest IRD is 128" },
 	{ "IW_MPA_DEPTH_MAX as IRD", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_MAX,
 	  CAPS(), NULL },
-	{ "IRD of the ULP", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP, CAPS(),
+	{ "IRD managed by the ULP", RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP, CAPS(),
 	  NULL },
 	{ "the device's largest ORD", RDMA_MPA_SETTING_ORD, 64, CAPS(), NULL },
 	{ "more than the device's largest ORD", RDMA_MPA_SETTING_ORD, 65, CAPS(),
@@ -702,12 +702,12 @@ static const struct why_case policy_cases[] = {
 	  NULL },
 	{ "CRC if asked without CRC32c", RDMA_MPA_SETTING_CRC,
 	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
-	{ "nothing in common to send", RDMA_MPA_SETTING_RTR_OFFER, 2,
+	{ "no offered RTR kind that the device can send", RDMA_MPA_SETTING_RTR_OFFER, 2,
 	  CAPS_RTR(1, IW_MPA_RTR_ALL), "RTR kinds the device can send: send" },
-	{ "nothing in common to accept", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
+	{ "no accepted RTR kind that the device recognises", RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 4),
 	  "RTR kinds the device recognises: read" },
-	{ "a read without a slot", RDMA_MPA_SETTING_RTR_OFFER, 4,
+	{ "only a Read RTR offered with ORD 0", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_OF(0, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL),
 	  "an RTR by read needs an ORD of 1 or more" },
 	{ "revision 1", RDMA_MPA_SETTING_REVISION, 1, CAPS(), NULL },
@@ -721,7 +721,7 @@ static void why_desc(const struct why_case *c, char *desc)
 KUNIT_ARRAY_PARAM(layer, layer_cases, why_desc);
 KUNIT_ARRAY_PARAM(policy, policy_cases, why_desc);
 
-static void layer_is_within_the_device(struct kunit *test)
+static void setting_of_a_layer_is_checked_against_the_device(struct kunit *test)
 {
 	const struct why_case *c = test->param_value;
 	struct iw_mpa_layer layer = {};
@@ -736,7 +736,7 @@ static void layer_is_within_the_device(struct kunit *test)
 }
 
 /* All unsupported settings are found, with the reason for the first */
-static void all_unsupported_settings_are_found(struct kunit *test)
+static void all_settings_unsupported_by_the_device_are_found(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_layer layer = {};
@@ -755,7 +755,7 @@ static void all_unsupported_settings_are_found(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "the device's largest IRD is 128", why);
 }
 
-static void policy_is_within_the_device(struct kunit *test)
+static void policy_is_checked_against_the_device(struct kunit *test)
 {
 	const struct why_case *c = test->param_value;
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -788,7 +788,7 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 }
 
 /* A long reason is cut; no byte is written behind the buffer */
-static void reason_is_truncated_to_its_buffer(struct kunit *test)
+static void error_reason_is_truncated_to_its_buffer(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	char why[10];
@@ -801,7 +801,7 @@ static void reason_is_truncated_to_its_buffer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 'x', (int)why[8]);
 }
 
-static void limit_survives_rounding(struct kunit *test)
+static void rounding_does_not_exceed_the_ird_and_ord_limits(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct iw_mpa_caps caps = usual_caps;
@@ -947,7 +947,7 @@ static void expect_sent(struct kunit *test, struct fake *f, const char *hex)
 }
 
 /* A ULP that asks for more than the administrator's limit gets the limit */
-static void initiator_requests_at_most_the_ceiling(struct kunit *test)
+static void initiator_requests_at_most_the_ird_and_ord_limits(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 128, .ord = 64 };
@@ -961,7 +961,7 @@ static void initiator_requests_at_most_the_ceiling(struct kunit *test)
 	expect_sent(test, f, REQ "100200048005c003");
 }
 
-static void depth_above_the_device_remains_an_error(struct kunit *test)
+static void connect_ird_above_the_device_remains_an_error(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 129, .ord = 1 };
@@ -973,7 +973,7 @@ static void depth_above_the_device_remains_an_error(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (size_t)0, f->tx_len);
 }
 
-static void responder_grants_at_most_the_ceiling(struct kunit *test)
+static void responder_grants_at_most_the_ird_and_ord_limits(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 128, .ord = 64 };
@@ -993,7 +993,7 @@ static void responder_grants_at_most_the_ceiling(struct kunit *test)
 }
 
 /* A Read needs a slot of the ORD, and the ORD is 0 */
-static void read_is_not_offered_without_an_ord(struct kunit *test)
+static void read_rtr_is_not_offered_with_ord_0(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 0 };
@@ -1058,7 +1058,7 @@ static void initiator_of_revision_1_sends_a_plain_request(struct kunit *test)
 	expect_sent(test, f, REQ "00010000");
 }
 
-static void options_beat_the_policy(struct kunit *test)
+static void connection_options_beat_the_policy(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -1074,7 +1074,7 @@ static void options_beat_the_policy(struct kunit *test)
 }
 
 /* An option's ceiling can only lower a ceiling, also in a second layer */
-static void options_lower_the_ceilings(struct kunit *test)
+static void options_only_lower_the_ird_and_ord_limits(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_layer layer = {};
@@ -1093,7 +1093,7 @@ static void options_lower_the_ceilings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
 }
 
-static void impossible_options_change_nothing(struct kunit *test)
+static void contradictory_options_change_no_setting(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_config before = config;
@@ -1107,7 +1107,7 @@ static void impossible_options_change_nothing(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&before, &config, sizeof(config)));
 }
 
-static void config_is_within_the_device(struct kunit *test)
+static void config_without_a_usable_rtr_is_refused(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct iw_mpa_config config;
@@ -1123,7 +1123,7 @@ static void config_is_within_the_device(struct kunit *test)
 					   &p));
 }
 
-static void session_inherits_from_its_listener(struct kunit *test)
+static void session_inherits_settings_from_its_listener(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct iw_mpa_config listener;
@@ -1144,40 +1144,40 @@ static void session_inherits_from_its_listener(struct kunit *test)
 }
 
 static struct kunit_case policy_test_cases[] = {
-	KUNIT_CASE_PARAM(value_is_in_its_range_or_refused, range_gen_params),
+	KUNIT_CASE_PARAM(setting_value_is_in_its_range_or_refused, range_gen_params),
 	KUNIT_CASE(every_setting_has_its_range_tested),
 	KUNIT_CASE(revision_sets_rev_enhanced_and_fallback),
-	KUNIT_CASE(depth_is_a_limit_or_a_mode),
-	KUNIT_CASE_PARAM(order_is_completed_or_refused, order_gen_params),
-	KUNIT_CASE(option_of_wrong_length_is_refused),
-	KUNIT_CASE_PARAM(option_sets_one_setting, option_gen_params),
-	KUNIT_CASE(every_option_is_tested),
-	KUNIT_CASE(depth_mode_is_an_option),
-	KUNIT_CASE(options_become_settings),
-	KUNIT_CASE(rtr_option_is_a_list_of_kinds),
-	KUNIT_CASE(empty_layer_changes_nothing),
-	KUNIT_CASE(upper_layer_beats_lower),
-	KUNIT_CASE(part_of_a_layer_can_be_applied),
+	KUNIT_CASE(ird_or_ord_setting_is_a_limit_or_a_mode),
+	KUNIT_CASE_PARAM(rtr_order_is_completed_or_refused, order_gen_params),
+	KUNIT_CASE(option_of_wrong_length_or_number_is_refused),
+	KUNIT_CASE_PARAM(connection_option_sets_one_setting, option_gen_params),
+	KUNIT_CASE(every_rdma_mpa_option_is_tested),
+	KUNIT_CASE(ird_and_ord_mode_are_connection_options),
+	KUNIT_CASE(connection_options_change_the_policy),
+	KUNIT_CASE(rtr_option_is_a_list_of_rtr_kinds),
+	KUNIT_CASE(empty_layer_changes_no_setting),
+	KUNIT_CASE(port_layer_beats_device_layer),
+	KUNIT_CASE(each_setting_of_a_layer_can_be_applied_alone),
 	KUNIT_CASE(fast_open_is_inherited_and_overridden),
-	KUNIT_CASE(ceiling_can_only_be_lowered),
-	KUNIT_CASE_PARAM(layer_is_within_the_device, layer_gen_params),
-	KUNIT_CASE(all_unsupported_settings_are_found),
-	KUNIT_CASE_PARAM(policy_is_within_the_device, policy_gen_params),
+	KUNIT_CASE(ird_and_ord_limits_can_only_be_lowered),
+	KUNIT_CASE_PARAM(setting_of_a_layer_is_checked_against_the_device, layer_gen_params),
+	KUNIT_CASE(all_settings_unsupported_by_the_device_are_found),
+	KUNIT_CASE_PARAM(policy_is_checked_against_the_device, policy_gen_params),
 	KUNIT_CASE(revision_1_cannot_require_peer_to_peer),
-	KUNIT_CASE(reason_is_truncated_to_its_buffer),
-	KUNIT_CASE(limit_survives_rounding),
-	KUNIT_CASE(initiator_requests_at_most_the_ceiling),
-	KUNIT_CASE(depth_above_the_device_remains_an_error),
-	KUNIT_CASE(responder_grants_at_most_the_ceiling),
-	KUNIT_CASE(read_is_not_offered_without_an_ord),
+	KUNIT_CASE(error_reason_is_truncated_to_its_buffer),
+	KUNIT_CASE(rounding_does_not_exceed_the_ird_and_ord_limits),
+	KUNIT_CASE(initiator_requests_at_most_the_ird_and_ord_limits),
+	KUNIT_CASE(connect_ird_above_the_device_remains_an_error),
+	KUNIT_CASE(responder_grants_at_most_the_ird_and_ord_limits),
+	KUNIT_CASE(read_rtr_is_not_offered_with_ord_0),
 	KUNIT_CASE(unenhanced_responder_closes_on_an_enhanced_request),
 	KUNIT_CASE(unenhanced_responder_accepts_plain_requests),
 	KUNIT_CASE(initiator_of_revision_1_sends_a_plain_request),
-	KUNIT_CASE(options_beat_the_policy),
-	KUNIT_CASE(options_lower_the_ceilings),
-	KUNIT_CASE(impossible_options_change_nothing),
-	KUNIT_CASE(config_is_within_the_device),
-	KUNIT_CASE(session_inherits_from_its_listener),
+	KUNIT_CASE(connection_options_beat_the_policy),
+	KUNIT_CASE(options_only_lower_the_ird_and_ord_limits),
+	KUNIT_CASE(contradictory_options_change_no_setting),
+	KUNIT_CASE(config_without_a_usable_rtr_is_refused),
+	KUNIT_CASE(session_inherits_settings_from_its_listener),
 	{}
 };
 

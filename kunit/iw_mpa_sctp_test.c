@@ -79,7 +79,7 @@ static const struct message messages[] = {
 	  IW_MPA_FRAME_BLOCK_MISSING },
 	{ "Enhanced Accept with 3 octets", "0006800880", IW_MPA_REPLY,
 	  IW_MPA_FRAME_BLOCK_MISSING },
-	{ "no octet", "", IW_MPA_REQUEST, IW_MPA_FRAME_BAD_CODE },
+	{ "a message without an octet", "", IW_MPA_REQUEST, IW_MPA_FRAME_BAD_CODE },
 	{ "half a function code", "00", IW_MPA_REPLY, IW_MPA_FRAME_BAD_CODE },
 	{ "function code 0", "0000", IW_MPA_REQUEST, IW_MPA_FRAME_BAD_CODE },
 	{ "function code 8", "000880088008", IW_MPA_REPLY,
@@ -125,7 +125,7 @@ static enum iw_mpa_parse parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
 				 frame, &need);
 }
 
-static void message_is_parsed_to_its_frame(struct kunit *test)
+static void message_is_parsed_to_the_expected_frame(struct kunit *test)
 {
 	const struct message *m = test->param_value;
 	struct iw_mpa_frame frame;
@@ -174,7 +174,7 @@ static void message_is_rebuilt_byte_by_byte(struct kunit *test)
 }
 
 /* SCT-06: 512 octets of private data, the enhanced data included */
-static void private_data_is_limited(struct kunit *test)
+static void private_data_beyond_512_octets_is_rejected(struct kunit *test)
 {
 	enum iw_mpa_sctp_code code;
 	struct iw_mpa_frame frame;
@@ -200,7 +200,7 @@ static void private_data_is_limited(struct kunit *test)
 	}
 }
 
-static void impossible_message_is_not_built(struct kunit *test)
+static void invalid_message_is_not_built(struct kunit *test)
 {
 	static const struct iw_mpa_frame impossible[] = {
 		{ .kind = IW_MPA_REQUEST, .rev = 1, .crc = true },
@@ -226,7 +226,7 @@ static void impossible_message_is_not_built(struct kunit *test)
 }
 
 /* Random contents survive the wire in either dialect (OLD-11) */
-static void random_messages_survive_the_wire(struct kunit *test)
+static void random_messages_are_parsed_as_they_were_built(struct kunit *test)
 {
 	u8 pdata[IW_MPA_PDATA_MAX], buf[IW_MPA_SCTP_MAX];
 	struct rnd_state rnd;
@@ -510,13 +510,13 @@ static const struct scene initiator_scenes[] = {
 	  ASKS_PLAIN " end reply:-71 close" },
 	{ "SCT-18: an Enhanced Reject without data answers an Initiate", PLAIN, "0007",
 	  ASKS_PLAIN " end reply:-71 close" },
-	{ "SCT-18: an Initiate as answer", 0, "000500080008",
+	{ "SCT-18: an Initiate in reply to the Initiate", 0, "000500080008",
 	  ASKS " end reply:-71 close" },
 	{ "SCT-19: plain session", PLAIN, "0002706f6e67",
 	  ASKS_PLAIN " enter:8/8/0 reply:0 data:4 done" },
 	{ "plain session rejected", PLAIN, "0003",
 	  ASKS_PLAIN " reply:-111 close" },
-	{ "SCT-17 AMB-21 S4: Terminate as answer", 0, "0004",
+	{ "SCT-17 AMB-21 S4: a Terminate in reply to the Initiate", 0, "0004",
 	  ASKS " reply:-104 close" },
 	{ "SCT-07: Terminate with data", 0, "000400",
 	  ASKS " end reply:-71 close" },
@@ -524,11 +524,11 @@ static const struct scene initiator_scenes[] = {
 	{ "empty chunk", 0, " ", ASKS " end reply:-71 close" },
 	{ "SC-06: a segment before the Accept", 0, "segment",
 	  ASKS " end reply:-71 close" },
-	{ "AMB-10: Terminate, then plain", FALLBACK, "0004 connected 0002",
+	{ "AMB-10: Terminate received, the retry is plain", FALLBACK, "0004 connected 0002",
 	  ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done" },
-	{ "AMB-10: ABORT, then plain", FALLBACK, "abort connected 0002",
+	{ "AMB-10: ABORT received, the retry is plain", FALLBACK, "abort connected 0002",
 	  ASKS " reconnect " ASKS_PLAIN " enter:8/8/0 reply:0 done" },
-	{ "AMB-10: one retry only", FALLBACK, "0004 connected 0004",
+	{ "AMB-10: a Terminate of the plain retry ends the attempt", FALLBACK, "0004 connected 0004",
 	  ASKS " reconnect " ASKS_PLAIN " reply:-104 close" },
 	{ "AMB-10 AMB-23: a timeout does not cause a fallback", FALLBACK, "silence",
 	  ASKS " end reply:-110 close" },
@@ -555,7 +555,7 @@ static const struct scene initiator_scenes[] = {
 
 KUNIT_ARRAY_PARAM(initiator_scene, initiator_scenes, scene_desc);
 
-static void initiator_passes_its_scene(struct kunit *test)
+static void initiator_handles_a_sequence_of_messages(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -590,14 +590,15 @@ static const struct scene responder_scenes[] = {
 	  "0001 accept", "request:0 end -71" },
 	{ "SCT-20: Enhanced Reject of a too small IRD", STRICT,
 	  "000500040008 accept", "request:0 send:000700080008 -12" },
-	{ "AMB-10: RFC 5043 alone", PLAIN, "000500080008", "end close" },
+	{ "AMB-10: an Enhanced Initiate to a revision-1 responder", PLAIN,
+	  "000500080008", "end close" },
 	{ "SCT-18: a second Initiate", 0, "000500080008 000500080008 accept",
 	  "request:0 end close -104" },
-	{ "an Accept out of turn", 0, "000500080008 000600080008",
+	{ "an Accept from the initiator", 0, "000500080008 000600080008",
 	  "request:0 end close" },
-	{ "Terminate before the answer", 0, "000500080008 0004 accept",
+	{ "Terminate before the ULP answers", 0, "000500080008 0004 accept",
 	  "request:0 close -104" },
-	{ "Terminate with data before the answer", 0, "000500080008 000400",
+	{ "Terminate with data before the ULP answers", 0, "000500080008 000400",
 	  "request:0 end close" },
 	{ "Terminate instead of an Initiate", 0, "0004", "close" },
 	{ "an Accept instead of an Initiate", 0, "000600080008", "end close" },
@@ -610,13 +611,13 @@ static const struct scene responder_scenes[] = {
 	  "request:0 end close" },
 	{ "the association is lost", 0, "000500080008 abort",
 	  "request:0 close" },
-	{ "the session is destroyed before the answer", 0, "000500080008 destroy",
+	{ "the session is destroyed before the ULP answers", 0, "000500080008 destroy",
 	  "request:0 end close" },
 };
 
 KUNIT_ARRAY_PARAM(responder_scene, responder_scenes, scene_desc);
 
-static void responder_passes_its_scene(struct kunit *test)
+static void responder_handles_a_sequence_of_messages(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	struct stage *st = new_stage(test, scene->props);
@@ -626,7 +627,7 @@ static void responder_passes_its_scene(struct kunit *test)
 }
 
 /* SCT-06: the longest message passes through a session, a longer one does not */
-static void longest_message_is_accepted(struct kunit *test)
+static void request_with_512_octets_of_data_is_the_longest_accepted(struct kunit *test)
 {
 	static const char * const log[] = { "request:0 data:512", "end close" };
 	struct stage *st;
@@ -668,7 +669,7 @@ static struct stage *name_peer_and_connect(struct kunit *test,
  * A Terminate is also what a peer sends whose backlog is full (RFC 5043 section
  * 6.4): the next connection asks for RFC 6581 again
  */
-static void terminate_is_not_remembered(struct kunit *test)
+static void after_a_terminate_the_next_connect_is_enhanced_again(struct kunit *test)
 {
 	static const struct scene sctp = {
 		.script = "0004 connected 0002",
@@ -680,11 +681,11 @@ static void terminate_is_not_remembered(struct kunit *test)
 }
 
 static struct kunit_case message_cases[] = {
-	KUNIT_CASE_PARAM(message_is_parsed_to_its_frame, message_gen_params),
+	KUNIT_CASE_PARAM(message_is_parsed_to_the_expected_frame, message_gen_params),
 	KUNIT_CASE_PARAM(message_is_rebuilt_byte_by_byte, message_gen_params),
-	KUNIT_CASE(private_data_is_limited),
-	KUNIT_CASE(impossible_message_is_not_built),
-	KUNIT_CASE(random_messages_survive_the_wire),
+	KUNIT_CASE(private_data_beyond_512_octets_is_rejected),
+	KUNIT_CASE(invalid_message_is_not_built),
+	KUNIT_CASE(random_messages_are_parsed_as_they_were_built),
 	{}
 };
 
@@ -694,10 +695,10 @@ static struct kunit_suite message_suite = {
 };
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE_PARAM(initiator_passes_its_scene, initiator_scene_gen_params),
-	KUNIT_CASE_PARAM(responder_passes_its_scene, responder_scene_gen_params),
-	KUNIT_CASE(longest_message_is_accepted),
-	KUNIT_CASE(terminate_is_not_remembered),
+	KUNIT_CASE_PARAM(initiator_handles_a_sequence_of_messages, initiator_scene_gen_params),
+	KUNIT_CASE_PARAM(responder_handles_a_sequence_of_messages, responder_scene_gen_params),
+	KUNIT_CASE(request_with_512_octets_of_data_is_the_longest_accepted),
+	KUNIT_CASE(after_a_terminate_the_next_connect_is_enhanced_again),
 	{}
 };
 

@@ -255,7 +255,7 @@ static struct fake *responder(struct kunit *test)
 }
 
 /* V12 with C=0, as the default policy does not demand CRCs */
-static void initiator_offers_write_and_read(struct kunit *test)
+static void default_request_offers_write_and_read_rtr(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -266,7 +266,7 @@ static void initiator_offers_write_and_read(struct kunit *test)
 }
 
 /* INI-02 INI-10 RTR-06 RTR-15: V37 answers V12 */
-static void initiator_enters_rdma_with_the_rtr(struct kunit *test)
+static void initiator_enters_rdma_mode_when_it_sends_the_rtr(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -323,17 +323,17 @@ static const struct bad_reply bad_replies[] = {
 	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "IOP-13 AMB-07: Rev 0", REP "40000000", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME },
-	{ "IOP-14 AMB-04 V48: not enhanced", REP "4001000400080004", -EPROTO,
+	{ "IOP-14 AMB-04 V48: plain accept of an enhanced request", REP "4001000400080004", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME },
-	{ "IOP-17: markers wanted", REP "d00200048008c008", -EPROTO,
+	{ "IOP-17: reply with M=1", REP "d00200048008c008", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME },
 	{ "SEC-06: a byte after the accept", REP "500200048008c008", -EPROTO,
 	  RDMA_MPA_ECODE_BAD_FRAME, 0, true },
-	{ "RTR-07 RTR-12 V47: client-server answer", REP "5002000400080008",
+	{ "RTR-07 RTR-12 V47: reply with A=0 to A=1", REP "5002000400080008",
 	  -EPROTO, RDMA_MPA_ECODE_RTR, 1 },
-	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
+	{ "RTR-11 V50: reply without an RTR kind", REP "5002000480080008", -EPROTO,
 	  RDMA_MPA_ECODE_RTR, 1 },
-	{ "IRD-15 ERR-03: ORD 129 against 128", REP "5002000480088081",
+	{ "IRD-15 ERR-03: reply with ORD 129, device limit 128", REP "5002000480088081",
 	  -ENOMEM, RDMA_MPA_ECODE_IRD, 1 },
 	{ "INI-09 V31: Rev 1 reject", REP "600100026e6f", -ECONNREFUSED,
 	  RDMA_MPA_ECODE_NONE },
@@ -341,7 +341,7 @@ static const struct bad_reply bad_replies[] = {
 	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
 	{ "AMB-03 V49: enhanced reject without a block", REP "70020000",
 	  -ECONNREFUSED, RDMA_MPA_ECODE_NONE },
-	{ "irdma: data after a reject", REP "70020000", -ECONNREFUSED,
+	{ "data after a reject, as irdma sends it", REP "70020000", -ECONNREFUSED,
 	  RDMA_MPA_ECODE_NONE, 0, true },
 };
 
@@ -372,7 +372,7 @@ static void bad_reply_ends_in_one_event(struct kunit *test)
 }
 
 /* IRD-06 ERR-19: the ULP gets the peer's depths with the reject */
-static void reject_reports_the_peers_values(struct kunit *test)
+static void reject_reports_the_peers_ird_ord_and_private_data(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -385,7 +385,7 @@ static void reject_reports_the_peers_values(struct kunit *test)
 }
 
 /* INI-14 ERR-02: a QP that does not move is a local catastrophic error */
-static void initiator_whose_qp_fails_terminates(struct kunit *test)
+static void initiator_sends_a_term_if_its_qp_fails(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -409,7 +409,7 @@ static void silent_responder_times_out(struct kunit *test)
 }
 
 /* FRM-14 SEC-11: refused before anything is sent */
-static void oversized_input_is_refused_locally(struct kunit *test)
+static void oversized_private_data_or_depth_is_refused_locally(struct kunit *test)
 {
 	static const u8 pdata[IW_MPA_PDATA_MAX];
 	struct iw_mpa_ulp ulp = { .pdata = pdata, .pdata_len = 509 };
@@ -459,7 +459,7 @@ static void request_is_reported_to_the_ulp(struct kunit *test)
 }
 
 /* IRD-28: if a peer sends no depths, the ULP gets the device's limits */
-static void plain_request_offers_the_devices_depths(struct kunit *test)
+static void plain_request_reports_the_devices_depths_to_the_ulp(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -483,9 +483,9 @@ static const struct bad_request bad_requests[] = {
 	{ "IOP-13 V26: Rev 3", REQ "5003000400080004" },
 	{ "IOP-13: Rev 0", REQ "40000000" },
 	{ "SEC-06: V05 + 1 byte", REQ "5002000400080004", true },
-	{ "IOP-17 V03: markers wanted, reject", REQ "c001000568656c6c6f", false,
+	{ "IOP-17 V03: plain request with M=1 is rejected", REQ "c001000568656c6c6f", false,
 	  REP "60010000" },
-	{ "IOP-17: markers wanted, enhanced reject", REQ "d002000400080004",
+	{ "IOP-17: enhanced request with M=1 is rejected", REQ "d002000400080004",
 	  false, REP "7002000400040008" },
 };
 
@@ -496,7 +496,7 @@ static void bad_request_desc(const struct bad_request *c, char *desc)
 
 KUNIT_ARRAY_PARAM(bad_request, bad_requests, bad_request_desc);
 
-static void bad_request_is_not_reported(struct kunit *test)
+static void bad_request_is_not_reported_to_the_ulp(struct kunit *test)
 {
 	const struct bad_request *c = test->param_value;
 	struct fake *f = responder(test);
@@ -540,7 +540,7 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 }
 
 /* RTR-25: a device with rtr_offload does not report the RTR */
-static void offloaded_rtr_is_not_waited_for(struct kunit *test)
+static void rtr_of_an_offloading_device_is_not_awaited(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
 	struct fake *f;
@@ -670,7 +670,7 @@ static void bytes_after_a_complete_frame_are_refused(struct kunit *test)
 }
 
 /* SEC-06: data while the ULP decides */
-static void data_before_the_accept_drops_the_peer(struct kunit *test)
+static void data_before_the_accept_ends_the_connection(struct kunit *test)
 {
 	struct fake *f = responder(test);
 	size_t used;
@@ -749,7 +749,7 @@ static void failed_accept_sends_a_reject(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->enters);
 }
 
-static void undelivered_request_is_rejected(struct kunit *test)
+static void request_not_delivered_to_the_ulp_is_rejected(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -759,7 +759,7 @@ static void undelivered_request_is_rejected(struct kunit *test)
 }
 
 /* SEC-09: FIN after every byte of a request: no event, one end */
-static void fin_anywhere_in_a_request_is_silent(struct kunit *test)
+static void fin_inside_a_request_causes_no_event(struct kunit *test)
 {
 	u8 bin[64];
 	size_t len, n, used;
@@ -802,7 +802,7 @@ static void a_used_session_cannot_connect_again(struct kunit *test)
 }
 
 /* INI-15 */
-static void tcp_that_cannot_connect_ends_in_one_event(struct kunit *test)
+static void failed_tcp_connect_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = connecting(test, &iw_mpa_default_policy);
 
@@ -861,7 +861,7 @@ static void close_on_request_falls_back_to_rev1(struct kunit *test)
 }
 
 /* IOP-08 AMB-23: a timeout, a word of the peer, a ULP that needs Rev 2 */
-static void no_fallback_without_reason(struct kunit *test)
+static void no_rev1_fallback_unless_policy_and_peer_allow_it(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -1118,7 +1118,7 @@ static void initiator_whose_qp_fails(struct kunit *test,
 	KUNIT_EXPECT_EQ(test, 0ULL, half_open(test, dev, "initiator"));
 }
 
-static void term_is_counted_if_it_is_sent(struct kunit *test)
+static void term_is_counted_only_if_it_is_sent(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
 
@@ -1229,88 +1229,89 @@ struct story {
 #define GONE " failed_responder "
 
 static const struct story stories[] = {
-	{ "nothing", "", NULL, "" },
-	{ "begins to connect", "C", NULL, " started_initiator " },
-	{ "Request", "CU", NULL, TRIED },
-	{ "Request in the SYN", "CYU", NULL, TRIED "req_sent_syn " },
-	{ "Write as RTR", "CUm", REP "5002000480088008",
+	{ "no call", "", NULL, "" },
+	{ "TCP connect started", "C", NULL, " started_initiator " },
+	{ "Request sent", "CU", NULL, TRIED },
+	{ "Request sent in the SYN", "CYU", NULL, TRIED "req_sent_syn " },
+	{ "Write RTR sent", "CUm", REP "5002000480088008",
 	  REPLIED "rtr_sent_write established_initiator " },
-	{ "Read as RTR", "CUm", REP "5002000480084008",
+	{ "Read RTR sent", "CUm", REP "5002000480084008",
 	  REPLIED "rtr_sent_read established_initiator " },
-	{ "Send as RTR, then a TERM arrives", "CUm7", REP "50020004c0080008",
+	{ "Send RTR sent, then a TERM received", "CUm7", REP "50020004c0080008",
 	  REPLIED "rtr_sent_send established_initiator term_rcvd_rtr " },
-	{ "established, then lost", "CUmGGTB", REP "5002000480088008",
+	{ "connection lost after it was established", "CUmGGTB", REP "5002000480088008",
 	  REPLIED "rtr_sent_write established_initiator " },
-	{ "reject", "CUm", REP "7002000480088008",
+	{ "reject received", "CUm", REP "7002000480088008",
 	  REPLIED "reject_rcvd" LOST },
-	{ "no answer, then late events", "CUTTGBx", NULL,
+	{ "no Reply, other events after the timeout", "CUTTGBx", NULL,
 	  TRIED "timeout_reply" LOST },
-	{ "TCP does not connect", "CT", NULL,
+	{ "TCP connect times out", "CT", NULL,
 	  " started_initiator timeout_connect" LOST },
 	{ "TCP connection refused", "CG", NULL, " started_initiator" LOST },
-	{ "aborted", "CUB", NULL, TRIED LOST },
-	{ "falls back, connects", "CUGUm", REP "00010000",
+	{ "aborted after the Request", "CUB", NULL, TRIED LOST },
+	{ "Rev 1 fallback succeeds", "CUGUm", REP "00010000",
 	  TRIED_REV1 "rep_rcvd_rev1 established_initiator " },
-	{ "fallback fails", "CUGUG", NULL, TRIED_REV1 LOST },
-	{ "TERM for the RTR", "CUm", REP "5002000400080008",
+	{ "Rev 1 fallback fails", "CUGUG", NULL, TRIED_REV1 LOST },
+	{ "Reply without a usable RTR, TERM sent", "CUm", REP "5002000400080008",
 	  REPLIED "term_sent_rtr" LOST },
-	{ "TERM for the depth", "CUm", REP "5002000480088081",
+	{ "Reply with ORD too large, TERM sent", "CUm", REP "5002000480088081",
 	  REPLIED "term_sent_ird" LOST },
-	{ "not enhanced", "CUm", REP "00020000",
+	{ "plain Reply to an enhanced Request", "CUm", REP "00020000",
 	  TRIED "rep_rcvd_rev2" LOST },
 	{ "Reply of Rev 0", "CUm", REP "00000000", TRIED "bad_rev" LOST },
 	{ "Reply of Rev 3", "CUm", REP "00030000", TRIED "bad_rev" LOST },
-	{ "not the key of a Reply", "CUm", REQ "5002000480088008",
+	{ "Reply with the key of a Request", "CUm", REQ "5002000480088008",
 	  TRIED "bad_key" LOST },
-	{ "too much private data", "CUm", REP "50020201",
+	{ "Reply with PD_Length 513", "CUm", REP "50020201",
 	  TRIED "bad_pdata_len" LOST },
-	{ "block missing", "CUm", REP "50020000", TRIED "bad_block" LOST },
+	{ "enhanced Reply without its IRD/ORD word", "CUm", REP "50020000",
+	  TRIED "bad_block" LOST },
 	{ "bytes after the Reply", "CUM", REP "5002000480088008",
 	  REPLIED "bad_trailing" LOST },
-	{ "bytes after a reject", "CUM", REP "7002000480088008",
+	{ "bytes after a reject received", "CUM", REP "7002000480088008",
 	  REPLIED "reject_rcvd" LOST },
 
-	{ "waits for the Request", "R", NULL, " started_responder " },
-	{ "no Request", "RTT", NULL, " started_responder timeout_request" GONE },
-	{ "port scan", "RGG", NULL, " started_responder" GONE },
-	{ "Request in a SYN", "RYm", REQ "5002000480088008",
+	{ "responder waits for the Request", "R", NULL, " started_responder " },
+	{ "request-timeout", "RTT", NULL, " started_responder timeout_request" GONE },
+	{ "TCP closed without a Request", "RGG", NULL, " started_responder" GONE },
+	{ "Request received in a SYN", "RYm", REQ "5002000480088008",
 	  ASKED "req_rcvd_syn " },
 	{ "plain Request, accepted", "RmA", REQ "00010000",
 	  " started_responder req_rcvd_rev1 rep_sent_rev1 established_responder " },
 	{ "Request of Rev 2, not enhanced", "RmA", REQ "00020000",
 	  " started_responder req_rcvd_rev2 rep_sent_rev2 established_responder " },
-	{ "client-server", "RmA", REQ "5002000400080008",
+	{ "client-server Request, accepted", "RmA", REQ "5002000400080008",
 	  ANSWERED "established_responder " },
-	{ "peer-to-peer, waits", "RmA", REQ "500200048008c008", ANSWERED },
-	{ "Write arrives", "RmAw", REQ "500200048008c008",
+	{ "peer-to-peer Request, accepted, no RTR yet", "RmA", REQ "500200048008c008", ANSWERED },
+	{ "Write RTR received", "RmAw", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_write established_responder " },
-	{ "Read arrives, counted once", "RmArrw", REQ "500200048008c008",
+	{ "Read RTR received, later FPDUs not counted", "RmArrw", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_read established_responder " },
-	{ "Send arrives", "RmAs", REQ "500200048008c008",
+	{ "Send RTR received", "RmAs", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_send established_responder " },
-	{ "other message arrives", "RmAo", REQ "500200048008c008",
+	{ "other FPDU received in place of the RTR", "RmAo", REQ "500200048008c008",
 	  ANSWERED "rtr_rcvd_other established_responder " },
-	{ "TERM arrives", "RmA6G", REQ "500200048008c008",
+	{ "TERM 2/0/6 received in place of the RTR", "RmA6G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_ird" GONE },
-	{ "TERM of another kind", "RmA5G", REQ "500200048008c008",
+	{ "TERM 2/0/5 received in place of the RTR", "RmA5G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_local" GONE },
-	{ "TERM of another layer", "RmA4G", REQ "500200048008c008",
+	{ "TERM of another layer received in place of the RTR", "RmA4G", REQ "500200048008c008",
 	  ANSWERED "term_rcvd_other" GONE },
-	{ "no RTR", "RmAT", REQ "500200048008c008",
+	{ "rtr-timeout", "RmAT", REQ "500200048008c008",
 	  ANSWERED "timeout_rtr" GONE },
-	{ "rejected", "RmJ", REQ "5002000480088008",
+	{ "Request rejected by the ULP", "RmJ", REQ "5002000480088008",
 	  ANSWERED "reject_sent" GONE },
-	{ "ULP does not answer", "RmTAJ", REQ "5002000480088008",
+	{ "decide-timeout", "RmTAJ", REQ "5002000480088008",
 	  ASKED "timeout_decide" GONE },
-	{ "gone before the ULP answers", "RmGA", REQ "5002000480088008",
+	{ "peer closes before the ULP answers", "RmGA", REQ "5002000480088008",
 	  ASKED GONE },
-	{ "speaks out of turn", "Rmx", REQ "5002000480088008",
+	{ "peer sends data before the Reply", "Rmx", REQ "5002000480088008",
 	  ASKED "bad_trailing" GONE },
 	{ "bytes after the Request", "RM", REQ "5002000480088008",
 	  ASKED "bad_trailing" GONE },
 	{ "Request of Rev 0", "Rm", REQ "00000000",
 	  " started_responder bad_rev" GONE },
-	{ "markers wanted", "Rm", REQ "80010000",
+	{ "Request with M=1", "Rm", REQ "80010000",
 	  " started_responder req_rcvd_rev1 rep_sent_rev1 reject_sent" GONE },
 };
 
@@ -1330,7 +1331,7 @@ static unsigned int words_in(const char *text)
 	return n;
 }
 
-static void session_counts_each_thing_once(struct kunit *test)
+static void session_counts_each_event_once(struct kunit *test)
 {
 	const struct iw_mpa_choice fallback = { RDMA_MPA_SETTING_REVISION,
 						RDMA_MPA_REVISION_FALLBACK };
@@ -1402,7 +1403,7 @@ static void expect_outcome(struct fake *f, u16 ird, u16 ord, u16 peer_ird,
 	KUNIT_EXPECT_EQ(f->test, rtr_seen, o->rtr_seen);
 }
 
-static void outcome_outlives_the_setup(struct kunit *test)
+static void negotiated_values_outlive_the_setup_memory(struct kunit *test)
 {
 	const u8 both = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ;
 	struct fake *f = initiator(test);
@@ -1463,7 +1464,7 @@ static void large_fpdus_are_sent_if_enabled(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->s.outcome.large);
 }
 
-static void failure_has_no_outcome(struct kunit *test)
+static void failed_session_reports_no_negotiated_values(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 
@@ -1475,7 +1476,7 @@ static void failure_has_no_outcome(struct kunit *test)
 }
 
 /* A peer that has sent less than a header costs no buffer */
-static void buffer_is_as_long_as_the_frame(struct kunit *test)
+static void receive_buffer_is_as_long_as_the_frame(struct kunit *test)
 {
 	static const u16 lengths[] = { 0, 1, 4, 12, 13, 100, 508, 512 };
 	u8 bin[IW_MPA_FRAME_MAX] = {};
@@ -1533,7 +1534,7 @@ static void private_data_is_copied_by_the_session(struct kunit *test)
 
 /* ---- limits of a device, options of a ULP */
 
-static void device_with_its_own_timeout_has_no_deadline(struct kunit *test)
+static void device_with_its_own_tcp_timeout_has_no_connect_deadline(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;
 	struct fake *f;
@@ -1557,7 +1558,7 @@ static void set_option(struct fake *f, struct iw_mpa_layer *options, int name,
 }
 
 /* IOP-03 IOP-04: the option acts as if set before the Request came */
-static void revision_1_of_accept_drops_an_enhanced_request(struct kunit *test)
+static void revision_1_set_at_accept_drops_an_enhanced_request(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1595,7 +1596,7 @@ static void options_of_accept_apply_to_the_reply(struct kunit *test)
 }
 
 /* AMB-09: the peer gets a reject */
-static void impossible_options_of_accept_cause_a_reject(struct kunit *test)
+static void unsupported_options_of_accept_cause_a_reject(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1610,7 +1611,7 @@ static void impossible_options_of_accept_cause_a_reject(struct kunit *test)
 }
 
 /* The connection is gone before accept, so its options have no effect */
-static void options_of_a_late_accept_are_ignored(struct kunit *test)
+static void options_of_an_accept_after_the_peers_fin_are_ignored(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
 	struct fake *f = responder(test);
@@ -1672,7 +1673,7 @@ static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
 	KUNIT_EXPECT_EQ(f->test, 0, memcmp(bin + cut, f->tx, len - cut));
 }
 
-static void request_is_early_only_if_enabled_and_possible(struct kunit *test)
+static void request_is_in_the_syn_only_if_enabled_and_supported(struct kunit *test)
 {
 	u8 buf[IW_MPA_FRAME_MAX];
 	int policy_on, caps_on;
@@ -1693,7 +1694,7 @@ static void request_is_early_only_if_enabled_and_possible(struct kunit *test)
 		}
 }
 
-static void request_is_early_only_before_tcp_is_up(struct kunit *test)
+static void request_is_in_the_syn_only_before_tcp_connects(struct kunit *test)
 {
 	struct fake *f = new_fast_opener(test, true, true, false);
 	u8 buf[IW_MPA_FRAME_MAX];
@@ -1720,7 +1721,7 @@ static void request_is_early_only_before_tcp_is_up(struct kunit *test)
 }
 
 /* RSP-02 FRM-20: each byte once, wherever TCP cuts */
-static void early_and_late_bytes_make_one_request(struct kunit *test)
+static void bytes_in_and_after_the_syn_make_one_request(struct kunit *test)
 {
 	size_t cut;
 
@@ -1750,7 +1751,7 @@ static void early_and_late_bytes_make_one_request(struct kunit *test)
 }
 
 /* IOP-06: the second attempt has a Request of its own, behind the handshake */
-static void second_attempt_is_not_early(struct kunit *test)
+static void rev1_retry_sends_no_request_in_the_syn(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
 
@@ -1770,7 +1771,7 @@ static void second_attempt_is_not_early(struct kunit *test)
 }
 
 /* ERR-06 INI-15: the SYN gets a RST or no answer */
-static void undelivered_early_request_ends_in_one_event(struct kunit *test)
+static void undelivered_request_in_the_syn_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
 
@@ -1817,7 +1818,7 @@ static void requests_in_syns_are_counted(struct kunit *test)
 }
 
 /* RSP-13: initial settings must be valid and supported by the device */
-static void initial_settings_are_within_the_device(struct kunit *test)
+static void initial_driver_settings_are_checked_against_the_device(struct kunit *test)
 {
 	struct ib_device *ibdev = kunit_kzalloc(test, sizeof(*ibdev),
 						GFP_KERNEL);
@@ -1887,60 +1888,60 @@ static void listener_accepts_requests_in_syns_if_supported(struct kunit *test)
 }
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE(initiator_offers_write_and_read),
-	KUNIT_CASE(initiator_enters_rdma_with_the_rtr),
+	KUNIT_CASE(default_request_offers_write_and_read_rtr),
+	KUNIT_CASE(initiator_enters_rdma_mode_when_it_sends_the_rtr),
 	KUNIT_CASE(reply_may_arrive_in_any_portions),
 	KUNIT_CASE_PARAM(bad_reply_ends_in_one_event, bad_reply_gen_params),
-	KUNIT_CASE(reject_reports_the_peers_values),
-	KUNIT_CASE(initiator_whose_qp_fails_terminates),
+	KUNIT_CASE(reject_reports_the_peers_ird_ord_and_private_data),
+	KUNIT_CASE(initiator_sends_a_term_if_its_qp_fails),
 	KUNIT_CASE(silent_responder_times_out),
-	KUNIT_CASE(oversized_input_is_refused_locally),
+	KUNIT_CASE(oversized_private_data_or_depth_is_refused_locally),
 	KUNIT_CASE(request_is_reported_to_the_ulp),
-	KUNIT_CASE(plain_request_offers_the_devices_depths),
-	KUNIT_CASE_PARAM(bad_request_is_not_reported, bad_request_gen_params),
+	KUNIT_CASE(plain_request_reports_the_devices_depths_to_the_ulp),
+	KUNIT_CASE_PARAM(bad_request_is_not_reported_to_the_ulp, bad_request_gen_params),
 	KUNIT_CASE(peer_to_peer_accept_waits_for_the_rtr),
-	KUNIT_CASE(offloaded_rtr_is_not_waited_for),
+	KUNIT_CASE(rtr_of_an_offloading_device_is_not_awaited),
 	KUNIT_CASE(markers_are_requested_by_policy),
 	KUNIT_CASE(client_server_accept_is_established_at_once),
 	KUNIT_CASE(plain_requests_get_plain_replies),
 	KUNIT_CASE(crc_is_used_if_either_end_requests_it),
 	KUNIT_CASE(bytes_after_a_complete_frame_are_refused),
-	KUNIT_CASE(data_before_the_accept_drops_the_peer),
+	KUNIT_CASE(data_before_the_accept_ends_the_connection),
 	KUNIT_CASE(missing_rtr_ends_in_one_event),
 	KUNIT_CASE(reset_before_the_rtr_ends_in_one_event),
 	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
 	KUNIT_CASE(failed_accept_sends_a_reject),
-	KUNIT_CASE(undelivered_request_is_rejected),
-	KUNIT_CASE(fin_anywhere_in_a_request_is_silent),
+	KUNIT_CASE(request_not_delivered_to_the_ulp_is_rejected),
+	KUNIT_CASE(fin_inside_a_request_causes_no_event),
 	KUNIT_CASE(bytes_beyond_the_frame_are_not_consumed),
 	KUNIT_CASE(a_used_session_cannot_connect_again),
-	KUNIT_CASE(tcp_that_cannot_connect_ends_in_one_event),
+	KUNIT_CASE(failed_tcp_connect_ends_in_one_event),
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),
-	KUNIT_CASE(no_fallback_without_reason),
+	KUNIT_CASE(no_rev1_fallback_unless_policy_and_peer_allow_it),
 	KUNIT_CASE(rev1_peer_is_remembered),
 	KUNIT_CASE(options_of_one_program_affect_no_other_fallback),
 	KUNIT_CASE(rev1_peer_is_remembered_for_one_port_s_policy),
-	KUNIT_CASE(term_is_counted_if_it_is_sent),
-	KUNIT_CASE_PARAM(session_counts_each_thing_once,
+	KUNIT_CASE(term_is_counted_only_if_it_is_sent),
+	KUNIT_CASE_PARAM(session_counts_each_event_once,
 			 story_gen_params),
 	KUNIT_CASE(refused_connect_is_not_counted),
-	KUNIT_CASE(outcome_outlives_the_setup),
+	KUNIT_CASE(negotiated_values_outlive_the_setup_memory),
 	KUNIT_CASE(large_fpdus_are_sent_if_enabled),
-	KUNIT_CASE(failure_has_no_outcome),
-	KUNIT_CASE(buffer_is_as_long_as_the_frame),
+	KUNIT_CASE(failed_session_reports_no_negotiated_values),
+	KUNIT_CASE(receive_buffer_is_as_long_as_the_frame),
 	KUNIT_CASE(private_data_is_copied_by_the_session),
-	KUNIT_CASE(device_with_its_own_timeout_has_no_deadline),
-	KUNIT_CASE(revision_1_of_accept_drops_an_enhanced_request),
+	KUNIT_CASE(device_with_its_own_tcp_timeout_has_no_connect_deadline),
+	KUNIT_CASE(revision_1_set_at_accept_drops_an_enhanced_request),
 	KUNIT_CASE(options_of_accept_apply_to_the_reply),
-	KUNIT_CASE(impossible_options_of_accept_cause_a_reject),
-	KUNIT_CASE(options_of_a_late_accept_are_ignored),
-	KUNIT_CASE(request_is_early_only_if_enabled_and_possible),
-	KUNIT_CASE(request_is_early_only_before_tcp_is_up),
-	KUNIT_CASE(early_and_late_bytes_make_one_request),
-	KUNIT_CASE(second_attempt_is_not_early),
-	KUNIT_CASE(undelivered_early_request_ends_in_one_event),
+	KUNIT_CASE(unsupported_options_of_accept_cause_a_reject),
+	KUNIT_CASE(options_of_an_accept_after_the_peers_fin_are_ignored),
+	KUNIT_CASE(request_is_in_the_syn_only_if_enabled_and_supported),
+	KUNIT_CASE(request_is_in_the_syn_only_before_tcp_connects),
+	KUNIT_CASE(bytes_in_and_after_the_syn_make_one_request),
+	KUNIT_CASE(rev1_retry_sends_no_request_in_the_syn),
+	KUNIT_CASE(undelivered_request_in_the_syn_ends_in_one_event),
 	KUNIT_CASE(requests_in_syns_are_counted),
-	KUNIT_CASE(initial_settings_are_within_the_device),
+	KUNIT_CASE(initial_driver_settings_are_checked_against_the_device),
 	KUNIT_CASE(fast_open_is_ignored_if_unsupported),
 	KUNIT_CASE(listener_accepts_requests_in_syns_if_supported),
 	{}

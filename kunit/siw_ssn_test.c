@@ -71,7 +71,7 @@ static void expect_taken(struct kunit *test, struct siw_ssn_window *window,
 }
 
 /* SC-02: a session begins with 0 */
-static void stream_begins_with_0(struct kunit *test)
+static void session_begins_with_ddp_ssn_0(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -83,7 +83,7 @@ static void stream_begins_with_0(struct kunit *test)
 }
 
 /* 0 to 65535 and 0 again: 200,000 chunks wrap around three times */
-static void ordered_stream_is_never_held(struct kunit *test)
+static void chunks_in_ssn_order_are_never_queued(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry entry = { .cost = 1 };
@@ -99,7 +99,7 @@ static void ordered_stream_is_never_held(struct kunit *test)
 }
 
 /* The first of a window's chunks is lost, at every place around the wrap */
-static void gap_is_filled_across_the_wrap(struct kunit *test)
+static void ssn_gap_is_filled_across_the_wrap(struct kunit *test)
 {
 	int start;
 
@@ -118,7 +118,7 @@ static void gap_is_filled_across_the_wrap(struct kunit *test)
 	}
 }
 
-static void two_gaps_are_filled_one_by_one(struct kunit *test)
+static void two_ssn_gaps_are_filled_one_by_one(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(65534);
 
@@ -140,12 +140,12 @@ struct hostile {
 };
 
 static const struct hostile hostiles[] = {
-	{ "the chunk before", 0, 65535, SIW_SSN_BAD },
-	{ "an old chunk after the wrap", 5, 65530, SIW_SSN_BAD },
-	{ "as far ahead as 32767 in flight can be", 0, 32767, SIW_SSN_HELD },
-	{ "further ahead", 0, 32768, SIW_SSN_BAD },
-	{ "as far ahead, across the wrap", 40000, 7231, SIW_SSN_HELD },
-	{ "further ahead, across the wrap", 40000, 7232, SIW_SSN_BAD },
+	{ "SSN before the next expected", 0, 65535, SIW_SSN_BAD },
+	{ "old SSN after the wrap", 5, 65530, SIW_SSN_BAD },
+	{ "SSN 32767 ahead", 0, 32767, SIW_SSN_HELD },
+	{ "SSN 32768 ahead", 0, 32768, SIW_SSN_BAD },
+	{ "SSN 32767 ahead, across the wrap", 40000, 7231, SIW_SSN_HELD },
+	{ "SSN 32768 ahead, across the wrap", 40000, 7232, SIW_SSN_BAD },
 };
 
 static void hostile_desc(const struct hostile *h, char *desc)
@@ -156,7 +156,7 @@ static void hostile_desc(const struct hostile *h, char *desc)
 KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_desc);
 
 /* SC-05: an impossible number costs no memory */
-static void impossible_number_is_not_held(struct kunit *test)
+static void ssn_outside_the_window_is_not_queued(struct kunit *test)
 {
 	const struct hostile *h = test->param_value;
 	struct siw_ssn_window window = window_at(h->next);
@@ -168,7 +168,7 @@ static void impossible_number_is_not_held(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h->next, window.next);
 }
 
-static void duplicate_number_is_refused(struct kunit *test)
+static void duplicate_ssn_is_refused(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(65535);
 
@@ -180,7 +180,7 @@ static void duplicate_number_is_refused(struct kunit *test)
 }
 
 /* A gap that is held for ever: what comes behind it is bounded */
-static void flood_ends_at_the_limit(struct kunit *test)
+static void chunks_after_an_ssn_gap_are_queued_up_to_the_limit(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry *big = chunk(test, 9), *entry;
@@ -226,7 +226,7 @@ static void drop_all(struct siw_ssn_window *window)
  * SC-05: a remote address may hold a quarter of what is free, so the first one a
  * fifth, the second one a fifth of the rest. The number of sessions has no effect.
  */
-static void remote_address_holds_a_quarter_of_the_free_memory(struct kunit *test)
+static void remote_address_gets_a_quarter_of_the_free_reorder_memory(struct kunit *test)
 {
 	struct siw_ssn_share second = {};
 	struct siw_ssn_window a1 = window_of(&share), a2 = window_of(&share);
@@ -247,7 +247,7 @@ static void remote_address_holds_a_quarter_of_the_free_memory(struct kunit *test
 }
 
 /* Other sessions of its remote address have left it nothing else */
-static void session_holds_its_floor(struct kunit *test)
+static void session_gets_its_guaranteed_reorder_memory(struct kunit *test)
 {
 	struct siw_ssn_window greedy = window_of(&share), small;
 
@@ -269,7 +269,7 @@ static void session_holds_its_floor(struct kunit *test)
 }
 
 /* Floors may exceed the pool: then nothing else is allowed */
-static void overdrawn_pool_refuses_charges(struct kunit *test)
+static void overdrawn_reorder_memory_refuses_charges(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -293,7 +293,7 @@ static int charge_too_much(void *unused)
 }
 
 /* 200 are allowed; another thread asks for 1000 in vain all the time */
-static void refused_charge_has_no_effect_on_others(struct kunit *test)
+static void refused_memory_charge_has_no_effect_on_others(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 	struct task_struct *thread;
@@ -317,7 +317,7 @@ static void refused_charge_has_no_effect_on_others(struct kunit *test)
 }
 
 /* A chunk that is taken in order is no longer charged; a refused one never was */
-static void memory_is_charged_while_it_is_held(struct kunit *test)
+static void memory_is_charged_while_chunks_are_queued(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry *big = chunk(test, 5);
@@ -341,7 +341,7 @@ static void memory_is_charged_while_it_is_held(struct kunit *test)
 }
 
 /* The remote address is not known yet */
-static void window_without_a_share_holds_nothing(struct kunit *test)
+static void window_of_an_unknown_remote_address_queues_nothing(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(NULL);
 
@@ -350,7 +350,7 @@ static void window_without_a_share_holds_nothing(struct kunit *test)
 }
 
 /* Chunks in random order within a window, many times around the circle */
-static void random_order_is_delivered_in_sequence(struct kunit *test)
+static void chunks_in_random_order_are_delivered_in_ssn_order(struct kunit *test)
 {
 	enum { AHEAD = 64, ROUNDS = 3000 };
 	struct siw_ssn_window window = window_at(65000);
@@ -393,20 +393,20 @@ static void random_order_is_delivered_in_sequence(struct kunit *test)
 }
 
 static struct kunit_case ssn_cases[] = {
-	KUNIT_CASE(stream_begins_with_0),
-	KUNIT_CASE(ordered_stream_is_never_held),
-	KUNIT_CASE(gap_is_filled_across_the_wrap),
-	KUNIT_CASE(two_gaps_are_filled_one_by_one),
-	KUNIT_CASE_PARAM(impossible_number_is_not_held, hostile_gen_params),
-	KUNIT_CASE(duplicate_number_is_refused),
-	KUNIT_CASE(flood_ends_at_the_limit),
-	KUNIT_CASE(remote_address_holds_a_quarter_of_the_free_memory),
-	KUNIT_CASE(session_holds_its_floor),
-	KUNIT_CASE(overdrawn_pool_refuses_charges),
-	KUNIT_CASE(refused_charge_has_no_effect_on_others),
-	KUNIT_CASE(memory_is_charged_while_it_is_held),
-	KUNIT_CASE(window_without_a_share_holds_nothing),
-	KUNIT_CASE(random_order_is_delivered_in_sequence),
+	KUNIT_CASE(session_begins_with_ddp_ssn_0),
+	KUNIT_CASE(chunks_in_ssn_order_are_never_queued),
+	KUNIT_CASE(ssn_gap_is_filled_across_the_wrap),
+	KUNIT_CASE(two_ssn_gaps_are_filled_one_by_one),
+	KUNIT_CASE_PARAM(ssn_outside_the_window_is_not_queued, hostile_gen_params),
+	KUNIT_CASE(duplicate_ssn_is_refused),
+	KUNIT_CASE(chunks_after_an_ssn_gap_are_queued_up_to_the_limit),
+	KUNIT_CASE(remote_address_gets_a_quarter_of_the_free_reorder_memory),
+	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
+	KUNIT_CASE(overdrawn_reorder_memory_refuses_charges),
+	KUNIT_CASE(refused_memory_charge_has_no_effect_on_others),
+	KUNIT_CASE(memory_is_charged_while_chunks_are_queued),
+	KUNIT_CASE(window_of_an_unknown_remote_address_queues_nothing),
+	KUNIT_CASE(chunks_in_random_order_are_delivered_in_ssn_order),
 	{}
 };
 

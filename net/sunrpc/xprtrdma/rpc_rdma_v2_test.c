@@ -148,7 +148,7 @@ static void settle(struct kunit *test)
 }
 
 /* RPC-12: that version is its own; RPC-3 */
-static void first_error_may_have_any_version(struct kunit *test)
+static void error_for_the_first_message_may_have_any_version(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 1, 1, 2));
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 1, 2));
@@ -159,7 +159,7 @@ static void first_error_may_have_any_version(struct kunit *test)
 }
 
 /* RPC-3 */
-static void later_error_has_version_two(struct kunit *test)
+static void error_after_the_first_reply_must_have_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -170,7 +170,7 @@ static void later_error_has_version_two(struct kunit *test)
 }
 
 /* RPC-3: no payload, a range behind ERR_VERS, no other code */
-static void malformed_error_is_dropped(struct kunit *test)
+static void malformed_error_message_is_dropped(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 2, 2));
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 1, 1));
@@ -195,7 +195,7 @@ static void refused_version_two_selects_version_one(struct kunit *test)
 /* RPC-12: a call may be on its way in version two when that is refused: the
  * task of the first message was killed, and its credit free again
  */
-static void late_version_refusal_is_retried(struct kunit *test)
+static void second_refusal_of_version_two_is_retried_with_version_one(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
@@ -227,7 +227,7 @@ static void unanswered_first_message_selects_version_one(struct kunit *test)
 }
 
 /* RPC-13: a connection on which nothing was sent says nothing */
-static void end_before_the_first_message_keeps_version_two(struct kunit *test)
+static void disconnect_before_the_first_message_keeps_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -238,7 +238,7 @@ static void end_before_the_first_message_keeps_version_two(struct kunit *test)
 }
 
 /* RPC-13: the server has spoken version two, so it may lose one message */
-static void bad_message_confirms_version_two(struct kunit *test)
+static void invalid_message_of_version_two_confirms_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -261,7 +261,7 @@ static void expect_thresholds(struct kunit *test, unsigned int send,
 }
 
 /* RPC-9: 4096 octets are the least in version two */
-static void small_inline_thresholds_are_raised(struct kunit *test)
+static void small_inline_thresholds_are_raised_to_4096(struct kunit *test)
 {
 	expect_thresholds(test, 1024, 4096);
 	settle(test);
@@ -341,16 +341,16 @@ static void reply_needs_matching_xid_type_and_length(struct kunit *test)
 }
 
 static struct kunit_case client_cases[] = {
-	KUNIT_CASE(first_error_may_have_any_version),
-	KUNIT_CASE(later_error_has_version_two),
-	KUNIT_CASE(malformed_error_is_dropped),
+	KUNIT_CASE(error_for_the_first_message_may_have_any_version),
+	KUNIT_CASE(error_after_the_first_reply_must_have_version_two),
+	KUNIT_CASE(malformed_error_message_is_dropped),
 	KUNIT_CASE(refused_version_two_selects_version_one),
-	KUNIT_CASE(late_version_refusal_is_retried),
+	KUNIT_CASE(second_refusal_of_version_two_is_retried_with_version_one),
 	KUNIT_CASE(server_without_a_common_version_is_an_error),
 	KUNIT_CASE(unanswered_first_message_selects_version_one),
-	KUNIT_CASE(end_before_the_first_message_keeps_version_two),
-	KUNIT_CASE(bad_message_confirms_version_two),
-	KUNIT_CASE(small_inline_thresholds_are_raised),
+	KUNIT_CASE(disconnect_before_the_first_message_keeps_version_two),
+	KUNIT_CASE(invalid_message_of_version_two_confirms_version_two),
+	KUNIT_CASE(small_inline_thresholds_are_raised_to_4096),
 	KUNIT_CASE(larger_inline_thresholds_are_kept),
 	KUNIT_CASE(version_one_is_the_default),
 	KUNIT_CASE(reply_needs_matching_xid_type_and_length),

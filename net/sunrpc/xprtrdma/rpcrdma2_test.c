@@ -58,15 +58,15 @@ static const struct vector vectors[] = {
 		.word = { XID, 2, CREDITS, 1, 1, 0, 0, 1, 1, HANDLE, LENGTH,
 			  HIGH, LOW },
 	}, {
-		.name = "RPC-3: versions 1 to 2",
+		.name = "RPC-3: a version error with the range 1 to 2",
 		.want = RPCRDMA2_IS_ERROR, .octets = 28, .next = 4,
 		.word = { XID, 2, CREDITS, 4, 1, 1, 2 },
 	}, {
-		.name = "RPC-3: bad header",
+		.name = "RPC-3: a bad header error",
 		.want = RPCRDMA2_IS_ERROR, .octets = 20, .next = 4,
 		.word = { XID, 2, CREDITS, 4, 2 },
 	}, {
-		.name = "RPC-3: invalid option",
+		.name = "RPC-3: an invalid option error",
 		.want = RPCRDMA2_IS_ERROR, .octets = 20, .next = 4,
 		.word = { XID, 2, CREDITS, 4, 3 },
 	}, {
@@ -99,31 +99,31 @@ static const struct vector vectors[] = {
 		.want = RPCRDMA2_IS_DROPPED, .octets = 19,
 		.word = { XID, 2, CREDITS, 4, 2 },
 	}, {
-		.name = "RPC-1: removed proc 2",
+		.name = "RPC-1: the removed rdma_proc 2",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 2, 0, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-1: removed proc 3",
+		.name = "RPC-1: the removed rdma_proc 3",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 3, 0, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-1: undefined proc 6",
+		.name = "RPC-1: the undefined rdma_proc 6",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 6, 0, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-3: error 0",
+		.name = "RPC-3: an error with code 0",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 20,
 		.word = { XID, 2, CREDITS, 4, 0 },
 	}, {
-		.name = "RPC-3: error 4",
+		.name = "RPC-3: an error with the undefined code 4",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 20,
 		.word = { XID, 2, CREDITS, 4, 4 },
 	}, {
-		.name = "RPC-3: a truncated range of versions",
+		.name = "RPC-3: a version error with a truncated range",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 24,
 		.word = { XID, 2, CREDITS, 4, 1, 1 },
 	}, {
-		.name = "RPC-3: versions 2 to 1",
+		.name = "RPC-3: a version error with the range 2 to 1",
 		.want = RPCRDMA2_IS_DROPPED, .octets = 28,
 		.word = { XID, 2, CREDITS, 4, 1, 2, 1 },
 	}, {
@@ -131,19 +131,19 @@ static const struct vector vectors[] = {
 		.want = RPCRDMA2_IS_DROPPED, .octets = 28,
 		.word = { XID, 2, CREDITS, 4, 2, XID, 1 },
 	}, {
-		.name = "RPC-4: data that is longer than the message",
+		.name = "RPC-4: option data longer than the message",
 		.want = RPCRDMA2_IS_BAD, .octets = 32,
 		.word = { XID, 2, CREDITS, 5, 0, 7, 5, 0 },
 	}, {
-		.name = "RPC-4: a length of data that wraps",
+		.name = "RPC-4: a length of option data that wraps",
 		.want = RPCRDMA2_IS_BAD, .octets = 32,
 		.word = { XID, 2, CREDITS, 5, 0, 7, 0xffffffff, 0 },
 	}, {
-		.name = "RPC-6: direction 2",
+		.name = "RPC-6: a message with direction 2",
 		.want = RPCRDMA2_IS_BAD, .octets = 40,
 		.word = { XID, 2, CREDITS, 0, 2, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "RPC-6: direction 2 of an option",
+		.name = "RPC-6: an option with direction 2",
 		.want = RPCRDMA2_IS_BAD, .octets = 28,
 		.word = { XID, 2, CREDITS, 5, 2, 7, 0 },
 	},
@@ -160,19 +160,21 @@ static const struct vector lists[] = {
 		.name = "a reply", .want = RPCRDMA2_IS_REPLY, .octets = 20,
 		.word = { 0, 0, 0, XID, 1 },
 	}, {
-		.name = "another type", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "an RPC message of another type", .want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID, 2 },
 	}, {
-		.name = "another xid", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "an RPC message with another xid", .want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID + 1, 0 },
 	}, {
-		.name = "half of a type", .want = RPCRDMA2_IS_BAD, .octets = 18,
+		.name = "an RPC message that ends in its type",
+		.want = RPCRDMA2_IS_BAD, .octets = 18,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "no message", .want = RPCRDMA2_IS_BAD, .octets = 12,
+		.name = "a header without an RPC message", .want = RPCRDMA2_IS_BAD, .octets = 12,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "half of the lists", .want = RPCRDMA2_IS_BAD, .octets = 8,
+		.name = "a header that ends in the chunk lists",
+		.want = RPCRDMA2_IS_BAD, .octets = 8,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
 		.name = "a Read list", .want = RPCRDMA2_IS_BAD, .octets = 44,
@@ -260,7 +262,7 @@ static void too_short_message_is_not_answered(struct kunit *test)
 	}
 }
 
-static void plain_message_is_identified(struct kunit *test)
+static void message_without_chunks_is_identified(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	struct laid_out *out = lay_out(test, vector, vector->octets);
@@ -284,7 +286,7 @@ static void expect_words(struct kunit *test, const u32 *want, size_t count,
 }
 
 /* Behind them, the next word is left alone */
-static void plain_header_is_written(struct kunit *test)
+static void header_without_chunks_is_encoded(struct kunit *test)
 {
 	static const u32 one[] = { XID, 1, CREDITS, 0, 0, 0, 0, 0xa5a5a5a5 };
 	static const u32 two[] = { XID, 2, CREDITS, 0, 1, 0, 0, 0, 0xa5a5a5a5 };
@@ -304,7 +306,7 @@ static void plain_header_is_written(struct kunit *test)
 	expect_words(test, two, ARRAY_SIZE(two), p);
 }
 
-static void error_is_written(struct kunit *test)
+static void error_message_of_version_two_is_encoded(struct kunit *test)
 {
 	static const u32 want[] = { XID, 2, CREDITS, 4, 3, 0xa5a5a5a5 };
 	__be32 p[6];
@@ -319,9 +321,9 @@ static void error_is_written(struct kunit *test)
 static struct kunit_case xdr_cases[] = {
 	KUNIT_CASE_PARAM(message_is_classified, message_gen_params),
 	KUNIT_CASE_PARAM(too_short_message_is_not_answered, message_gen_params),
-	KUNIT_CASE_PARAM(plain_message_is_identified, list_gen_params),
-	KUNIT_CASE(plain_header_is_written),
-	KUNIT_CASE(error_is_written),
+	KUNIT_CASE_PARAM(message_without_chunks_is_identified, list_gen_params),
+	KUNIT_CASE(header_without_chunks_is_encoded),
+	KUNIT_CASE(error_message_of_version_two_is_encoded),
 	{}
 };
 

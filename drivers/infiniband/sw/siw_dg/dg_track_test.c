@@ -100,7 +100,7 @@ static void expect_runs(struct kunit *test, const struct dg_slot *message,
 static const struct dg_run all[] = { { 0, ML } };
 
 /* DGM-16, DGM-33 */
-static void single_datagram_uses_no_slot(struct kunit *test)
+static void message_of_one_datagram_uses_no_tracker_slot(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u64 when;
@@ -114,7 +114,7 @@ static void single_datagram_uses_no_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, w->track.evicted);
 }
 
-static void whole_message_in_any_order_is_one_record(struct kunit *test)
+static void segments_in_any_order_make_one_record(struct kunit *test)
 {
 	static const u8 orders[][4] = {
 		{ 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 3, 0, 1, 2 }, { 2, 3, 0, 1 },
@@ -136,7 +136,7 @@ static void whole_message_in_any_order_is_one_record(struct kunit *test)
 }
 
 /* A count of bytes would take three times segment 0 and Last for the message */
-static void duplicate_does_not_fill_a_hole(struct kunit *test)
+static void duplicate_segment_does_not_fill_a_hole(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 
@@ -150,7 +150,7 @@ static void duplicate_does_not_fill_a_hole(struct kunit *test)
 }
 
 /* The document's four criteria do not see it */
-static void lost_head_is_detected(struct kunit *test)
+static void lost_first_segment_is_detected(struct kunit *test)
 {
 	static const struct dg_run tail[] = { { S, ML - S } };
 	struct world *w = new_world(test, true);
@@ -165,7 +165,7 @@ static void lost_head_is_detected(struct kunit *test)
 }
 
 /* DGM-15, DGM-33: the older message is discarded, and is late from then on */
-static void newer_message_discards_the_older(struct kunit *test)
+static void newer_message_of_a_source_discards_the_older(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 
@@ -182,7 +182,7 @@ static void newer_message_discards_the_older(struct kunit *test)
 }
 
 /* Only the gap has kept it: a busy receiver may see the next message first */
-static void newer_message_ends_one_with_last_received(struct kunit *test)
+static void newer_message_ends_an_older_one_with_last_received(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
 	struct world *w = new_world(test, true);
@@ -221,7 +221,7 @@ static void sources_and_zones_are_tracked_separately(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, w->track.superseded);
 }
 
-static void full_tracker_discards_the_oldest(struct kunit *test)
+static void full_tracker_discards_the_oldest_message(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u32 i;
@@ -241,7 +241,7 @@ static void full_tracker_discards_the_oldest(struct kunit *test)
 }
 
 /* A message in progress replaces one that is only remembered */
-static void ended_message_is_evicted_first(struct kunit *test)
+static void ended_message_is_evicted_before_incomplete_ones(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u32 i;
@@ -256,7 +256,7 @@ static void ended_message_is_evicted_first(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, i, 7, 0));
 }
 
-static void ended_message_is_late_for_200_ms(struct kunit *test)
+static void segments_of_an_ended_message_are_late_for_200_ms(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u32 i;
@@ -303,7 +303,7 @@ static void order_desc(const struct order *o, char *desc)
 
 KUNIT_ARRAY_PARAM(order, orders, order_desc);
 
-static void msn_wraps(struct kunit *test)
+static void msn_order_wraps_at_2_to_the_32(struct kunit *test)
 {
 	const struct order *o = test->param_value;
 	struct world *w = new_world(test, false);
@@ -312,7 +312,7 @@ static void msn_wraps(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, o->verdict, piece(w, 1, o->second, 1));
 }
 
-static void whole_message_waits_for_the_deadline(struct kunit *test)
+static void incomplete_message_without_runs_expires_at_the_deadline(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u64 when;
@@ -332,7 +332,7 @@ static void whole_message_waits_for_the_deadline(struct kunit *test)
 }
 
 /* DGM-29 */
-static void partial_message_is_a_record_per_run(struct kunit *test)
+static void partial_message_is_recorded_as_its_received_runs(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
 	struct world *w = new_world(test, true);
@@ -371,7 +371,7 @@ static void last_segment_alone_is_recorded(struct kunit *test)
 }
 
 /* The document: deliver on Last */
-static void no_gap_delivers_on_last(struct kunit *test)
+static void without_a_gap_time_last_delivers_the_message(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 3 * S, ML - 3 * S } };
 	struct world *w = new_world(test, true);
@@ -383,7 +383,7 @@ static void no_gap_delivers_on_last(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_LATE, piece(w, 1, 7, 1));
 }
 
-static void gap_never_outlasts_the_deadline(struct kunit *test)
+static void gap_time_ends_at_the_deadline_of_the_message(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	u64 when;
@@ -396,7 +396,7 @@ static void gap_never_outlasts_the_deadline(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, dg_track_expire(&w->track, w->now + 1));
 }
 
-static void segment_within_the_gap_completes_the_message(struct kunit *test)
+static void segment_within_the_gap_time_completes_the_message(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 
@@ -416,14 +416,14 @@ struct lie {
 };
 
 static const struct lie lies[] = {
-	{ "another ML", { 0, 8, 28 }, { 8, 8, 32 }, 0 },
-	{ "another beginning", { 0, 8, 28 }, { 8, 8, 28 }, 1 },
-	{ "another length of segments", { 0, 8, 28 }, { 4, 4, 28 }, 0 },
-	{ "last longer than the others", { 0, 8, 28 }, { 16, 12, 28 }, 0 },
-	{ "last at no multiple", { 0, 8, 28 }, { 25, 3, 28 }, 0 },
-	{ "two ends", { 24, 4, 28 }, { 20, 8, 28 }, 0 },
-	{ "last was longer", { 16, 12, 28 }, { 0, 8, 28 }, 0 },
-	{ "last was at no multiple", { 25, 3, 28 }, { 0, 8, 28 }, 0 },
+	{ "segments with different message lengths", { 0, 8, 28 }, { 8, 8, 32 }, 0 },
+	{ "segments with different message addresses", { 0, 8, 28 }, { 8, 8, 28 }, 1 },
+	{ "segments of different lengths", { 0, 8, 28 }, { 4, 4, 28 }, 0 },
+	{ "last segment longer than the others", { 0, 8, 28 }, { 16, 12, 28 }, 0 },
+	{ "last segment at no multiple of the length", { 0, 8, 28 }, { 25, 3, 28 }, 0 },
+	{ "two different last segments", { 24, 4, 28 }, { 20, 8, 28 }, 0 },
+	{ "longer last segment received first", { 16, 12, 28 }, { 0, 8, 28 }, 0 },
+	{ "misplaced last segment received first", { 25, 3, 28 }, { 0, 8, 28 }, 0 },
 };
 
 static void lie_desc(const struct lie *l, char *desc)
@@ -464,7 +464,7 @@ static void message_has_at_most_1024_segments(struct kunit *test)
 }
 
 /* A segment that is dropped must not end a message either */
-static void impossible_segment_discards_nothing(struct kunit *test)
+static void dropped_segment_does_not_end_an_older_message(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 
@@ -535,28 +535,28 @@ static void records_match_the_received_octets(struct kunit *test)
 }
 
 static struct kunit_case track_cases[] = {
-	KUNIT_CASE(single_datagram_uses_no_slot),
-	KUNIT_CASE(whole_message_in_any_order_is_one_record),
-	KUNIT_CASE(duplicate_does_not_fill_a_hole),
-	KUNIT_CASE(lost_head_is_detected),
-	KUNIT_CASE(newer_message_discards_the_older),
-	KUNIT_CASE(newer_message_ends_one_with_last_received),
+	KUNIT_CASE(message_of_one_datagram_uses_no_tracker_slot),
+	KUNIT_CASE(segments_in_any_order_make_one_record),
+	KUNIT_CASE(duplicate_segment_does_not_fill_a_hole),
+	KUNIT_CASE(lost_first_segment_is_detected),
+	KUNIT_CASE(newer_message_of_a_source_discards_the_older),
+	KUNIT_CASE(newer_message_ends_an_older_one_with_last_received),
 	KUNIT_CASE(sources_and_zones_are_tracked_separately),
-	KUNIT_CASE(full_tracker_discards_the_oldest),
-	KUNIT_CASE(ended_message_is_evicted_first),
-	KUNIT_CASE(ended_message_is_late_for_200_ms),
+	KUNIT_CASE(full_tracker_discards_the_oldest_message),
+	KUNIT_CASE(ended_message_is_evicted_before_incomplete_ones),
+	KUNIT_CASE(segments_of_an_ended_message_are_late_for_200_ms),
 	KUNIT_CASE(newer_message_after_an_ended_one_is_not_late),
-	KUNIT_CASE_PARAM(msn_wraps, order_gen_params),
-	KUNIT_CASE(whole_message_waits_for_the_deadline),
-	KUNIT_CASE(partial_message_is_a_record_per_run),
+	KUNIT_CASE_PARAM(msn_order_wraps_at_2_to_the_32, order_gen_params),
+	KUNIT_CASE(incomplete_message_without_runs_expires_at_the_deadline),
+	KUNIT_CASE(partial_message_is_recorded_as_its_received_runs),
 	KUNIT_CASE(partial_message_without_last_waits_for_the_deadline),
 	KUNIT_CASE(last_segment_alone_is_recorded),
-	KUNIT_CASE(no_gap_delivers_on_last),
-	KUNIT_CASE(gap_never_outlasts_the_deadline),
-	KUNIT_CASE(segment_within_the_gap_completes_the_message),
+	KUNIT_CASE(without_a_gap_time_last_delivers_the_message),
+	KUNIT_CASE(gap_time_ends_at_the_deadline_of_the_message),
+	KUNIT_CASE(segment_within_the_gap_time_completes_the_message),
 	KUNIT_CASE_PARAM(segment_that_contradicts_others_is_dropped, lie_gen_params),
 	KUNIT_CASE(message_has_at_most_1024_segments),
-	KUNIT_CASE(impossible_segment_discards_nothing),
+	KUNIT_CASE(dropped_segment_does_not_end_an_older_message),
 	KUNIT_CASE(closing_a_zone_drops_its_messages),
 	KUNIT_CASE(records_match_the_received_octets),
 	{}

@@ -104,7 +104,7 @@ static void crc_of_123456789_is_e3069283(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0xe3, bytes[3]);
 }
 
-static void vector_is_parsed(struct kunit *test)
+static void valid_datagram_is_parsed(struct kunit *test)
 {
 	const struct vector *v = test->param_value;
 	struct dg_segment seg;
@@ -116,7 +116,7 @@ static void vector_is_parsed(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, dg_crc_good(bytes, len));
 }
 
-static void vector_is_built(struct kunit *test)
+static void valid_datagram_is_built(struct kunit *test)
 {
 	const struct vector *v = test->param_value;
 	u8 want[LONGEST], bytes[LONGEST];
@@ -136,7 +136,7 @@ static void vector_is_built(struct kunit *test)
 }
 
 /* DDP, tagged buffer error, invalid STag: RFC 5041 section 7.2 */
-static void error_message_names_its_cause(struct kunit *test)
+static void error_message_contains_the_header_of_its_cause(struct kunit *test)
 {
 	u8 cause[LONGEST], want[LONGEST], bytes[LONGEST];
 	size_t cause_bytes = bytes_of(test, vectors[V3].hex, cause);
@@ -249,7 +249,7 @@ static void hostile_desc(const struct hostile *h, char *desc)
 
 KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_desc);
 
-static void one_wrong_field_is_found(struct kunit *test)
+static void invalid_header_field_is_detected(struct kunit *test)
 {
 	const struct hostile *h = test->param_value;
 	struct dg_segment seg;
@@ -284,7 +284,7 @@ static void truncated_datagram_is_rejected(struct kunit *test)
 	}
 }
 
-static void octet_too_many_is_rejected(struct kunit *test)
+static void datagram_with_an_extra_octet_is_rejected(struct kunit *test)
 {
 	const struct vector *v = test->param_value;
 	struct dg_segment seg;
@@ -338,7 +338,7 @@ static void place_desc(const struct place *p, char *desc)
 
 KUNIT_ARRAY_PARAM(place, places, place_desc);
 
-static void message_is_within_the_zone(struct kunit *test)
+static void message_bounds_are_checked_against_the_zone(struct kunit *test)
 {
 	const struct place *p = test->param_value;
 	struct dg_segment seg = {
@@ -351,7 +351,7 @@ static void message_is_within_the_zone(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, p->within, dg_within(&seg, p->size));
 }
 
-static void impossible_segment_is_not_built(struct kunit *test)
+static void invalid_segment_is_not_built(struct kunit *test)
 {
 	struct dg_segment seg = {
 		.form = DG_WRITE_RECORD,
@@ -366,7 +366,7 @@ static void impossible_segment_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, dg_build(&seg, bytes, sizeof(bytes)));
 }
 
-static void each_result_has_a_name(struct kunit *test)
+static void each_parse_result_is_printable(struct kunit *test)
 {
 	int result;
 
@@ -377,16 +377,16 @@ static void each_result_has_a_name(struct kunit *test)
 
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(crc_of_123456789_is_e3069283),
-	KUNIT_CASE_PARAM(vector_is_parsed, vector_gen_params),
-	KUNIT_CASE_PARAM(vector_is_built, vector_gen_params),
-	KUNIT_CASE(error_message_names_its_cause),
-	KUNIT_CASE_PARAM(one_wrong_field_is_found, hostile_gen_params),
+	KUNIT_CASE_PARAM(valid_datagram_is_parsed, vector_gen_params),
+	KUNIT_CASE_PARAM(valid_datagram_is_built, vector_gen_params),
+	KUNIT_CASE(error_message_contains_the_header_of_its_cause),
+	KUNIT_CASE_PARAM(invalid_header_field_is_detected, hostile_gen_params),
 	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, vector_gen_params),
-	KUNIT_CASE_PARAM(octet_too_many_is_rejected, vector_gen_params),
+	KUNIT_CASE_PARAM(datagram_with_an_extra_octet_is_rejected, vector_gen_params),
 	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, vector_gen_params),
-	KUNIT_CASE_PARAM(message_is_within_the_zone, place_gen_params),
-	KUNIT_CASE(impossible_segment_is_not_built),
-	KUNIT_CASE(each_result_has_a_name),
+	KUNIT_CASE_PARAM(message_bounds_are_checked_against_the_zone, place_gen_params),
+	KUNIT_CASE(invalid_segment_is_not_built),
+	KUNIT_CASE(each_parse_result_is_printable),
 	{}
 };
 

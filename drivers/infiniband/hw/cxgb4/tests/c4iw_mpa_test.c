@@ -558,7 +558,7 @@ struct request_case {
 };
 
 static const struct request_case request_cases[] = {
-	{ "reported: pdlen 36, ird 32, ord 1, p2p, Read RTR",
+	{ "request from a bug report: pdlen 36, ird 32, ord 1, p2p, Read RTR",
 	  2, 1, 1, 0, 1, 32, 1, 32, REQ "5002002480204001" },
 	{ "INI-04 V08 with p2p_type=0", 2, 1, 0, 0, 1, 8, 8, 0,
 	  REQ "5002000480088008" },
@@ -567,25 +567,25 @@ static const struct request_case request_cases[] = {
 	{ "IRD-26 V19: ORD 0 stays ORD 0", 2, 1, 1, 0, 1, 0, 0, 0,
 	  REQ "5002000480004000" },
 	{ "FRM-12 V01 with mpa_rev=1", 1, 1, 1, 0, 1, 8, 8, 0, REQ "40010000" },
-	{ "IOP-13: mpa_rev=0 is as 1", 0, 1, 1, 0, 1, 8, 8, 4, REQ "40010004" },
-	{ "mpa_rev=3 is as 2", 3, 1, 0, 0, 1, 8, 8, 0, REQ "5002000480088008" },
+	{ "IOP-13: mpa_rev=0 is handled as 1", 0, 1, 1, 0, 1, 8, 8, 4, REQ "40010004" },
+	{ "mpa_rev=3 is handled as 2", 3, 1, 0, 0, 1, 8, 8, 0, REQ "5002000480088008" },
 	{ "FRM-05 with markers_enabled=1", 2, 1, 1, 1, 1, 8, 8, 0,
 	  REQ "d002000480084008" },
 	{ "FRM-06 with crc_enabled=0", 2, 1, 1, 0, 0, 8, 8, 0,
 	  REQ "1002000480084008" },
-	{ "p2p_type=15 is as 1", 2, 1, 15, 0, 1, 8, 8, 0,
+	{ "p2p_type=15 is handled as 1", 2, 1, 15, 0, 1, 8, 8, 0,
 	  REQ "5002000480084008" },
 	{ "FRM-04: 231 bytes of private data, all in the work request",
 	  2, 1, 1, 0, 1, 8, 8, 231, REQ "500200eb80084008" },
-	{ "fixed: 232 bytes do not fit into the work request",
+	{ "232 bytes of private data do not fit into the work request",
 	  2, 1, 1, 0, 1, 8, 8, 232, REQ "500200ec80084008" },
-	{ "C10: 253 bytes with the enhanced word are 257",
+	{ "C10: 253 bytes of private data, 257 with the enhanced word",
 	  2, 1, 1, 0, 1, 8, 8, 253, REQ "5002010180084008" },
-	{ "C10: 255 bytes, the maximum of rdma_cm", 2, 1, 1, 0, 1, 8, 8, 255,
+	{ "C10: 255 bytes of private data, the maximum of rdma_cm", 2, 1, 1, 0, 1, 8, 8, 255,
 	  REQ "5002010380084008" },
-	{ "FRM-14: 508 bytes", 2, 1, 1, 0, 1, 8, 8, 508,
+	{ "FRM-14: 508 bytes of private data", 2, 1, 1, 0, 1, 8, 8, 508,
 	  REQ "5002020080084008" },
-	{ "FRM-13: 512 bytes under Rev 1", 1, 1, 1, 0, 1, 8, 8, 512,
+	{ "FRM-13: 512 bytes of private data under Rev 1", 1, 1, 1, 0, 1, 8, 8, 512,
 	  REQ "40010200" },
 };
 
@@ -622,7 +622,7 @@ static void request_follows_the_module_parameters(struct kunit *test)
 }
 
 /* SEC-11: c4iw_connect() fails at once and leaves no state */
-static void oversized_connect_is_refused(struct kunit *test)
+static void connect_beyond_the_adapters_limits_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(33, 8, 0));
 	KUNIT_EXPECT_EQ(test, -EINVAL, ulp_connects(8, 33, 0));
@@ -669,23 +669,23 @@ struct reply_case {
 
 /* ird in the event is the number of Reads that we may issue */
 static const struct reply_case reply_cases[] = {
-	{ "RTR-06 V45: Read offered and taken", 1, 8, 8,
+	{ "RTR-06 V45: Read RTR offered and chosen", 1, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
-	{ "RTR-06 V35: Write offered and taken", 0, 8, 8,
+	{ "RTR-06 V35: Write RTR offered and chosen", 0, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8, 8, 8 },
-	{ "reported: only Read in the reply, no Write RTR follows", 0, 8, 8,
+	{ "reply from a bug report: only Read, no Write RTR follows", 0, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
-	{ "RTR-09: only Write in the reply to an offer of Read", 1, 8, 8,
+	{ "RTR-09: only a Write RTR in the reply to an offer of Read", 1, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8, 8, 8 },
-	{ "V37 V38: of all kinds the parameter's", 1, 8, 8,
+	{ "V37 V38: reply with all RTR kinds, the kind of p2p_type is chosen", 1, 8, 8,
 	  REP "50020004c008c008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8, 8, 8 },
-	{ "IRD-08 IRD-09 V36: a read slot of the provider's own", 1, 0, 0,
+	{ "IRD-08 IRD-09 V36: ORD 0, the provider adds a read slot for the RTR", 1, 0, 0,
 	  REP "5002000480014000", FW_RI_INIT_P2PTYPE_READ_REQ, 0, 1, 0, 0 },
-	{ "IRD-16 C2: the responder wants more, up to the limit", 1, 8, 8,
+	{ "IRD-16 C2: a larger ORD of the reply raises our IRD, up to the limit", 1, 8, 8,
 	  REP "5002000480084020", FW_RI_INIT_P2PTYPE_READ_REQ, 32, 8, 8, 32 },
-	{ "IRD-14 IRD-17: the responder has less", 1, 8, 8,
+	{ "IRD-14 IRD-17: a smaller IRD of the reply lowers our ORD", 1, 8, 8,
 	  REP "5002000480024008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 2, 2, 8 },
-	{ "IRD-22 IRD-23 V41: sentinels", 1, 8, 4,
+	{ "IRD-22 IRD-23 V41: IRD and ORD 0x3fff in the reply", 1, 8, 4,
 	  REP "50020004bfff7fff", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 4, 4, 8 },
 };
 
@@ -804,19 +804,20 @@ struct term_case {
 };
 
 static const struct term_case term_cases[] = {
-	{ "RTR-12 V47: the model differs", REP "5002000400080008", -EPROTO,
+	{ "RTR-12 V47: reply with A=0 to A=1", REP "5002000400080008", -EPROTO,
 	  RDMA_MPA_ECODE_RTR },
-	{ "RTR-11 V50: no option", REP "5002000480080008", -EPROTO,
+	{ "RTR-11 V50: reply without an RTR kind", REP "5002000480080008", -EPROTO,
 	  RDMA_MPA_ECODE_RTR },
-	{ "RTR-07 V34: Send, which this firmware does not do",
+	{ "RTR-07 V34: reply with a Send RTR, which the firmware does not support",
 	  REP "50020004c0080008", -EPROTO, RDMA_MPA_ECODE_RTR },
-	{ "RTR-24: Read against an IRD of 0", REP "5002000480004008", -EPROTO,
+	{ "RTR-24: reply with a Read RTR and IRD 0", REP "5002000480004008", -EPROTO,
 	  RDMA_MPA_ECODE_RTR },
-	{ "IRD-15 C2: ORD 33, the limit is 32, the adapter can do 128",
+	{ "IRD-15 C2: reply with ORD 33, limit 32, adapter's maximum 128",
 	  REP "5002000480084021", -ENOMEM, RDMA_MPA_ECODE_IRD },
-	{ "IRD-15 C2: ORD 128", REP "5002000480084080", -ENOMEM,
+	{ "IRD-15 C2: reply with ORD 128", REP "5002000480084080", -ENOMEM,
 	  RDMA_MPA_ECODE_IRD },
-	{ "ERR-17: both, depths first", REP "5002000480080021", -ENOMEM,
+	{ "ERR-17: depths and RTR unacceptable, the TERM reports the depths",
+	  REP "5002000480080021", -ENOMEM,
 	  RDMA_MPA_ECODE_IRD },
 };
 
@@ -852,7 +853,7 @@ static void unacceptable_reply_causes_a_term(struct kunit *test)
 }
 
 /* ERR-19: the failure's event has the peer's depths and private data */
-static void failure_reports_the_peers_data(struct kunit *test)
+static void failed_connect_reports_the_peers_private_data(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	peer_sends(test, INITIATOR_TID, REP "5002000880080008706f6e67");
@@ -896,9 +897,9 @@ static const struct bad_reply_case bad_reply_cases[] = {
 	  -EPROTO },
 	{ "C11 IOP-14: Rev 2 without the word", REP "4002000400080004", 0,
 	  -EPROTO },
-	{ "INI-08: a Request", REQ "5002000480084008", 0, -EPROTO },
-	{ "SEC-06: one byte more", REP "500200048008400800", 0, -EPROTO },
-	{ "SEC-06: 500 bytes more", REP "5002000480084008", 500, -EPROTO },
+	{ "INI-08: a Request in place of the Reply", REQ "5002000480084008", 0, -EPROTO },
+	{ "SEC-06: one byte after the Reply", REP "500200048008400800", 0, -EPROTO },
+	{ "SEC-06: 500 bytes after the Reply", REP "5002000480084008", 500, -EPROTO },
 };
 
 static void bad_reply_desc(const struct bad_reply_case *c, char *desc)
@@ -940,10 +941,10 @@ struct size_case {
 };
 
 static const struct size_case reply_sizes[] = {
-	{ "231 bytes", REP "500200eb80084008", 231, 231 },
+	{ "private data of 231 bytes", REP "500200eb80084008", 231, 231 },
 	{ "C4: PD_Length 256", REP "5002010080084008", 252, 252 },
 	{ "C10: PD_Length 257", REP "5002010180084008", 253, 253 },
-	{ "I5: private data beyond iw_cm's 255 bytes",
+	{ "I5: private data of more than iw_cm's 255 bytes",
 	  REP "5002010480084008", 256, 255 },
 	{ "FRM-13: PD_Length 512", REP "5002020080084008", 508, 255 },
 };
@@ -997,7 +998,7 @@ static void reply_may_arrive_in_any_portions(struct kunit *test)
 }
 
 /* INI-15: if iw_cm has no memory for private data, the event has none */
-static void reply_event_is_repeated_if_the_ulp_fails(struct kunit *test)
+static void reply_event_is_repeated_without_data_if_iw_cm_fails(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	fix->ulp.rv = -ENOMEM;
@@ -1048,7 +1049,7 @@ static void fin_instead_of_a_reply_is_reported_once(struct kunit *test)
 }
 
 /* INI-14: the firmware refuses; a QP that is not in RTS sends no TERM */
-static void failed_init_is_reported_once(struct kunit *test)
+static void failed_rdma_init_of_the_qp_is_reported_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->fw_rv = -ENOMEM;
@@ -1097,7 +1098,7 @@ static void set_depths(struct kunit *test, const struct depth_case *c)
 }
 
 /* IRD-15 IRD-16: the driver accepts no more than the adapter can install */
-static void reply_is_checked_against_the_adapter(struct kunit *test)
+static void ord_of_a_reply_is_checked_against_the_adapters_ird(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	char reply[64];
@@ -1125,7 +1126,7 @@ static void reply_is_checked_against_the_adapter(struct kunit *test)
 /* -------------------------------------------------- initiator: once again */
 
 /* IOP-06 IOP-07: same data, Rev 1, and the ULP gets no event */
-static void reset_after_the_request_is_retried(struct kunit *test)
+static void reset_after_the_request_is_retried_with_rev1(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
 	expect_frame(test, 1, REQ "5002001880084008", 20);
@@ -1151,7 +1152,7 @@ static void reset_after_the_request_is_retried(struct kunit *test)
 }
 
 /* IOP-03 IOP-06: a responder may also send FIN; we abort the connection */
-static void fin_after_the_request_is_retried(struct kunit *test)
+static void fin_after_the_request_is_retried_with_rev1(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
 	cpl_simple(CPL_PEER_CLOSE, INITIATOR_TID);
@@ -1188,7 +1189,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 }
 
 /* TCP does not connect */
-static void refused_connection_is_reported_once(struct kunit *test)
+static void refused_tcp_connection_is_reported_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
 	cpl_act_open_rpl(0, CPL_ERR_CONN_RESET);
@@ -1198,7 +1199,7 @@ static void refused_connection_is_reported_once(struct kunit *test)
 }
 
 /* ARP gets no answer; the error handler runs in a soft interrupt */
-static void unreachable_peer_is_reported_once(struct kunit *test)
+static void arp_failure_is_reported_once(struct kunit *test)
 {
 	edge->neigh_silent = true;
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
@@ -1215,7 +1216,7 @@ static void unreachable_peer_is_reported_once(struct kunit *test)
 }
 
 /* A holder of the endpoint's mutex has exclusive use of the session */
-static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
+static void arp_failure_waits_for_the_endpoints_mutex(struct kunit *test)
 {
 	struct c4iw_ep *ep;
 
@@ -1242,7 +1243,7 @@ static void unreachable_peer_waits_for_the_endpoint(struct kunit *test)
 }
 
 /* ARP may fail for the second attempt, too */
-static void unreachable_peer_of_a_retry_is_reported_once(struct kunit *test)
+static void arp_failure_of_the_rev1_retry_is_reported_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->neigh_silent = true;
@@ -1257,7 +1258,7 @@ static void unreachable_peer_of_a_retry_is_reported_once(struct kunit *test)
 }
 
 /* The adapter connects TCP: a deadline of iw_mpa could end nothing */
-static void connecting_has_no_deadline(struct kunit *test)
+static void tcp_connect_has_no_deadline_of_iw_mpa(struct kunit *test)
 {
 	struct c4iw_ep *ep;
 
@@ -1270,7 +1271,7 @@ static void connecting_has_no_deadline(struct kunit *test)
 }
 
 /* IOP-07: once only */
-static void second_reset_is_reported(struct kunit *test)
+static void reset_of_the_rev1_retry_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
@@ -1304,7 +1305,7 @@ static void reset_after_a_plain_request_is_reported(struct kunit *test)
 }
 
 /* IOP-08: a timeout is no sign of an old peer */
-static void lost_connection_is_reported(struct kunit *test)
+static void tcp_timeout_after_the_request_is_not_retried(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_TIMEDOUT);
@@ -1314,7 +1315,7 @@ static void lost_connection_is_reported(struct kunit *test)
 }
 
 /* Each step of the second attempt can run out of memory */
-static void retry_alloc_failure_is_reported(struct kunit *test)
+static void alloc_failure_of_the_rev1_retry_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->skbs_left = 0;
@@ -1323,7 +1324,7 @@ static void retry_alloc_failure_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void retry_without_an_atid_is_reported(struct kunit *test)
+static void rev1_retry_without_an_atid_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_atid = true;
@@ -1332,7 +1333,7 @@ static void retry_without_an_atid_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void retry_without_an_l2t_entry_is_reported(struct kunit *test)
+static void rev1_retry_without_an_l2t_entry_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_l2t = true;
@@ -1357,25 +1358,25 @@ struct accept_case {
 };
 
 static const struct accept_case accept_cases[] = {
-	{ "reported: C, pdlen 36, ird 32 ord 1, peer2peer, read RTR", 1, 1,
+	{ "request from a bug report: C, pdlen 36, ird 32 ord 1, p2p, Read RTR", 1, 1,
 	  REQ "5002002480204001", 32, 32, 32, 1, 1, 32,
 	  REP "5002000480014020", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 32 },
-	{ "C9 V08: Write asked, Write answered, Write expected", 1, 1,
+	{ "C9 V08: Write RTR requested, agreed and awaited", 1, 1,
 	  REQ "5002000480088008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
-	{ "C9 V09: Read asked of p2p_type=0", 0, 1,
+	{ "C9 V09: Read RTR requested with p2p_type=0", 0, 1,
 	  REQ "5002000480084008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
-	{ "RSP-09 V12: one of both, the parameter's: Read", 1, 1,
+	{ "RSP-09 V12: Write and Read requested, p2p_type selects Read", 1, 1,
 	  REQ "500200048008c008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
-	{ "RSP-09 V13: one of all, the parameter's: Write", 0, 1,
+	{ "RSP-09 V13: all RTR kinds requested, p2p_type selects Write", 0, 1,
 	  REQ "50020008c008c00870696e67", 0, 4, 8, 8, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
-	{ "RSP-12 V07: Send not supported, replies with its own kind", 1, 1,
+	{ "RSP-12 V07: Send RTR requested, the reply lists the kind of p2p_type", 1, 1,
 	  REQ "50020004c0080008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
-	{ "RTR-08 V14: no option, replies with its own kind", 0, 1,
+	{ "RTR-08 V14: no RTR kind requested, the reply lists the kind of p2p_type", 0, 1,
 	  REQ "5002000480080008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480088008", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 8, 8 },
 	{ "RSP-06: A is copied though peer2peer=0", 1, 0,
@@ -1387,16 +1388,16 @@ static const struct accept_case accept_cases[] = {
 	{ "RTR-05 V22: B, C, D under A=0", 1, 1,
 	  REQ "500200044008c008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000400080008", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
-	{ "IRD-08 V19: a Read RTR takes an entry", 1, 1,
+	{ "IRD-08 V19: a Read RTR uses an IRD entry", 1, 1,
 	  REQ "5002000480004000", 0, 0, 0, 0, 0, 0,
 	  REP "5002000480014000", FW_RI_INIT_P2PTYPE_READ_REQ, 1, 0 },
-	{ "IRD-02 IRD-03: the peer's depths bound ours", 1, 1,
+	{ "IRD-02 IRD-03: the peer's IRD limits our ORD, its ORD raises our IRD", 1, 1,
 	  REQ "5002000480044008", 0, 0, 4, 8, 2, 8,
 	  REP "5002000480084004", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 4 },
-	{ "IRD-04 IRD-27 V18: more than available", 0, 1,
+	{ "IRD-04 IRD-27 V18: depths beyond the adapter's limits", 0, 1,
 	  REQ "50020004fffefffe", 0, 0, 32, 32, 32, 32,
 	  REP "5002000480208020", FW_RI_INIT_P2PTYPE_RDMA_WRITE, 32, 32 },
-	{ "IRD-20 IRD-21 V15: sentinels", 1, 1,
+	{ "IRD-20 IRD-21 V15: IRD and ORD 0x3fff in the request", 1, 1,
 	  REQ "500200043fff3fff", 0, 0, 32, 32, 8, 4,
 	  REP "500200043fff3fff", FW_RI_INIT_P2PTYPE_DISABLED, 8, 4 },
 	{ "IOP-10 V01: Rev 1, peer2peer=0", 1, 0,
@@ -1408,13 +1409,13 @@ static const struct accept_case accept_cases[] = {
 	{ "IOP-12 V23: Rev 1 with the S bit set", 1, 0,
 	  REQ "5001000464617461", 0, 4, 32, 32, 8, 8,
 	  REP "40010000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
-	{ "C11 IOP-11 V04: Rev 2 without the word, nothing is lost", 1, 1,
+	{ "C11 IOP-11 V04: Rev 2 without the word, all private data is delivered", 1, 1,
 	  REQ "40020003686921", 0, 3, 32, 32, 8, 8,
 	  REP "40020000", FW_RI_INIT_P2PTYPE_DISABLED, 8, 8 },
-	{ "FRM-06: C=0 is answered with crc_enabled", 1, 1,
+	{ "FRM-06: C=0 is answered with C=1 if crc_enabled", 1, 1,
 	  REQ "1002000480084008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
-	{ "FRM-11 V27: reserved bits", 1, 1,
+	{ "FRM-11 V27: reserved bits set", 1, 1,
 	  REQ "5f02000480084008", 0, 0, 8, 8, 8, 8,
 	  REP "5002000480084008", FW_RI_INIT_P2PTYPE_READ_REQ, 8, 8 },
 	{ "C4: PD_Length 256", 1, 1,
@@ -1502,7 +1503,7 @@ static bool contains(const struct sk_buff *msg, const char *text)
 	return false;
 }
 
-static void outcome_is_shown_with_the_qp(struct kunit *test)
+static void negotiated_values_are_shown_with_the_qp(struct kunit *test)
 {
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
 
@@ -1547,7 +1548,7 @@ static void expire_unseen(struct c4iw_ep *ep)
 }
 
 /* A late timeout must not end a later phase that restarted the timer */
-static void late_timeout_has_no_effect(struct kunit *test)
+static void expired_timer_of_an_earlier_phase_has_no_effect(struct kunit *test)
 {
 	struct c4iw_ep *ep;
 
@@ -1564,7 +1565,7 @@ static void late_timeout_has_no_effect(struct kunit *test)
 }
 
 /* After a reset the timer must not outlive the connection */
-static void reset_stops_the_timer_of_the_reply(struct kunit *test)
+static void reset_stops_the_timer_that_the_reply_started(struct kunit *test)
 {
 	struct c4iw_ep *ep;
 
@@ -1600,7 +1601,7 @@ static void request_may_arrive_in_any_portions(struct kunit *test)
 }
 
 /* IRD-04 IRD-27 */
-static void request_is_checked_against_the_adapter(struct kunit *test)
+static void depths_of_a_request_are_limited_to_the_adapters(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	char reply[64];
@@ -1641,7 +1642,7 @@ static void plain_request_gets_a_plain_reject(struct kunit *test)
 	expect_frame(test, 1, REP "600100026e6f", 0);
 }
 
-static void request_is_answered_once(struct kunit *test)
+static void request_is_accepted_or_rejected_only_once(struct kunit *test)
 {
 	struct iw_cm_conn_param param = { .qpn = QPN };
 	struct c4iw_ep *ep;
@@ -1675,7 +1676,7 @@ static void failed_accept_sends_a_reject(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1024u, edge->dev->avail_ird);
 }
 
-static void oversized_accept_sends_a_reject(struct kunit *test)
+static void accept_beyond_the_adapters_limits_sends_a_reject(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1698,7 +1699,7 @@ static void accept_without_a_qp_sends_a_reject(struct kunit *test)
 }
 
 /* The adapter has no IRD left */
-static void exhausted_ird_sends_a_reject(struct kunit *test)
+static void accept_without_free_adapter_ird_sends_a_reject(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1722,7 +1723,7 @@ static void reply_send_failure_ends_the_connection(struct kunit *test)
 }
 
 /* The listener's ULP has no memory, or is gone */
-static void undelivered_request_is_rejected(struct kunit *test)
+static void request_not_delivered_to_the_ulp_is_rejected(struct kunit *test)
 {
 	responder(test);
 	fix->listener.rv = -ENOMEM;
@@ -1754,8 +1755,8 @@ static const struct bad_request_case bad_request_cases[] = {
 	{ "SEC-03: PD_Length 65535 and 900 bytes", REQ "5002ffff", 900 },
 	{ "C11 IOP-13: Rev 0", REQ "4000000470696e67" },
 	{ "IOP-13 V26: Rev 3", REQ "5003000400080004" },
-	{ "SEC-07 V30: a Reply", REP "40010000" },
-	{ "SEC-07: no key at all", "474554202f20485454502f312e31" },
+	{ "SEC-07 V30: a Reply in place of the Request", REP "40010000" },
+	{ "SEC-07: bytes without an MPA key", "474554202f20485454502f312e31" },
 	{ "SEC-06: V05 + 1 byte", REQ "500200040008000400" },
 	{ "SEC-06: V05 + 500 bytes", REQ "5002000400080004", 500 },
 };
@@ -1768,7 +1769,7 @@ static void bad_request_desc(const struct bad_request_case *c, char *desc)
 KUNIT_ARRAY_PARAM(bad_request, bad_request_cases, bad_request_desc);
 
 /* The ULP gets no event, and the listener drops the connection */
-static void bad_request_is_not_reported(struct kunit *test)
+static void bad_request_is_not_reported_to_the_ulp(struct kunit *test)
 {
 	const struct bad_request_case *c = test->param_value;
 
@@ -1785,7 +1786,7 @@ static void bad_request_is_not_reported(struct kunit *test)
 }
 
 /* A listener releases its connection in each way that it can end */
-static void ended_child_releases_its_listener(struct kunit *test)
+static void ended_passive_endpoint_releases_its_listener(struct kunit *test)
 {
 	int tid = CHILD_TID;
 
@@ -1832,7 +1833,7 @@ static void ended_child_releases_its_listener(struct kunit *test)
 }
 
 /* SEC-06: data while the ULP decides */
-static void data_before_the_accept_drops_the_peer(struct kunit *test)
+static void data_before_the_accept_aborts_the_connection(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "5002000480084008");
@@ -1868,7 +1869,7 @@ static void passive_open_survives_alloc_failures(struct kunit *test)
 }
 
 /* accept_cr() cannot use the message's skb, and allocation fails */
-static void passive_open_survives_a_shared_skb(struct kunit *test)
+static void passive_open_survives_an_alloc_failure_with_a_shared_skb(struct kunit *test)
 {
 	struct cpl_pass_accept_req *cpl;
 	struct sk_buff *skb, *clone;
@@ -2064,7 +2065,7 @@ static void changed_setting_applies_to_the_next_request(struct kunit *test)
 			edge_counter(test, 2 - c->route, "mpa_req_sent_rev2"));
 }
 
-static void deadline_can_be_set(struct kunit *test)
+static void reply_timeout_setting_is_applied(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_REPLY_MS,
 					 5000));
@@ -2104,7 +2105,7 @@ static void setting_beyond_the_adapter_is_refused(struct kunit *test)
 }
 
 /* A later change affects only adapters that are plugged in after it */
-static void parameters_are_read_once(struct kunit *test)
+static void module_parameters_are_read_once_per_adapter(struct kunit *test)
 {
 	peer2peer = 0;
 	c4iw_max_read_depth = 4;
@@ -2120,7 +2121,7 @@ static void parameters_are_read_once(struct kunit *test)
 }
 
 /* The Reply lists the preferred one of V12's kinds */
-static void listener_keeps_its_policy(struct kunit *test)
+static void listener_keeps_the_policy_of_its_creation(struct kunit *test)
 {
 	responder(test);
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_ACCEPT,
@@ -2160,7 +2161,7 @@ static void set_rtr_option(struct iw_mpa_layer *options, u32 kind)
 				sizeof(kind));
 }
 
-static void option_of_connect_beats_the_port(struct kunit *test)
+static void option_of_connect_beats_the_port_setting(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->ulp.options;
 
@@ -2174,7 +2175,7 @@ static void option_of_connect_beats_the_port(struct kunit *test)
 	expect_frame(test, 1, REQ "5002000480088008", 0);
 }
 
-static void options_of_listen_and_accept_apply(struct kunit *test)
+static void options_of_listen_and_accept_are_applied(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->listener.options;
 
@@ -2274,7 +2275,7 @@ static void connection_is_shown_in_each_state(struct kunit *test)
 	kfree_skb(msg);
 }
 
-static void connection_is_counted(struct kunit *test)
+static void connection_raises_the_port_counters(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	KUNIT_EXPECT_EQ(test, 1ULL,
@@ -2314,7 +2315,7 @@ static void connect_send_failure_is_reported_once(struct kunit *test)
 static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE_PARAM(request_follows_the_module_parameters,
 			 request_gen_params),
-	KUNIT_CASE(oversized_connect_is_refused),
+	KUNIT_CASE(connect_beyond_the_adapters_limits_is_refused),
 	KUNIT_CASE(request_alloc_failure_is_reported_once),
 	KUNIT_CASE(request_send_failure_is_reported_once),
 	KUNIT_CASE_PARAM(reply_moves_the_qp_to_rts, reply_gen_params),
@@ -2323,66 +2324,66 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(markers_are_sent_if_the_peer_requests_them),
 	KUNIT_CASE(markers_are_received_if_enabled),
 	KUNIT_CASE_PARAM(unacceptable_reply_causes_a_term, term_gen_params),
-	KUNIT_CASE(failure_reports_the_peers_data),
+	KUNIT_CASE(failed_connect_reports_the_peers_private_data),
 	KUNIT_CASE_PARAM(bad_reply_is_reported_once, bad_reply_gen_params),
 	KUNIT_CASE_PARAM(long_reply_is_read_from_its_pages,
 			 reply_size_gen_params),
 	KUNIT_CASE(reply_may_arrive_in_any_portions),
-	KUNIT_CASE(reply_event_is_repeated_if_the_ulp_fails),
+	KUNIT_CASE(reply_event_is_repeated_without_data_if_iw_cm_fails),
 	KUNIT_CASE(silent_responder_times_out),
 	KUNIT_CASE(fin_instead_of_a_reply_is_reported_once),
-	KUNIT_CASE(failed_init_is_reported_once),
-	KUNIT_CASE_PARAM(reply_is_checked_against_the_adapter, depth_gen_params),
-	KUNIT_CASE(reset_after_the_request_is_retried),
-	KUNIT_CASE(fin_after_the_request_is_retried),
+	KUNIT_CASE(failed_rdma_init_of_the_qp_is_reported_once),
+	KUNIT_CASE_PARAM(ord_of_a_reply_is_checked_against_the_adapters_ird, depth_gen_params),
+	KUNIT_CASE(reset_after_the_request_is_retried_with_rev1),
+	KUNIT_CASE(fin_after_the_request_is_retried_with_rev1),
 	KUNIT_CASE(rev1_peer_is_remembered),
-	KUNIT_CASE(refused_connection_is_reported_once),
-	KUNIT_CASE(unreachable_peer_is_reported_once),
-	KUNIT_CASE(unreachable_peer_waits_for_the_endpoint),
-	KUNIT_CASE(unreachable_peer_of_a_retry_is_reported_once),
-	KUNIT_CASE(connecting_has_no_deadline),
-	KUNIT_CASE(second_reset_is_reported),
+	KUNIT_CASE(refused_tcp_connection_is_reported_once),
+	KUNIT_CASE(arp_failure_is_reported_once),
+	KUNIT_CASE(arp_failure_waits_for_the_endpoints_mutex),
+	KUNIT_CASE(arp_failure_of_the_rev1_retry_is_reported_once),
+	KUNIT_CASE(tcp_connect_has_no_deadline_of_iw_mpa),
+	KUNIT_CASE(reset_of_the_rev1_retry_is_reported),
 	KUNIT_CASE(reset_after_a_partial_reply_is_reported),
 	KUNIT_CASE(reset_after_a_plain_request_is_reported),
-	KUNIT_CASE(lost_connection_is_reported),
-	KUNIT_CASE(retry_alloc_failure_is_reported),
-	KUNIT_CASE(retry_without_an_atid_is_reported),
-	KUNIT_CASE(retry_without_an_l2t_entry_is_reported),
+	KUNIT_CASE(tcp_timeout_after_the_request_is_not_retried),
+	KUNIT_CASE(alloc_failure_of_the_rev1_retry_is_reported),
+	KUNIT_CASE(rev1_retry_without_an_atid_is_reported),
+	KUNIT_CASE(rev1_retry_without_an_l2t_entry_is_reported),
 	KUNIT_CASE_PARAM(request_is_accepted, accept_gen_params),
-	KUNIT_CASE(outcome_is_shown_with_the_qp),
+	KUNIT_CASE(negotiated_values_are_shown_with_the_qp),
 	KUNIT_CASE(reply_carries_the_ulps_private_data),
 	KUNIT_CASE(unacknowledged_reply_times_out),
-	KUNIT_CASE(late_timeout_has_no_effect),
-	KUNIT_CASE(reset_stops_the_timer_of_the_reply),
+	KUNIT_CASE(expired_timer_of_an_earlier_phase_has_no_effect),
+	KUNIT_CASE(reset_stops_the_timer_that_the_reply_started),
 	KUNIT_CASE(request_may_arrive_in_any_portions),
-	KUNIT_CASE_PARAM(request_is_checked_against_the_adapter,
+	KUNIT_CASE_PARAM(depths_of_a_request_are_limited_to_the_adapters,
 			 depth_gen_params),
 	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
 	KUNIT_CASE(plain_request_gets_a_plain_reject),
-	KUNIT_CASE(request_is_answered_once),
+	KUNIT_CASE(request_is_accepted_or_rejected_only_once),
 	KUNIT_CASE(failed_accept_sends_a_reject),
-	KUNIT_CASE(oversized_accept_sends_a_reject),
+	KUNIT_CASE(accept_beyond_the_adapters_limits_sends_a_reject),
 	KUNIT_CASE(accept_without_a_qp_sends_a_reject),
-	KUNIT_CASE(exhausted_ird_sends_a_reject),
+	KUNIT_CASE(accept_without_free_adapter_ird_sends_a_reject),
 	KUNIT_CASE(reply_send_failure_ends_the_connection),
-	KUNIT_CASE(undelivered_request_is_rejected),
+	KUNIT_CASE(request_not_delivered_to_the_ulp_is_rejected),
 	KUNIT_CASE(request_for_a_stopped_listener_is_rejected),
-	KUNIT_CASE_PARAM(bad_request_is_not_reported, bad_request_gen_params),
-	KUNIT_CASE(ended_child_releases_its_listener),
-	KUNIT_CASE(data_before_the_accept_drops_the_peer),
+	KUNIT_CASE_PARAM(bad_request_is_not_reported_to_the_ulp, bad_request_gen_params),
+	KUNIT_CASE(ended_passive_endpoint_releases_its_listener),
+	KUNIT_CASE(data_before_the_accept_aborts_the_connection),
 	KUNIT_CASE(passive_open_survives_alloc_failures),
-	KUNIT_CASE(passive_open_survives_a_shared_skb),
+	KUNIT_CASE(passive_open_survives_an_alloc_failure_with_a_shared_skb),
 	KUNIT_CASE_PARAM(changed_setting_applies_to_the_next_request, policy_gen_params),
-	KUNIT_CASE(deadline_can_be_set),
+	KUNIT_CASE(reply_timeout_setting_is_applied),
 	KUNIT_CASE(setting_beyond_the_adapter_is_refused),
-	KUNIT_CASE(parameters_are_read_once),
-	KUNIT_CASE(listener_keeps_its_policy),
-	KUNIT_CASE(option_of_connect_beats_the_port),
-	KUNIT_CASE(options_of_listen_and_accept_apply),
+	KUNIT_CASE(module_parameters_are_read_once_per_adapter),
+	KUNIT_CASE(listener_keeps_the_policy_of_its_creation),
+	KUNIT_CASE(option_of_connect_beats_the_port_setting),
+	KUNIT_CASE(options_of_listen_and_accept_are_applied),
 	KUNIT_CASE(listener_releases_its_settings),
 	KUNIT_CASE(failed_listener_releases_its_settings),
 	KUNIT_CASE(connection_is_shown_in_each_state),
-	KUNIT_CASE(connection_is_counted),
+	KUNIT_CASE(connection_raises_the_port_counters),
 	KUNIT_CASE(connect_send_failure_is_reported_once),
 	{}
 };
