@@ -447,61 +447,61 @@ bad() { # CLAIM FUNCTION [ARG…]
 
 bad 'F1: a WRITE with an empty first segment to an invalid STag gets TERM 1/1/0' peer \
 	'FIRST=send fpdu write stag=0 to=0 last=0' 'SECOND=send fpdu write stag=0 to=0 pdata="data"' 'END=expect term 1/1/0'
-bad 'F2: urgent TCP data causes no kernel warning' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
+bad 'F2: urgent TCP data after a Send causes no kernel warning' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
 bad 'F3: a SEND interrupted by an unknown opcode gets TERM 0/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 0012414f0000000000000000000000020000000000000000' \
 	'END=expect term 0/2/6'
 bad 'F3: a SEND interrupted by DDP version 2 gets TERM 1/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
 	'END=expect term 1/2/6'
-bad 'ibv_query_qp() reports state, ORD and IRD' qp_is_told_right
+bad 'ibv_query_qp() reports state RTS and the negotiated ORD and IRD' qp_is_told_right
 bad 'F87: ibv_query_qp() reports sq_sig_all 0 for a queue pair created with it' qp_is_not_all_signalled
 bad 'F4: a WRITE past the last address gets TERM 1/1/1' odd_terminated write-wrap 1/1/1
 bad 'F4: a Read Request for 2 GB or more gets TERM 0/1/1' odd_terminated read-huge 0/1/1
 # the header in the TERM: mpa_len, opcode 1, QN 1, MSN 1, MO 0
-bad 'F8: the TERM for a Read Request beyond the region contains its MSN' odd_terminated read-beyond 0/1/1 \
+bad 'F8: the TERM for a Read Request beyond the region contains the MSN of the Read Request' odd_terminated read-beyond 0/1/1 \
 	'414100000000000000010000000100000000'
-bad 'F9: two reads complete when the Response to the first is invalid' odd_against two-reads 8 \
+bad 'F9: two RDMA Reads complete when the Response to the first is invalid' odd_against two-reads 8 \
 	'READS=expect read-request' 'MORE=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
-bad 'F14: a read fails when its Response in two segments has no data' short_read
-bad 'F11: a read to a peer with IRD 0 completes' odd_against read 0 'THEN=wait 2s'
-bad 'F15: a request posted to a QP in error completes' odd_completes send-in-error
-bad 'F73: a request posted to a QP whose connection is closed completes' closed_completes
-bad 'F74: a request posted during a flush is not lost' keeps_what_is_refilled
-bad 'F75: a Send succeeds although the peer closes after receiving it' is_sent_before_the_end
-bad 'F12: the memory of the SGE after an empty SGE is released' memory_behind_empty_sge
-bad 'F18: a read of memory after Send with Invalidate gets TERM 0/1/0' odd_terminated invalidate 0/1/0
+bad 'F14: an RDMA Read fails when its Response in two segments carries no data' short_read
+bad 'F11: an RDMA Read to a peer with IRD 0 completes' odd_against read 0 'THEN=wait 2s'
+bad 'F15: a work request posted to a QP in state ERROR completes' odd_completes send-in-error
+bad 'F73: a work request posted to a QP whose connection is closed completes as flushed' closed_completes
+bad 'F74: a work request posted into a queue entry that is being flushed is not lost' keeps_what_is_refilled
+bad 'F75: a Send completes with success although the peer closes directly after receiving it' is_sent_before_the_end
+bad 'F12: memory of an SGE after an empty SGE of a Send is released' memory_behind_empty_sge
+bad 'F18: an RDMA Read of memory after a Send with Invalidate of it gets TERM 0/1/0' odd_terminated invalidate 0/1/0
 bad 'F18: Send with Invalidate of an STag with another key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
 bad 'F18: Send with Invalidate of memory without remote access gets TERM 0/1/9' odd_terminated invalidate-local 0/1/9
-bad 'F19: reads are answered while the responder modifies its QP' many_reads
-bad 'F20: a kernel address in a work request is not dereferenced' odd_completes kernel-pointer
-bad 'F31: a read of memory without remote access gets TERM 0/1/2' odd_terminated read-local 0/1/2
-bad 'F32: the flush of a constantly refilled send queue is bounded' flushed_once
-bad 'F40: a short read across a page boundary returns the right bytes' read_across
-bad 'F40: a short Send across a page boundary delivers the right bytes' send_across
-bad 'F41: a request posted before connecting ends the connection' posted_too_early
-bad 'F42: a read beyond the ORD waits while the queue pair is modified' odd_and_content reads-and-modify 1 \
+bad 'F19: RDMA Reads are answered while the responder modifies its QP' many_reads
+bad 'F20: a kernel address in a work request of a program is not dereferenced' odd_completes kernel-pointer
+bad 'F31: an RDMA Read of memory without remote access gets TERM 0/1/2' odd_terminated read-local 0/1/2
+bad 'F32: the flush of a send queue that the program constantly refills is bounded' flushed_once
+bad "F40: a short RDMA Read across a page boundary returns the server's bytes" read_across
+bad "F40: a short Send across a page boundary delivers the sender's bytes" send_across
+bad 'F41: an invalid work request posted before connecting ends the connection' posted_too_early
+bad 'F42: an RDMA Read beyond the ORD is not sent while the queue pair is modified' odd_and_content reads-and-modify 1 \
 	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
 	'NEXT=expect read-request' 'LAST=send read-response len=16'
-bad 'F43: reads of the peer are answered while a fenced Send waits for our own read' odd_and_content fenced-send 8 \
+bad 'F43: RDMA Reads of the peer are answered while a fenced Send waits for our own RDMA Read' odd_and_content fenced-send 8 \
 	'READS=expect read-request' 'MORE=send fpdu read-request len=0' 'THEN=expect read-response len=0 within 3s' \
 	'NEXT=send read-response len=16' 'LAST=expect send'
-bad 'F44: the padding of a short message is zero' odd_and_content read-and-send 8 \
+bad 'F44: the padding octets of a short message are zero' odd_and_content read-and-send 8 \
 	'READS=expect read-request' 'MORE=send read-response len=16' 'THEN=expect send pdata="hello"'
 bad 'F45: a message is sent only once while its queue pair is modified' odd_and_content restless-sends 8 \
 	'READS=repeat 100' 'MORE=expect send len=1000' 'THEN=end'
-bad 'F46: an outstanding read completes when its connection is closed' odd_against read-and-close 8 \
+bad 'F46: an outstanding RDMA Read completes when its connection is closed' odd_against read-and-close 8 \
 	'READS=expect read-request' 'THEN=expect close drain'
 bad 'F48: memory can be deregistered while a message is received into it' peer_of --forget \
 	'FIRST=send fpdu send pdata="part" last=0 msn=2' 'SECOND=wait 2s' 'END=send fpdu send pdata="rest" msn=2 mo=4'
 # The second FPDU is of an unknown opcode
-bad 'F49: a read whose Response breaks off completes and releases its memory' odd_against read 8 \
+bad 'F49: an RDMA Read whose Response is interrupted completes and releases its memory' odd_against read 8 \
 	'READS=expect read-request' 'MORE=send read-response last=0 len=8' \
 	'THEN=send hex 0012414f0000000000000000000000020000000000000000'
-bad "F51: deregistering memory stops the peer's read of it" taken_back
-bad 'F52 F54: registering all addresses or a too large region is rejected' all_is_registered
-bad 'F53: deregistering the sink of a read stops writes to it' forgotten_sink
-bad 'F33: connecting with a queue pair in error is rejected' connect_in_error
+bad "F51: deregistering memory ends the peer's RDMA Read of it" taken_back
+bad 'F52 F54: registering the whole address space or a too large region is rejected' all_is_registered
+bad 'F53: deregistering the sink of an RDMA Read stops the placement of its Response' forgotten_sink
+bad 'F33: connecting with a queue pair in state ERROR is rejected with EINVAL' connect_in_error
 bad 'F58: a Read Request on queue 0 gets TERM 1/2/1' peer 'FIRST=send fpdu read-request qn=0 msn=1' 'SECOND=flush' 'END=expect term 1/2/1'
 bad 'F58: a Read Request with a nonzero message offset gets TERM 1/2/4' peer 'FIRST=send fpdu read-request mo=4' 'SECOND=flush' 'END=expect term 1/2/4'
 bad 'F58: a Read Request without the Last flag gets TERM 1/2/5' peer 'FIRST=send fpdu read-request last=0' 'SECOND=flush' 'END=expect term 1/2/5'
@@ -526,19 +526,19 @@ bad 'RFC 5041: a Send that starts at a nonzero message offset gets TERM 1/2/4' p
 bad 'F110: a Send longer than the receive gets TERM 1/2/5' peer 'FIRST=send fpdu send len=1025' 'SECOND=flush' 'END=expect term 1/2/5'
 bad 'F110: a Send whose second segment exceeds the receive gets TERM 1/2/5' peer \
 	'FIRST=send fpdu send len=1000 last=0' 'SECOND=send fpdu send len=25 mo=1000 msn=2' 'END=expect term 1/2/5'
-bad 'F60: a CQ armed for solicited completions reports only solicited ones' solicited
-bad 'F60: a CQ armed for solicited completions reports errors' solicited_errors
+bad 'F60: a CQ armed for solicited completions notifies only of solicited ones' solicited
+bad 'F60: a CQ armed for solicited completions notifies of errors' solicited_errors
 bad 'F61: a Write to a queue pair without remote write access gets TERM 1/1/0' denied write 1/1/0
-bad 'F61: a read from a queue pair without remote read access gets TERM 0/1/2' denied read 0/1/2
-bad 'F62: modifying a queue pair from INIT to SQD is rejected' no_such_change sqd
-bad 'F62: modifying a queue pair from INIT to SQE is rejected' no_such_change sqe
-bad 'F62: modifying a queue pair from RTS to RESET is rejected' no_reset
+bad 'F61: an RDMA Read from a queue pair without remote read access gets TERM 0/1/2' denied read 0/1/2
+bad 'F62: modifying a queue pair from INIT to SQD is rejected with EINVAL' no_such_change sqd
+bad 'F62: modifying a queue pair from INIT to SQE is rejected with EINVAL' no_such_change sqe
+bad 'F62: modifying a queue pair from RTS to RESET is rejected with EINVAL' no_reset
 ! has_memory_groups || bad "F63: queue memory is charged to the program's control group" queue_beyond_group
-bad "F91: a port mapper's HELLO with nlmsg_pid 0 is answered once" hello_of_nobody
-bad 'F64: posting to a queue pair in error raises each asynchronous event at most once' few_events
-bad 'F65: 300 failed attempts to listen log at most 100 lines' few_lines
-bad "F69: memory deregistered during the peer's read is sent unchanged or not at all" changed_while_read
-bad 'F69: memory changed after a later completion is sent with its old content' changed_when_completed
+bad "F91: a port mapper's netlink HELLO with nlmsg_pid 0 is answered once" hello_of_nobody
+bad 'F64: posting to a queue pair in state ERROR raises each asynchronous event at most once' few_events
+bad 'F65: 300 failed calls of rdma_listen() log at most 100 lines' few_lines
+bad "F69: memory deregistered during the peer's RDMA Read is sent unchanged or not at all" changed_while_read
+bad 'F69: memory changed after the completion of a later work request is sent with its old content' changed_when_completed
 [[ $VM_STOCK == 1 ]] || bad 'F115: writing to memory while it is sent with a CRC causes no CRC error' changed_while_sent
 [[ $VM_KERNEL != debian ]] ||
 	bad 'F6: a registered page replaced by an unpopulated one blocks no other connection' replaced_page

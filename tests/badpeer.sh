@@ -187,14 +187,14 @@ bad() { # CLAIM FUNCTION [ARG…]
 
 # SEC-03, SEC-04, SEC-07, AMB-07: no Request at all
 bad 'a Request with S=1 and PD_Length 2 is closed unanswered (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
-bad 'a Request with PD_Length 513 is closed on its header alone' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
+bad 'a Request header with PD_Length 513 is closed before any private data arrives' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
 bad 'a Request with PD_Length 65535 is closed unanswered' refused request 'REQUEST=p2p rtr=write pd-length=65535'
 bad 'a Request with the key of a Reply is closed unanswered' refused request 'REQUEST=p2p rtr=write key=reply'
 bad 'a Request of Rev 3 is closed unanswered' refused request 'REQUEST=p2p rtr=write rev=3'
 bad 'half the header of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
 bad 'half the private data of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
 bad 'half the header of a Request, then nothing, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8'
-bad 'S2: an RTR directly after the Request does not establish a connection' no_connection glued-rtr
+bad 'S2: an RTR directly after the Request, before the Reply, does not establish a connection' no_connection glued-rtr
 
 # S1, S2: accepted, but no RTR
 bad 'S2: no RTR: silence after the Reply does not establish a connection' no_connection no-rtr THEN=flush
@@ -207,8 +207,8 @@ bad 'no RTR: a TERM after the Reply does not establish a connection (RTR-28)' no
 bad 'no RTR: a second Request does not establish a connection (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
 bad 'S1, I3: no RTR, and the program is killed: a new server accepts connections' program_ends KILL
 bad 'no RTR, and the program exits: a new server accepts connections' program_ends TERM
-bad 'I2: no RTR, and the program accepts again: the second accept fails' second_answer accept
-bad 'I2: no RTR, and the program rejects after all: the reject fails' second_answer reject
+bad 'I2: no RTR, and the program accepts again: the second rdma_accept() fails' second_answer accept
+bad 'I2: no RTR, and the program rejects after all: its rdma_reject() after rdma_accept() fails' second_answer reject
 bad 'FIN and RST after the Request, then the program accepts: a new server accepts connections' outlives_peer accept
 bad 'FIN and RST after the Request, then the program rejects: a new server accepts connections' outlives_peer reject
 
@@ -216,11 +216,11 @@ bad 'FIN and RST after the Request, then the program rejects: a new server accep
 bad 'S5: 10 initiators send half a header and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
 bad '10 initiators send nothing and hold still: an honest one connects' still_ones 10 flush
 bad '10 initiators send no RTR and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
-bad 'S6: 60 TCP clients connect and close: an honest initiator connects' scan 60 1
+bad 'S6: 60 TCP clients connect and close without a Request: an honest initiator connects' scan 60 1
 bad 'F55: 1600 TCP clients connect and close while siw is slow to accept: an honest initiator connects' scan_slowly 400 4
 bad 'S5, S14: an initiator that sends byte by byte connects' slow_but_honest
-bad 'a read that waits for the RTR completes once when the peer resets' read_completes_once
-bad 'I6: Rev 1, which has no depths: the program gets nonzero depths' rev1_depths
+bad 'a read that waits for the RTR completes only once when the peer resets the connection' read_completes_once
+bad 'I6: Rev 1, which carries no depths: the request event contains nonzero IRD and ORD' rev1_depths
 bad 'I7: an accept that fails sends a reject' failed_accept
-bad 'S21: an ORD above our limit gets a Reply with our limit (IRD-04)' many_reads
+bad "S21: a Request with an ORD above the device's limit gets a Reply with the device's IRD limit (IRD-04)" many_reads
 finish

@@ -114,7 +114,7 @@ bad 'connecting fails on a Reply with PD_Length 65535' fails reply 'REPLY=p2p rt
 bad 'connecting fails on a Reply with PD_Length 65535 and 65535 bytes of data' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 pdata-len=65531' 'END=close drain'
 bad 'connecting fails on a Reply with the key of a Request' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 key=request'
 bad 'connecting fails on a Reply of Rev 3' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 rev=3'
-bad 'connecting fails on an accept without enhanced data (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
+bad 'connecting fails on a plain accept of an enhanced Request (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
 
 bad 'connecting fails without a listener' refused
 
@@ -124,7 +124,7 @@ bad 'S4b: connecting fails on 19 bytes of a Reply with a nonzero length, then FI
 bad 'connecting fails on half the private data of a Reply, then FIN' fails reply 'REPLY=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
 bad 'connecting fails on half the header of a Reply, then RST' fails reply-reset 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
 bad 'connecting times out on half the header of a Reply' fails_with UNREACHABLE reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10'
-bad 'I3: without a Reply, a program that destroys its id ends within 4 s' destroyed_in_time
+bad 'I3: without a Reply, a program that destroys its id (rdma_cm_id) ends within 4 s' destroyed_in_time
 bad 'connecting times out without a Reply' fails_with UNREACHABLE no-reply THEN=flush
 bad 'connecting fails on FIN instead of a Reply' fails no-reply THEN=shutdown
 bad 'connecting fails on an FPDU directly after the Reply (SEC-06)' fails glued-reply
@@ -132,15 +132,15 @@ bad 'connecting fails on an FPDU directly after the Reply (SEC-06)' fails glued-
 # Good frames with unacceptable terms
 bad 'S22: a Reply with A=0 gets TERM 2/0/7 (RTR-12)' fails reply-term 'REPLY=p2p=0 ird=8 ord=8' TERM=2/0/7
 bad 'a Reply with A=1 and no RTR type gets TERM 2/0/7 (RTR-11)' fails reply-term 'REPLY=p2p ird=8 ord=8' TERM=2/0/7
-bad 'S17: a TERM during setup has the negotiated CRC' fails reply-term 'REPLY=crc p2p=0 ird=8 ord=8' TERM=2/0/7
-bad 'I5: a Reply with IRD 300: the program gets the depths that it asked for' depths_stay 300
-bad 'S9: a Reply with IRD 0x3FFE: the program gets the depths that it asked for' depths_stay 0x3ffe
+bad 'S17: a TERM during connection setup carries the negotiated CRC' fails reply-term 'REPLY=crc p2p=0 ird=8 ord=8' TERM=2/0/7
+bad 'I5: a Reply with IRD 300: ESTABLISHED reports the IRD and ORD that the program requested' depths_stay 300
+bad 'S9: a Reply with IRD 0x3FFE: ESTABLISHED reports the IRD and ORD that the program requested' depths_stay 0x3ffe
 bad "a Reply with an ORD above our device's limit gets TERM 2/0/6 (IRD-15)" fails reply-term 'REPLY=p2p rtr=write ird=8 ord=1000' TERM=2/0/6
 
 # Rejects
 bad 'a reject without enhanced data is reported as REJECTED (AMB-03)' fails_with REJECTED reply 'REPLY=enhanced no-word reject'
-bad 'S11: all private data of a reject without enhanced data arrives' whole_reject
+bad 'S11: REJECTED reports all private data of a reject without enhanced data' whole_reject
 bad 'S13: a Rev 1 reject with FIN and no private data is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0' MORE=shutdown ASKS=$asks
 bad 'a reject with FIN is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject p2p rtr=write ird=8 ord=8' MORE=shutdown
-bad 'a connection works after a failed one' then_works
+bad 'after a failed connection the next one is established' then_works
 finish

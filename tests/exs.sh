@@ -319,7 +319,7 @@ floods() {
 }
 
 says_bad() { # WHAT MESSAGE
-	check_tcp "a peer that sends $1 is disconnected, a later client is served" hostile exs-client "MESSAGE=send fpdu send $2"
+	check_tcp "libexs disconnects a peer that sends $1, and serves the next client" hostile exs-client "MESSAGE=send fpdu send $2"
 }
 
 hostile_server() { # NAME=VALUE WANTED
@@ -343,81 +343,81 @@ refused() { # REASON
 hostile_cases() {
 	local ready=1 adv=2 adv_imm=3 ack=5 note=6 note_ack=7 revoke=8 revoked=9 fin=10 close=11
 	says_bad 'a message of an unknown type' "$(message 12)"
-	says_bad 'half a message' "$(message $adv 0 0 1 100 4096 1 | cut -c1-32)"
-	says_bad 'an advertisement that wraps at the end of memory' "$(message $adv 0 0 1 4096 0xfffffffffffff800 1)"
-	says_bad 'an acknowledgement without an advertisement' "$(message $ack 0 0 7 100)"
-	says_bad 'a second READY' "$(message $ready)"
-	says_bad 'an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
-	says_bad 'immediate data of a wrong length' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
+	says_bad 'half a control message' "$(message $adv 0 0 1 100 4096 1 | cut -c1-32)"
+	says_bad 'an advertisement whose address range wraps' "$(message $adv 0 0 1 4096 0xfffffffffffff800 1)"
+	says_bad 'an acknowledgement of data that was not advertised' "$(message $ack 0 0 7 100)"
+	says_bad 'a second READY message' "$(message $ready)"
+	says_bad 'an advertisement with an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
+	says_bad 'immediate data of another length than announced' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
 	says_bad 'more immediate data than negotiated' "$(message $adv_imm 0 0 1 70000)"
-	says_bad 'a note about memory that was not granted' "$(message $note 0 0 1 0 0 0 1)"
-	says_bad 'the acknowledgement of a note that was not sent' "$(message $note_ack 0 0 1)"
-	says_bad 'a revocation without an advertisement' "$(message $revoke 0 0 9)"
-	says_bad 'an answer without a revocation' "$(message $revoked 0 0 9)"
-	check_tcp 'EXS-6: a peer that advertises without a credit is disconnected' floods
-	check_tcp 'a peer that sends after its close message is disconnected' hostile exs-client \
+	says_bad 'a write note about memory that was not granted' "$(message $note 0 0 1 0 0 0 1)"
+	says_bad 'the acknowledgement of a write note that was not sent' "$(message $note_ack 0 0 1)"
+	says_bad 'a revocation of memory that was not advertised' "$(message $revoke 0 0 9)"
+	says_bad 'an answer to a revocation that was not sent' "$(message $revoked 0 0 9)"
+	check_tcp 'EXS-6: libexs disconnects a peer that advertises without a credit' floods
+	check_tcp 'libexs disconnects a peer that sends a message after its CLOSE message' hostile exs-client \
 		"MESSAGE=send fpdu send $(message $close)" "MORE=send fpdu send $(message $fin)"
 	local read
 	read="MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)"
-	check_tcp 'a peer that terminates the Read of its advertisement is disconnected' hostile exs-client "$read" \
+	check_tcp 'libexs disconnects a peer that terminates the Read of its advertised memory by a TERM' hostile exs-client "$read" \
 		'MORE=expect read-request src-stag=0x1234 src-to=0x1000 size=1024' 'ANSWER=send term 0/1/0'
-	check_tcp 'a peer that answers a Read with too much data is disconnected' hostile exs-client "$read" 'MORE=expect read-request' \
+	check_tcp 'libexs disconnects a peer whose Read Response is longer than requested' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=1300'
-	check_tcp 'a peer that answers a Read with too little data is disconnected' hostile exs-client "$read" 'MORE=expect read-request' \
+	check_tcp 'libexs disconnects a peer whose Read Response is shorter than requested' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=100'
-	check_tcp 'a peer that advertises a message of invalid content is disconnected' hostile exs-client "$read" 'MORE=auto read-response'
-	check_tcp 'a peer that writes to an STag without access is disconnected' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
-	check_tcp 'a peer that never sends READY is disconnected' hostile exs-client READY=flush
-	check_tcp 'a hello of another version is rejected with the reason' hostile exs-refused \
+	check_tcp 'exs-blast disconnects a client whose first message contains no valid test parameters' hostile exs-client "$read" 'MORE=auto read-response'
+	check_tcp 'libexs disconnects a peer that writes to an STag that was not granted to it' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
+	check_tcp 'libexs disconnects a peer that never sends its READY message' hostile exs-client READY=flush
+	check_tcp 'libexs rejects a hello (private data of the MPA Request) of another version, with the reason' hostile exs-refused \
 		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
-	check_tcp 'a Reply without a hello fails the connect with EPROTO' hostile_server HELLO=00 'Protocol error'
-	check_tcp 'a Reply with a hello of another version fails the connect with EPROTO' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
-	check_tcp 'a Reply with a hello of zero credits fails the connect with EPROTO' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
-	check_tcp 'a server that acknowledges an unsent message fails the client with EPROTO' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
+	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply without a hello' hostile_server HELLO=00 'Protocol error'
+	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply with a hello of another version' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
+	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply with a hello of zero credits' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
+	check_tcp 'libexs: a client gets EPROTO when the server acknowledges a message that was not sent' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
 		'Protocol error'
-	check_tcp 'EXS-13: a hello of another socket type is rejected with the reason' hostile exs-refused \
+	check_tcp 'EXS-13: libexs rejects a hello of another socket type, with the reason' hostile exs-refused \
 		"HELLO=$(hello 1 2 16 16 16 1024)" "ANSWER=$(refused 2)"
 }
 
 # ---- what stands here is the whole list
 
-check 'EXS-1 to EXS-13: the tests of the interface pass over siw' own_tests 'Library.*'
-check 'operations complete once under random calls from several threads' storm 20
-check 'exs-preload: errors, backlog, ports and closing behave as with TCP' shim_tests
-check 'a wildcard listener for any protocol serves RDMA and TCP clients' any_protocol 0.0.0.0
-check 'a listener for any protocol at an RDMA address serves RDMA and TCP clients' any_protocol "$(address b)"
+check 'EXS-1 to EXS-13: the libexs interface tests pass over siw' own_tests 'Library.*'
+check 'libexs operations complete once under random calls from several threads' storm 20
+check 'exs-preload: socket errors, backlog, ports and close() behave as with TCP' shim_tests
+check 'exs-blast --protocol any: a wildcard listener serves RDMA and TCP clients' any_protocol 0.0.0.0
+check 'exs-blast --protocol any: a listener at an RDMA address serves RDMA and TCP clients' any_protocol "$(address b)"
 for netns in b a; do
 	for mode in normal immediate persistent persistent-recv; do
-		check "EXS-4, EXS-7, EXS-8, EXS-10: messages arrive intact, $mode, 10000 octets each, server in $netns" \
+		check "EXS-4, EXS-7, EXS-8, EXS-10: received equals sent data, exs-blast, mode $mode, 10000 octets each, server in $netns" \
 			blast $netns $mode -s 10000 -n 300 -k 4
 	done
-	check "EXS-13: a stream arrives intact, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
-	check "EXS-14: exs-ping works in each mode, server in $netns" ping_all $netns
-	check "EXS-9, EXS-14: exs-exchange works, server in $netns" exchange $netns
-	check "the examples work, and a server may send first, server in $netns" examples $netns
+	check "EXS-13: received equals sent data, exs-blast --stream, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
+	check "EXS-14: exs-ping completes in modes normal, immediate and persistent, server in $netns" ping_all $netns
+	check "EXS-9, EXS-14: exs-exchange completes 50 exchanges of 5000 octets, server in $netns" exchange $netns
+	check "the libexs examples (echo, publisher, file server) transfer data, also server first, server in $netns" examples $netns
 done
-check 'EXS-4: Send, Read Request, Read Response and Send make up a normal transfer' costs normal 100 \
+check 'EXS-4: Send, Read Request, Read Response and Send make up a normal libexs transfer' costs normal 100 \
 	'initiator read-response 1, initiator send 1, responder read-request 1, responder send 1'
-check 'EXS-7: two Sends make up an immediate transfer' costs immediate 100 'initiator send 1, responder send 1'
-check 'EXS-8: Read Request and Read Response make up a persistent transfer' costs persistent 100 'initiator read-response 1, responder read-request 1'
-check 'EXS-10: one Write makes up a persistent-recv transfer' costs persistent-recv 100 'initiator write 1'
-check_tcp 'EXS-4: tshark counts four messages for a normal transfer' costs_by_tshark normal 4
-check_tcp 'EXS-7: tshark counts two messages for an immediate transfer' costs_by_tshark immediate 2
-check_tcp 'EXS-8: tshark counts two messages for a persistent transfer' costs_by_tshark persistent 2
+check 'EXS-7: two Sends make up an immediate libexs transfer' costs immediate 100 'initiator send 1, responder send 1'
+check 'EXS-8: Read Request and Read Response make up a persistent libexs transfer' costs persistent 100 'initiator read-response 1, responder read-request 1'
+check 'EXS-10: one RDMA Write makes up a persistent-recv libexs transfer' costs persistent-recv 100 'initiator write 1'
+check_tcp 'EXS-4: tshark counts four RDMAP messages for a normal libexs transfer' costs_by_tshark normal 4
+check_tcp 'EXS-7: tshark counts two RDMAP messages for an immediate libexs transfer' costs_by_tshark immediate 2
+check_tcp 'EXS-8: tshark counts two RDMAP messages for a persistent libexs transfer' costs_by_tshark persistent 2
 "$RDMA" mpa reset default
-check 'a client with IRD 2 limits the server with ORD 8 to 2 Reads at a time' depths 2 8 2
-check 'a server with ORD 4 is limited to 4 Reads at a time with a client of IRD 8' depths 8 4 4
-check 'a server with ORD 0 receives immediate data and rejects normal transfers' no_reads
-check 'libexs works over client-server connections' client_server model client-server
-check 'libexs works over MPA of revision 1' client_server revision 1 model client-server
+check 'libexs: a client with IRD 2 limits a server with ORD 8 to 2 outstanding Reads' depths 2 8 2
+check 'libexs: a server with ORD 4 has at most 4 outstanding Reads to a client with IRD 8' depths 8 4 4
+check 'libexs: a server with ORD 0 receives immediate transfers and rejects normal ones (by Read) with EOPNOTSUPP' no_reads
+check 'libexs transfers data over client-server connections, where the initiator sends first' client_server model client-server
+check 'libexs transfers data over MPA revision 1, where the initiator sends first' client_server revision 1 model client-server
 "$RDMA" mpa reset default
 hostile_cases
 tell_first
 for mode in normal immediate persistent persistent-recv; do
-	check "closing during $mode transfers sends no Terminate" closes $mode 300
-	check "a client killed during $mode transfers does not harm the server" killed_client $mode
-	check "a server killed during $mode transfers ends the client with an error" killed_server $mode
-	check "removing the device during $mode transfers ends both programs with an error" device_goes $mode
+	check "libexs: a client that closes during $mode transfers causes no RDMAP Terminate" closes $mode 300
+	check "libexs: after a client is killed during $mode transfers, the server serves the next one" killed_client $mode
+	check "libexs: a client gets an error when its server is killed during $mode transfers" killed_server $mode
+	check "libexs: removing the server's RDMA device during $mode transfers ends both programs with an error" device_goes $mode
 	[[ -e /sys/class/infiniband/siw1 ]] || add_device b siw1
 done
 finish

@@ -88,10 +88,10 @@ mixed() {
 for name in iperf3 redis-server nginx ncat curl; do
 	type -P "$name" >/dev/null || note "there is no $name"
 done
-check 'EXS-13: exs-preload runs iperf3' iperf
-check 'EXS-13: exs-preload runs iperf3 with the server as sender' iperf -R
-check 'EXS-13: exs-preload runs redis-benchmark' redis
-check 'EXS-13: exs-preload runs nginx and curl' web
-check 'EXS-13: exs-preload runs ncat' netcat
-check 'exs-preload: a client does not hang on a server without exs-preload' mixed
+check 'EXS-13: exs-preload: iperf3 transfers data over RDMA' iperf
+check 'EXS-13: exs-preload: iperf3 -R transfers data over RDMA from server to client' iperf -R
+check 'EXS-13: exs-preload: redis-benchmark completes over RDMA, a stored value is read back unchanged' redis
+check 'EXS-13: exs-preload: curl receives a file of nginx over RDMA unchanged' web
+check 'EXS-13: exs-preload: ncat receives 5 MB from ncat unchanged' netcat
+check 'exs-preload: an iperf3 client does not hang if its server runs without exs-preload' mixed
 finish

@@ -140,14 +140,14 @@ if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
 	# the kernel log shows which allocation failed
 	echo 1 >$FAILSLAB/verbose
-	check 'F50: allocations of ibv_reg_mr() fail, one at a time' fails memory 60
-	check 'allocations of rdma_listen() fail, one at a time' fails listen 60
-	check 'allocations of rdma_connect() fail, one at a time' fails connect 80
-	check 'allocations of rdma_accept() fail, one at a time' fails accept 80
-	check "allocations of the kernel's workers of both roles fail, one at a time" fails workers 110
-	check 'allocations fail while data is sent and received' data_fails
+	check 'F50: each allocation of ibv_reg_mr() fails in turn: the program gets an error, and later connections succeed' fails memory 60
+	check 'each allocation of rdma_listen() fails in turn: the program gets an error, and later connections succeed' fails listen 60
+	check 'each allocation of rdma_connect() fails in turn: the program gets an error, and later connections succeed' fails connect 80
+	check 'each allocation of rdma_accept() fails in turn: the program gets an error, and later connections succeed' fails accept 80
+	check "each allocation of the kernel's workers fails in turn, in both roles: later connections succeed" fails workers 110
+	check 'ib_write_bw completes although up to 1000 allocations fail during its transfer' data_fails
 	echo 0 >$FAILSLAB/verbose
-	check 'without memory for requests, each of 40 connections is established or rejected at once' reserve
+	check 'without memory for connection requests, each of 40 connections is established or rejected within 8 s' reserve
 	end_sockets_without_fin
 else
 	note 'this kernel cannot let allocations fail'

@@ -42,7 +42,7 @@ side=ours
 [[ $VM_STOCK == 0 ]] || side=unmodified
 check "rping from $ROLE ($side) to $peer" rping_works
 if [[ $VM_STOCK == 0 ]]; then
-	check 'our initiator and an unmodified responder connect peer-to-peer' we_connected
-	check 'an unmodified initiator and our responder connect client-server' they_connected
+	check 'our initiator and an unmodified siw as responder connect peer-to-peer' we_connected
+	check 'an unmodified siw as initiator and our responder connect client-server' they_connected
 fi
 finish

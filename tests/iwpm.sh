@@ -116,14 +116,14 @@ tcpdump -Z root -U --immediate-mode -s 65535 -i eth0 -w "$WORK/udp.keep" udp por
 busybox syslogd -n -O "$WORK/syslog" &
 keep_capture
 serve "${early[$ROLE]}"
-check "without iwpmd, rping to $peer works" connects "${early[$peer]}"
+check "without iwpmd, rping to $peer completes" connects "${early[$peer]}"
 meet without-iwpmd
 start_iwpmd
 serve "${mapped[$ROLE]}"
 meet with-iwpmd
 check 'iwpmd maps the port of a listener to itself' mapped_to_itself
-check "iwpmd on both machines: rping to $peer works to a mapped port" connects_mapped 1 "${mapped[$peer]}"
-check "iwpmd on both machines: rping to $peer works to a listener older than iwpmd" connects_mapped 3 "${early[$peer]}"
+check "iwpmd on both machines: rping to a mapped port of $peer completes" connects_mapped 1 "${mapped[$peer]}"
+check "iwpmd on both machines: rping to a listener of $peer that is older than iwpmd completes" connects_mapped 3 "${early[$peer]}"
 meet through-with-iwpmd
 if [[ $ROLE == b ]]; then
 	stop_iwpmd
@@ -133,18 +133,18 @@ if [[ $ROLE == b ]]; then
 fi
 meet with-one-iwpmd
 if [[ $ROLE == a ]]; then
-	check "siw connects to the port that the peer's mapper returns" goes_elsewhere "$nowhere" "${mapped[b]}"
+	check "siw connects to the TCP port that the peer's port mapper returns" goes_elsewhere "$nowhere" "${mapped[b]}"
 else
-	check 'iwpmd only on the other machine: rping works' connects "${mapped[a]}"
+	check 'iwpmd only on the other machine: rping completes' connects "${mapped[a]}"
 fi
 meet through-with-the-false-mapper
 [[ $ROLE == a ]] || kill "$false"
 meet with-no-mapper-in-b
 if [[ $ROLE == a ]]; then
-	check "iwpmd only on this machine: rping works without an answer of the peer's mapper" connects "${mapped[b]}"
+	check "iwpmd only on this machine: rping completes without an answer of the peer's port mapper" connects "${mapped[b]}"
 	stop_iwpmd
 fi
 meet at-the-end
-check "after iwpmd has ended, rping to $peer works" connects "${early[$peer]}"
+check "after iwpmd has ended, rping to $peer completes" connects "${early[$peer]}"
 meet through
 finish

@@ -261,11 +261,11 @@ destroyed_listener() { # ADDRESS PORT
 
 second_pair
 check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
-check 'F92: two interfaces with one MAC address: a server on the first accepts' one_mac 10.77.0.2 7402
-check 'F92: two interfaces with one MAC address: a server on the second accepts' one_mac 10.79.0.2 7403
+check 'F92: two interfaces with one MAC address: a server on the address of the first accepts' one_mac 10.77.0.2 7402
+check 'F92: two interfaces with one MAC address: a server on the address of the second accepts' one_mac 10.79.0.2 7403
 if has_vlans; then
-	check 'F92: a VLAN without a link uses the link of its parent' vlan_of_parent
-	check 'F92: a VLAN with a link uses it, and its parent uses its own' vlan_beside_parent
+	check 'F92: connections over a VLAN without a siw link use the link of its parent interface' vlan_of_parent
+	check "F92: connections over a VLAN with a siw link use it, those over its parent use the parent's link" vlan_beside_parent
 else
 	note 'this kernel has no VLANs'
 fi
@@ -274,21 +274,21 @@ check 'F93: one link-local address on two interfaces: a server on all addresses 
 check 'F93: one link-local address on two interfaces: a server on the address of the first accepts' same_link_local fe80::b%eth0 7405 siw0
 check 'F93: one link-local address on two interfaces: a server on the address of the second accepts' same_link_local fe80::b%eth1 7406 siw2
 if has_tun; then
-	check 'F94: a link on tun can be used' on_tun
+	check 'F94: rping connects over a siw link on a tun interface' on_tun
 else
 	note 'this kernel has no tun'
 fi
-check 'F95: loopback addresses work without a link on lo' loopback siw0 7426
-check 'F95: loopback addresses work with a link on lo and others' with_link_on_lo 7440
-check 'F95: loopback addresses work with ten links' ten_links
-check 'F95: loopback addresses work if lo has the only link' only_link
+check 'F95: rping connects to 127.0.0.1 and ::1 without a siw link on lo' loopback siw0 7426
+check 'F95: rping connects to 127.0.0.1 and ::1 with siw links on lo and on other interfaces' with_link_on_lo 7440
+check 'F95: rping connects to 127.0.0.1 and ::1 with ten siw links' ten_links
+check 'F95: rping connects to 127.0.0.1 and ::1 if the only siw link is on lo' only_link
 if can_destroy; then
-	check 'F97: a listener on one address whose socket is destroyed listens again' destroyed_listener 10.79.0.2 7470
-	check 'F97: a listener on all addresses whose socket is destroyed listens again' destroyed_listener 0.0.0.0 7471
+	check 'F97: a listener on one address listens again after ss -K has destroyed its socket' destroyed_listener 10.79.0.2 7470
+	check 'F97: a listener on all addresses listens again after ss -K has destroyed its socket' destroyed_listener 0.0.0.0 7471
 else
 	note 'this kernel does not destroy sockets'
 fi
-check 'F96: the GID follows the MAC address, and connections work' mac_changes
+check "F96: a new MAC address of the interface changes the device's GID, and rping connects" mac_changes
 # Other suites count devices
 rdma link del siw2
 rdma link del siw3

@@ -66,7 +66,7 @@ for ((i = 0; i < RANKS; i++)); do
 done
 # shellcheck disable=SC2016 # for the agent
 namespace_agent 'echo n$((${1##*.} - 1))'
-check "siw: $RANKS ranks of Open MPI, each connected with each, exchange data" all_with_all siw
-check "TCP: $RANKS ranks of Open MPI, each connected with each, exchange data" all_with_all TCP
+check "Open MPI over siw: $RANKS ranks, each connected with each other one, exchange data" all_with_all siw
+check "Open MPI over TCP: $RANKS ranks, each connected with each other one, exchange data" all_with_all TCP
 check 'Open MPI over siw: mpirun ends the other ranks when a rank is killed' one_is_killed
 finish

@@ -241,26 +241,26 @@ default_is_one() {
 
 work_over() { # LINK
 	if [[ $ROLE == b ]]; then
-		check "RPC-15: $1: each reply has the RPC-over-RDMA version of its call" serve
+		check "RPC-15: $1: each reply carries the RPC-over-RDMA version of its call" serve
 		return
 	fi
 	check "RPC-11, RPC-12: $1: the highest common version is used on the first connection" negotiates
-	check "RPC-9, RPC-14: $1: data stays intact on a single connection" data_is_kept
+	check "RPC-9, RPC-14: $1: data written is read back unchanged, on a single connection" data_is_kept
 	check "$1: git clones a repository over NFS" clones_a_repository "$MOUNT"
 	check "$1: fio verifies its data over NFS" verifies
-	check "RPC-8: $1: a delegation is recalled" is_called_back
-	check "RPC-10: $1: a mount survives a restart of the server" survives_a_restart
+	check "RPC-8: $1: the server recalls an NFSv4 delegation by a callback" is_called_back
+	check "RPC-10: $1: a program writes on to its mount while nfsd is restarted" survives_a_restart
 	# both have version two
 	if [[ $(version_here) == 2 && $(cat "$MOUNT/server" 2>/dev/null) == 2 ]]; then
-		check "RPC-9: $1: a READ of 8000 octets without a chunk is rejected" reads 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2'
+		check "RPC-9: $1: a READ of 8000 octets without a Write chunk gets a bad header error" reads 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2'
 		# RFC 8797: magic, version, flags, and sizes of sends and receives in KiB, less one
-		check "RPC-9: $1: a client with receives of 16 KiB gets the READ inline" \
+		check "RPC-9: $1: a client with receives of 16 KiB gets a READ of 8000 octets inline" \
 			reads 1f40 '8[0-9]{3} octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 .*' --private 'f6ab0e18 0100030f'
 		# F138. Linux's client makes its Receives as small as the server's Sends
 		check "RPC-9: $1: a client with receives of 16 KiB gets no READ of 8000 octets inline from a server with sends of 4 KiB" \
 			announces_less 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2' --private 'f6ab0e18 0100030f'
-		check "RPC-8: $1: an ERROR of the client ends a callback" error_ends_a_callback
-		[[ $1 != rxe ]] || check 'tshark decodes version two over rxe' is_decoded
+		check "RPC-8: $1: an ERROR of the client ends a callback within 5 s" error_ends_a_callback
+		[[ $1 != rxe ]] || check 'tshark decodes RPC-over-RDMA version two over rxe' is_decoded
 	fi
 	check "$1: version one of RPC-over-RDMA is the default" default_is_one
 }
@@ -268,7 +268,7 @@ work_over() { # LINK
 work_over siw
 # not every kernel has rxe
 if modprobe -nq rdma_rxe; then
-	check 'the siw link can be replaced by rxe' replace_link
+	check 'the siw link can be replaced by an rxe link after NFS' replace_link
 	work_over rxe
 	check 'the rxe link can be removed after NFS' remove_link
 fi

@@ -90,15 +90,15 @@ fio_verifies() {
 }
 
 works_with() { # VERSION
-	check "RPC-over-RDMA version $1: a mount succeeds" begin "$1"
-	check "RPC-over-RDMA version $1: dbench runs" dbench_runs
-	check "RPC-over-RDMA version $1: kernel headers are unpacked, read and compiled" sources_are_unpacked_and_compiled
-	check "RPC-over-RDMA version $1: git clones a repository" clones_a_repository "$MOUNT/work"
-	check "RPC-over-RDMA version $1: ten writers keep their data intact" ten_writers
-	check "RPC-over-RDMA version $1: fio verifies the data of four jobs" fio_verifies
-	check "RPC-over-RDMA version $1: writing survives a restart of the server" survives_a_restart
-	check "RPC-over-RDMA version $1: a writer can be killed" client_is_killed
-	check "RPC-over-RDMA version $1: the mount can be removed" end
+	check "RPC-over-RDMA version $1: an NFSv4.2 mount succeeds" begin "$1"
+	check "RPC-over-RDMA version $1: dbench completes over NFS" dbench_runs
+	check "RPC-over-RDMA version $1: kernel headers are unpacked to NFS, read back and compiled" sources_are_unpacked_and_compiled
+	check "RPC-over-RDMA version $1: git clones a repository over NFS" clones_a_repository "$MOUNT/work"
+	check "RPC-over-RDMA version $1: data of ten concurrent writers is read back unchanged" ten_writers
+	check "RPC-over-RDMA version $1: fio verifies the data of four jobs over NFS" fio_verifies
+	check "RPC-over-RDMA version $1: dd writes on while nfsd is restarted" survives_a_restart
+	check "RPC-over-RDMA version $1: after a writer is killed, its mount can be written to and unmounted" client_is_killed
+	check "RPC-over-RDMA version $1: the NFS mount can be unmounted after all programs" end
 }
 
 is_done() {
@@ -108,10 +108,10 @@ is_done() {
 }
 
 if [[ $ROLE == b ]]; then
-	check 'the NFS server serves until the client is done' serve_until_done 1500
+	check 'the NFS server runs until the client reports the end of its cases' serve_until_done 1500
 else
 	works_with 1
 	works_with 2
-	check 'the NFS server is released after the last case' is_done
+	check 'the client reports the end of its cases to the NFS server' is_done
 fi
 finish

@@ -185,11 +185,11 @@ units_are_right() {
 }
 
 install_files
-check 'systemd-analyze verify reports nothing about our units' units_are_right
+check 'systemd-analyze verify reports nothing about siw@.service and iw-mpa@.service' units_are_right
 check 'rdma-mpa supports help, -V and -b' own_name
-check 'settings: an invalid line is reported, valid lines are applied' wrong_line
-check 'boot: link and settings exist before network file systems are mounted, twice in a row' link_and_settings
-check 'boot: a link on an interface that is down becomes active with the interface' down_at_boot
-check 'hot-plug: a new device gets its settings' hot_plug
-check 'hot-plug: an interface removed and added again gets link and settings' interface_returns
+check '/etc/iw-mpa: an invalid line is reported with its number, valid lines are applied' wrong_line
+check 'boot: the siw link and its settings exist before network file systems are mounted, in two boots' link_and_settings
+check 'boot: a siw link on an interface that is down becomes ACTIVE with the interface' down_at_boot
+check 'hot-plug: a new siw device gets its settings from /etc/iw-mpa' hot_plug
+check 'hot-plug: an interface removed and added again gets its siw link and settings' interface_returns
 finish

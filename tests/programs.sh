@@ -409,21 +409,21 @@ few_packets() {
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
-		check "$program, server in $netns" talk "$program" "$netns" $((++port))
+		check "$program completes, server in $netns" talk "$program" "$netns" $((++port))
 	done
-	check "rping over IPv6, server in $netns" talk rping "$netns" $((++port)) 6
+	check "rping over IPv6 completes, server in $netns" talk rping "$netns" $((++port)) 6
 done
-check 'rping, 16 clients, 3 at a time' many_rping 16 3
-check '16 rdmafirst clients at once' many_at_once 16
-check '100 connections of one program at once' of_one_program 100
-check_tcp 'connection setup takes five TCP packets' few_packets
+check 'rping: 16 clients, 3 at a time, complete with one server' many_rping 16 3
+check '16 rdmafirst clients connect to one server at once' many_at_once 16
+check '100 connections of one cmtime process are established at once' of_one_program 100
+check_tcp 'connection setup takes five TCP packets, the last with the RTR' few_packets
 check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on_demand
-check 'the rdma tool shows both ends of a connection' shown
-check 'the rdma tool lists thousands of connections at a constant time for each' many_ids
-check 'F36: the rdma tool shows the addresses of a rejected connection' refused_address
-check 'F90: both programs call rdma_disconnect(), the client first' both_disconnect 7370
-check 'F90: both programs call rdma_disconnect(), the server first' both_disconnect 7371 --disconnect-first
-check 'F90: rdma_disconnect() succeeds after a TERM' disconnect_after_term 7372
+check 'rdma resource shows the negotiated values of both ends of a connection' shown
+check 'rdma resource lists thousands of rdma_cm_ids in a constant time for each' many_ids
+check 'F36: rdma resource shows the destination address of a rejected connection' refused_address
+check 'F90: rdma_disconnect() succeeds in both programs, the client calls it first' both_disconnect 7370
+check 'F90: rdma_disconnect() succeeds in both programs, the server calls it first' both_disconnect 7371 --disconnect-first
+check 'F90: rdma_disconnect() succeeds after a TERM of the peer' disconnect_after_term 7372
 check 'F90: rdma_disconnect() succeeds during rdma_connect()' disconnect_early 7373
 # ib_send_bw -q 4 hangs in a few runs of a hundred, with unmodified modules as well
 port=7400
@@ -432,7 +432,7 @@ for program in ib_write_bw ib_read_bw; do
 done
 check 'F71: a listener on :: accepts clients of IPv4 and IPv6' of_both_families
 check 'F34: a listener on all addresses occupies no port of another namespace' wildcard_listener
-check 'F37: tracepoints take no lock' no_lock_in_tracepoints
+check 'F37: tracepoints of connection setup take no socket lock' no_lock_in_tracepoints
 check 'F57: a program cannot connect a queue pair of another user' connect_others
 check 'F57: a program cannot accept with a queue pair of another user' accept_others
 check 'F57: a program cannot connect a queue pair of the kernel' connect_kernels

@@ -515,24 +515,24 @@ deadlines_passed() {
 }
 
 [[ -n $only ]] || deadlines_begin
-check "the peer resets, closes, or closes its half: $STATES" peer_ends
-check "the program is killed: $STATES" program_ends KILL
-check "the program destroys everything in order: $STATES" program_ends TERM
-check 'the program is killed while it disconnects during connect' killed_while_it_disconnects
-check "rdma link del, and the program is killed: $STATES" device_goes KILL
-check "the network interface goes down, and the program is killed: $STATES" interface_goes_down KILL
+check "connections end when the peer resets, closes or half-closes, in each state: $STATES" peer_ends
+check "connections end when the program is killed, in each state: $STATES" program_ends KILL
+check "connections end when the program destroys its objects, in each state: $STATES" program_ends TERM
+check 'the program is killed while it disconnects during rdma_connect(), and ends within 8 s' killed_while_it_disconnects
+check "connections end on rdma link del, and the program is killed, in each state: $STATES" device_goes KILL
+check "no process hangs when the network interface goes down and the program is killed, in each state: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then
-	check "the program destroys everything in order: $STATES" program_ends TERM
-	check "rdma link del, and the program ends in order: $STATES" device_goes TERM
-	check "the network interface goes down, and the program ends in order: $STATES" interface_goes_down TERM
-	check "the namespace is deleted: $STATES" namespace_goes
+	check "connections end when the program destroys its objects, in each state: $STATES" program_ends TERM
+	check "connections end on rdma link del, and the program exits, in each state: $STATES" device_goes TERM
+	check "no process hangs when the network interface goes down and the program exits, in each state: $STATES" interface_goes_down TERM
+	check "namespace and devices are gone within 8 s when the namespace is deleted, in each state: $STATES" namespace_goes
 fi
-check 'F56: the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
-check 'all at once: peers come and go while the server is killed and its device removed' all_at_once
+check 'F56: no process hangs when the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
+check 'all at once: no process hangs while peers connect and end, servers are killed and their device is removed' all_at_once
 if [[ -z $only ]]; then
 	deadlines_end
-	check "the deadline passes: $STATES" deadlines_passed
+	check "connections end when their deadline passes, in each state: $STATES" deadlines_passed
 fi
-[[ -n $sample ]] || check "rmmod siw: $STATES" module_goes
-check 'a connection works after all races' good
+[[ -n $sample ]] || check "rmmod siw succeeds within 8 s of the end of its programs, in each state: $STATES" module_goes
+check 'a connection succeeds after all cases of this suite' good
 finish

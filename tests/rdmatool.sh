@@ -452,24 +452,24 @@ monitor_json() {
 	expect 'objects a line' "$(jq -c . "$WORK/monitor.log" | wc -l)" "$(wc -l <"$WORK/monitor.log")"
 }
 
-check 'show lists all layers with the built-in values' fresh shows_all_layers
-check 'the nearest layer is in force, and show names it' fresh layers
-check 'every setting accepts its values, and the output of show can be set again' fresh every_value
-check 'show configured: rdma -b restores the settings from the output' fresh save_and_restore
-check 'the tool rejects invalid settings with the reason' fresh tool_refuses
+check 'mpa show lists default, devices and ports with the built-in settings' fresh shows_all_layers
+check 'mpa show: the nearest of port, device and default is in force and named' fresh layers
+check 'mpa set: every setting accepts its values, and the output of mpa show configured can be set again' fresh every_value
+check 'mpa show configured: rdma -b restores the settings of all layers from the output' fresh save_and_restore
+check 'the rdma tool rejects invalid settings with the reason' fresh tool_refuses
 check "the kernel rejects a depth above the device's limit and names the limit" fresh kernel_refuses
-check 'show lists the defaults that a device ignores' fresh not_taken
-check 'an ordinary user can show settings but not set them' fresh ordinary_user
+check 'mpa show lists the defaults that a device ignores' fresh not_taken
+check 'an ordinary user can show MPA settings but not set them' fresh ordinary_user
 check 'set link siw0/1 rtr read: the RTR is a Read on the wire and in the rdma tool' fresh rtr_by_read
 check 'set link siw1/1 rtr-accept read: the responder accepts a Read RTR' fresh rtr_accepted
-check 'set default crc required: CRCs are in use' fresh crc_required
-check 'set link siw0/1 ird 2 ord ulp: the Request has these depths' fresh depths
-check 'set link siw0/1 model client-server: no RTR is sent' fresh client_server
-check 'set dev siw0 revision 1: frames are of revision 1' fresh revision_1
-check 'the counters of a port rise with a connection' fresh stat_counts
+check 'set default crc required: the Request contains C=1, and FPDUs carry CRCs' fresh crc_required
+check 'set link siw0/1 ird 2 ord ulp: the Request contains IRD 2 at most and ORD 0x3fff' fresh depths
+check 'set link siw0/1 model client-server: the connection is client-server, without an RTR' fresh client_server
+check 'set dev siw0 revision 1: Request and Reply are of revision 1' fresh revision_1
+check 'mpa stat: the counters of a port rise with a connection' fresh stat_counts
 check 'monitor: prints a line for each event' fresh monitor
-check 'monitor: continues after the module has been unloaded and loaded' fresh monitor_outlives_the_module
+check 'monitor: continues after the module iw_mpa has been unloaded and loaded' fresh monitor_outlives_the_module
 check 'monitor: reports lost events' fresh monitor_says_what_is_lost
-check 'JSON: each key has values of one type' fresh one_type_a_key
+check 'JSON: all values of a key are of one type' fresh one_type_a_key
 check 'monitor -j: prints an object for each event' fresh monitor_json
 finish

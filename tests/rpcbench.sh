@@ -120,6 +120,6 @@ serves() {
 }
 
 [[ $link == siw ]] || replace_link
-if [[ $ROLE == b ]]; then check 'serves' serves; else check 'measures' measures; fi
+if [[ $ROLE == b ]]; then check 'the NFS server runs until the measurements end' serves; else check 'NFS over RDMA and TCP is measured' measures; fi
 [[ $link == siw ]] || remove_link
 finish

@@ -180,39 +180,39 @@ short_reply_is_refused() { # VERSION
 }
 
 modprobe rpcrdma
-check 'RPC-12: a server of versions 1 to 3 rejects version two: the client continues with version one' goes_on_with_one 'xid 2 40 4 1 1 3'
-check 'RPC-12: mount fails with a server of versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
-check 'RPC-13: a server rejects version two and closes: the next connection uses version one' next_begins_with_one 'xid 2 40 4 1 1 1 close'
-check 'RPC-13: a server closes on version two: the next connection uses version one' next_begins_with_one 'none close'
-check 'RPC-13: a server is silent on version two: the next connection uses version one' next_begins_with_one timeo=30 none
-check 'RPC-13: a server of version two loses two first messages: the next connection uses version one' loses_first_messages
-check 'RPC-12: a server reports a bad header for the first message: the client continues with version one' goes_on_with_one 'xid 2 40 4 2'
-check 'RPC-16: mount fails when a server reports a bad header for a later message' fails_with "can't read superblock" \
+check 'RPC-12: a server of versions 1 to 3 answers ERR_VERS: the client continues with version one' goes_on_with_one 'xid 2 40 4 1 1 3'
+check 'RPC-12: mount fails when a server answers ERR_VERS with versions 3 to 4' fails_with 'Protocol not supported' 'xid 2 40 4 1 3 4'
+check 'RPC-13: a server answers ERR_VERS and closes: the next connection uses version one' next_begins_with_one 'xid 2 40 4 1 1 1 close'
+check 'RPC-13: a server closes on a message of version two: the next connection uses version one' next_begins_with_one 'none close'
+check 'RPC-13: a server does not answer version two: the next connection uses version one' next_begins_with_one timeo=30 none
+check 'RPC-13: a server of version two closes on the first message of two connections: the next uses version one' loses_first_messages
+check 'RPC-12: a server answers the first message with a bad header error: the client continues with version one' goes_on_with_one 'xid 2 40 4 2'
+check 'RPC-16: mount fails when the server answers the second message with a bad header error' fails_with "can't read superblock" \
 	"xid 2 40 0 1 0 0 0 $NULL_REPLY" 'xid 2 40 4 2'
-check 'RPC-3: an error with a payload is dropped' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
-check 'RPC-3: an error of version one is dropped when version two is settled' is_dropped_later 'xid 1 40 4 2'
+check 'RPC-3: the client drops an error message with a payload' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
+check 'RPC-3: the client drops an error message of version one after a reply of version two' is_dropped_later 'xid 1 40 4 2'
 check 'RPC-2: mount fails on a reply with an unterminated Write list' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
-check 'RPC-6: a reply marked as a call gets an error, and the client keeps waiting' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
-check 'RPC-10: a reply to an unknown xid is dropped' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
-check 'RPC-2: mount fails on a reply whose Reply chunk wraps' fails_with "can't read superblock" \
+check 'RPC-6: the client answers a reply marked as a call with a bad header error, and waits on' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
+check 'RPC-10: the client drops a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
+check 'RPC-2: mount fails on a reply whose Reply chunk wraps the address space' fails_with "can't read superblock" \
 	'xid 2 40 1 1 0 0 1 1 7 1001 ffffffff fffff000'
 for version in 1 2; do
 	words="xid $version 40 1$([[ $version == 1 ]] || echo ' 1') 0"
-	check "F81: version $version: mount fails on a reply with 4 GiB in its Reply chunk" fails_with "can't read superblock" \
+	check "F81: RPC-over-RDMA $version: mount fails on a reply with 4 GiB in its Reply chunk" fails_with "can't read superblock" \
 		version=$version "$words 0 1 1 7 ffff0000 0 1000"
-	check "F81: version $version: mount fails on a reply with 64 KiB in a Reply chunk that was not offered" \
+	check "F81: RPC-over-RDMA $version: mount fails on a reply with 64 KiB in a Reply chunk the call did not offer" \
 		fails_with "can't read superblock" version=$version "$words 0 1 1 7 10000 0 1000"
 	words="${words/ 40 1/ 40 0}"
-	check "F81: version $version: mount fails on a reply with 4 GiB in a Write chunk that was not offered" \
+	check "F81: RPC-over-RDMA $version: mount fails on a reply with 4 GiB in a Write chunk the call did not offer" \
 		fails_with "can't read superblock" version=$version "$words 1 1 7 ffff0000 0 1000 0 0 $NULL_REPLY"
-	check "F81: version $version: mount fails on a reply with 4 octets in a Write chunk that was not offered" \
+	check "F81: RPC-over-RDMA $version: mount fails on a reply with 4 octets in a Write chunk the call did not offer" \
 		fails_with "can't read superblock" version=$version "$words 1 1 7 4 0 1000 0 0 $NULL_REPLY"
-	check "F133: version $version: a reply with a Write chunk that ends before the payload position is rejected" short_reply_is_refused "$version"
+	check "F133: RPC-over-RDMA $version: the client rejects a reply that ends before the position of its Write chunk" short_reply_is_refused "$version"
 done
-check 'RPC-5: the client answers an unknown option with an error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
-check 'RPC-16: a callback of proc 2 gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
+check 'RPC-5: the client answers an unknown option with an invalid option error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+check 'RPC-16: a callback with the removed rdma_proc 2 gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
 check 'RPC-6: a callback marked as a reply gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"
 check 'RPC-8: a callback with a Read chunk gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 0 1 4 7 4 0 0 0 0 0 $CALLBACK"
 check 'RPC-16: a callback with an unterminated Write list gets a bad header error' answers_with "$BAD_HEADER" '63 2 1 0 0 0 1 1 5 6 0 7 1 1 5 6 0 7'
-check 'RPC-10: credits in an error message are ignored' limit_stays 'octets: [0-9a-f]+ 1 ' 'xid 2 40 4 1 1 1'
+check 'RPC-10: the client ignores the credits in an error message' limit_stays 'octets: [0-9a-f]+ 1 ' 'xid 2 40 4 1 1 1'
 finish

@@ -233,42 +233,42 @@ random_headers() { # VERSION COUNT
 }
 
 check 'nfsd starts with RPC-over-RDMA' starts
-check 'RPC-15: a call of version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
-check 'RPC-12: a call of version three is answered with the supported versions' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
-check 'RPC-1: a message of proc 2 gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
+check 'RPC-15: a call of RPC-over-RDMA version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
+check 'RPC-12: a call of RPC-over-RDMA version three gets ERR_VERS with versions 1 to 2' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
+check 'RPC-1: a message of version two with the removed rdma_proc 2 gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
 check 'RPC-2: an unterminated Read list gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
-check 'RPC-3: an error message is not answered' wrong 'no answer' '7e 2 1 4 2'
-check 'RPC-5: the server answers an unknown option with an error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
+check 'RPC-3: the server does not answer an error message' wrong 'no answer' '7e 2 1 4 2'
+check 'RPC-5: the server answers an unknown option with an invalid option error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
 check 'RPC-6: a call marked as a reply gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
 check 'RPC-7: a header without an RPC message gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
 check 'RPC-7: an RPC message with another xid than its header gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
 check 'RPC-7: a long call without a chunk gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 1 0 0 0 0 $NULL"
-check 'RPC-7: a long call whose memory has no RPC message gets a bad header error' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
-check 'RPC-7: a long call whose memory has a message with another xid gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
+check 'RPC-7: a long call whose Read chunk contains no RPC message gets a bad header error' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
+check 'RPC-7: a long call whose Read chunk contains a message with another xid gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
 	"7f 2 1 1 0 $(read_segment 0 40)0 0 0"
-check 'RPC-6: a long call whose memory has a reply gets a bad header error' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
+check 'RPC-6: a long call whose Read chunk contains a reply gets a bad header error' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
 check 'RPC-5: trace events distinguish a bad header from an unknown option' reasons_are_traced
-check 'RPC-10: a first call of 1025 octets is answered' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
-check 'RPC-9: a first call of 4096 octets is answered' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
-check 'RPC-16: a message of 12 octets is not answered' wrong 'no answer' '7e 2 1'
+check 'RPC-10: a first call of 1025 inline octets is answered' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
+check 'RPC-9: a first call of 4096 inline octets is answered' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
+check 'RPC-16: a message of 12 octets of version two is not answered' wrong 'no answer' '7e 2 1'
 check 'RPC-16: a message of 12 octets of version one is not answered' wrong 'no answer' '7e 1 1'
-check 'RPC-16: a message of 31 octets is not answered' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
+check 'RPC-16: a message of 31 octets of version two is not answered' wrong 'no answer' --octets 31 '7e 2 1 0 0 0 0 0'
 check 'RPC-16: a message of 20 octets of version one is not answered' wrong 'no answer' --octets 20 '7e 1 1 0 0'
 check 'RPC-16: a message of 27 octets of version one is not answered' wrong 'no answer' --octets 27 '7e 1 1 0 0 0 0'
 check 'RPC-8: the server does not read the Read chunk of a reply' reply_posts_no_read
-check 'F77: a Read segment of length 0 inside the call is rejected' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
+check 'F77: a call with a Read segment of length 0 inside its message is rejected' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
 check 'F77: a call that consists of a Read segment of length 0 is rejected' bad_in_both 1 "$(read_segment 0 0)0 0 0"
-check 'F77: a Read segment of length 0 after another Read segment is rejected' bad_in_both --memory "$NULL" 1 \
+check 'F77: a long call with a Read segment of length 0 after another one is rejected' bad_in_both --memory "$NULL" 1 \
 	"$(read_segment 0 40)$(read_segment 0 0 40)0 0 0"
-check 'a call with one Read segment for each of its words is answered' good_in_both --memory "$NULL" 1 \
+check 'a long call with one Read segment for each of its words is answered' good_in_both --memory "$NULL" 1 \
 	"$(for ((word = 0; word < 10; word++)); do read_segment 0 4 $((4 * word)); done)0 0 0"
-check 'F78: replies of about as many work requests as the Send Queue has are answered' reply_fills_send_queue
-check 'F79: a Read chunk at and above the page limit of a call does not break nfsd' one_chunk_of_pages
-check 'F79: two Read chunks and inline content at and above the page limit of a call do not break nfsd' two_chunks_of_pages
-check 'F80: inline content between Read chunks is placed between them' has_parts_in_order
-check 'F134: peers that never answer a Read block no nfsd thread for long' silent_peers_hold_no_thread
+check 'F78: calls whose Reply chunk needs 164 to 174 Writes, the size of the Send Queue, are answered' reply_fills_send_queue
+check 'F79: nfsd answers after calls whose Read chunk is at and above the page limit of a call' one_chunk_of_pages
+check 'F79: nfsd answers after calls of two Read chunks and inline content at and above the page limit of a call' two_chunks_of_pages
+check 'F80: inline content of a call between two Read chunks is placed between them' has_parts_in_order
+check 'F134: nfsd answers within 90 s although peers, as many as it has threads, never answer its Reads' silent_peers_hold_no_thread
 check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
 check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
-check 'F135: stopping nfsd frees the resources of its connections' leaves_nothing
-check 'F137: a connection that no thread has accepted is freed with its listener' unaccepted_goes_with_its_listener
+check 'F135: stopping nfsd frees the protection domains of its connections' leaves_nothing
+check 'F137: a connection that no nfsd thread has accepted is freed with its listener' unaccepted_goes_with_its_listener
 finish

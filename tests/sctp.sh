@@ -667,32 +667,32 @@ for netns in b a; do
 	check "SC-02 SC-04 SC-07: rping over IPv4, server in $netns" talk $netns $((++port))
 	check "SC-02 SC-04 SC-07: rping over IPv6, server in $netns" talk $netns $((++port)) 6
 done
-check 'ucmatose makes 50 connections over SCTP' many
-check 'ib_send_bw runs over SCTP' measure ib_send_bw 65536 200
-check 'ib_write_bw runs over SCTP' measure ib_write_bw 65536 200
-check 'ib_read_bw runs over SCTP' measure ib_read_bw 65536 200
-check 'SCT-14: the responder may send first over SCTP' responder_first
-check 'rdma resource shows sctp; a killed program leaves no association' shows_sctp
-check 'settings, the monitor and tracepoints show sctp' says_sctp
+check 'ucmatose establishes 50 connections over SCTP' many
+check 'ib_send_bw completes over SCTP' measure ib_send_bw 65536 200
+check 'ib_write_bw completes over SCTP' measure ib_write_bw 65536 200
+check 'ib_read_bw completes over SCTP' measure ib_read_bw 65536 200
+check 'SCT-14: the responder sends the first message over SCTP' responder_first
+check 'rdma resource shows llp sctp for a QP; a killed program leaves no association' shows_sctp
+check 'rdma mpa show, rdma mpa monitor and tracepoints report llp sctp, and crc cannot be set' says_sctp
 check 'SC-08: a wildcard listener announces one address to its peer' one_address
-check 'a wildcard listener accepts on an address that is added later' later_address
-check 'a wildcard listener accepts on an IPv6 address that is added later' later_address6
+check 'a wildcard SCTP listener accepts on an address that is added later' later_address
+check 'a wildcard SCTP listener accepts on an IPv6 address that is added later' later_address6
 check 'SC-05: rping verifies its data with 2 % loss and 75 % of packets out of order' lossy
 for size in 16 300 1024; do
 	[[ $size -ne 16 && $only != *"$size MiB"* ]] ||
-		check "SC-05: $size MiB each way arrive intact with 1 % loss and packets out of order" exchange $size
+		check "SC-05: $size MiB each way arrive unchanged with 1 % loss and packets out of order" exchange $size
 done
-check 'RDMA Reads and Writes survive a dead path of 5 s' dead_for_5_s
-check "an RDMA Write survives a closed window of 5 s" shut_for_5_s
-check 'SC-03: segments shrink when the MTU of the path shrinks' smaller_path
-check 'F108: 10,000 octets arrive in packets of 552 bytes' small_packets 7527
-check 'F107: the send buffer is limited to the amount that our own receiver accepts' sends_no_more_than_it_holds 7528
+check 'rping over SCTP completes although the path loses all packets for 5 s' dead_for_5_s
+check "an RDMA Write over SCTP completes although the peer's receive window is closed for 5 s" shut_for_5_s
+check 'SC-03: DDP segments become smaller when the MTU of the path is lowered' smaller_path
+check 'F108: rping over SCTP with 10,000 octets completes over a path MTU of 552' small_packets 7527
+check 'F107: the SCTP send buffer is limited to the amount that our own receiver accepts' sends_no_more_than_it_holds 7528
 check "F114: the global IPv6 address of a peer is reported without a scope" global_address_has_no_scope 7529
-check 'a failure to listen on a new address is logged' logs_an_address_that_is_in_use 7531
-check 'the association of a program killed on a dead path ends within 9 s' dead_at_close
-check 'data sent by a program is delivered after the program is killed' closes_slowly
+check 'a wildcard SCTP listener logs a failure to listen on an address that is added later' logs_an_address_that_is_in_use 7531
+check 'the SCTP association of a program killed on a dead path ends within 9 s' dead_at_close
+check 'the SCTP association of a killed program ends without an ABORT, after its data is sent' closes_slowly
 [[ $only != *'two minutes'* ]] || check 'F112: an association in shutdown is closed within two minutes although its peer acknowledges data' closes_in_two_minutes
-check 'F112: a peer has at most 256 associations in shutdown' closing_is_bounded 7533
+check 'F112: of 300 associations with a silent peer at most 256 remain in shutdown' closing_is_bounded 7533
 if has_rules_for_routes; then
 	check 'F122: 256 associations in shutdown without progress do not abort one with progress' closes_slowly_beside_others 7534
 else
@@ -700,7 +700,7 @@ else
 fi
 check 'connecting over SCTP without a listener fails within 10 s' nobody_listens
 for count in 200 10000; do
-	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects leave no association" connects $count
+	[[ $count -ne 200 && $only != *"$count connects"* ]] || check "$count connects over SCTP leave no association" connects $count
 done
 
 # 40 bytes of a DDP version that does not exist
@@ -708,58 +708,58 @@ headers=$(printf "00%.0s" {1..40})
 accepted="send=$INITIATE expect=0006"
 # shellcheck disable=SC2086 # words of $accepted are steps
 {
-	check 'a peer that closes before siw accepts it leaves no association' closes_before_accept $((++port))
-	check 'a restarted peer ends its old session and can connect again' restarts $((++port))
-	check 'F105 SC-06: Initiates beyond the backlog get a Terminate, the program -ECONNRESET' backlog_is_full $((++port))
-	check 'F105 SC-06: the Initiate of a program that is killed before it answers gets a Terminate' killed_before_it_answers $((++port))
-	check 'F106: segments held after a gap are charged to the memory of SCTP' holds_what_is_charged $((++port))
-	check 'F121: a message that SCTP delivers in parts is received' parts_of_a_message $((++port))
-	check 'SC-03: segments to a peer that requires AUTH fit into the packets' demands_auth $((++port))
-	check 'F123: the end of a peer is detected while its early segments wait for the program' goes_while_it_stalls $((++port))
-	check 'F106: a gap times out when SCTP stops sending a chunk again' gap_ends_with_the_retries $((++port))
-	check 'F109: a Terminate waits until the Accept is acknowledged' terminate_waits_for_the_accept $((++port))
-	check 'F109: a Terminate waits until the Initiate is acknowledged' terminate_waits_for_the_initiate $((++port))
-	check 'SCT-15 SCT-13: a Terminate ends an accepted session' calls $((++port)) $accepted send=0004 over=5
-	check 'SCT-19 S5: a Terminate ends a session of plain Initiate and Accept' calls $((++port)) send=0001 expect=0002 send=0004 over=5
+	check 'an association that its peer shuts down before siw accepts it leaves no association' closes_before_accept $((++port))
+	check 'a peer restarted with its old port ends the old session, and clients can connect again' restarts $((++port))
+	check 'F105 SC-06: Initiates beyond the backlog get a session Terminate, a client gets -ECONNRESET' backlog_is_full $((++port))
+	check 'F105 SC-06: an Initiate gets a session Terminate when the server is killed before it accepts' killed_before_it_answers $((++port))
+	check 'F106: segments held after a DDP-SSN gap are charged to the memory of SCTP' holds_what_is_charged $((++port))
+	check 'F121: a DDP segment that SCTP delivers in parts is received' parts_of_a_message $((++port))
+	check 'SC-03: segments to a peer that requires SCTP AUTH chunks fit into the packets' demands_auth $((++port))
+	check 'F123: an ABORT is detected while segments received before rdma_accept() wait in the socket' goes_while_it_stalls $((++port))
+	check 'F106: a DDP-SSN gap ends the session after the time of all SCTP retransmissions' gap_ends_with_the_retries $((++port))
+	check 'F109: a session Terminate is sent only when the Accept is acknowledged' terminate_waits_for_the_accept $((++port))
+	check 'F109: a session Terminate is sent only when the Initiate is acknowledged' terminate_waits_for_the_initiate $((++port))
+	check 'SCT-15 SCT-13: a session Terminate ends an accepted session' calls $((++port)) $accepted send=0004 over=5
+	check 'SCT-19 S5: a session Terminate ends a session of plain Initiate and Accept' calls $((++port)) send=0001 expect=0002 send=0004 over=5
 	check 'AMB-22: an Enhanced Initiate with A=1 gets an Enhanced Accept with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
 	check 'SC-01: a peer without an adaptation indication is disconnected' calls $((++port)) adapt=0 over=5
 	check 'SC-01: a peer with another adaptation indication is disconnected' calls $((++port)) adapt=2 over=5
-	check 'SC-02: an ordered Initiate gets a Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
+	check 'SC-02: an ordered Initiate gets a session Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
 	check 'SC-02: an ordered segment ends the session' calls $((++port)) $accepted ordered segment=0102 over=5
 	check 'F108: a fragmented Initiate is accepted' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
-	check 'SCT-03: an Initiate under the PPID of segments gets a Terminate' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
-	check 'SCT-03: an Initiate under an unknown PPID gets a Terminate' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
-	check 'SC-06: a segment before the Initiate gets a Terminate' calls $((++port)) segment=0102 expect=0004 over=5
-	check 'SCT-18: a second Initiate ends the session' calls $((++port)) $accepted send=$INITIATE over=5
-	check 'SCT-18: an Accept in place of the Initiate gets a Terminate' calls $((++port)) send=$ACCEPT expect=0004 over=5
+	check 'SCT-03: an Initiate under the PPID of segments gets a session Terminate' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
+	check 'SCT-03: an Initiate under an unknown PPID gets a session Terminate' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
+	check 'SC-06: a segment before the Initiate gets a session Terminate' calls $((++port)) segment=0102 expect=0004 over=5
+	check 'SCT-18: a second Initiate in an accepted session ends the session' calls $((++port)) $accepted send=$INITIATE over=5
+	check 'SCT-18: an Accept in place of the Initiate gets a session Terminate' calls $((++port)) send=$ACCEPT expect=0004 over=5
 	check 'SCT-06: a plain Initiate with 512 bytes of private data is accepted' calls $((++port)) zeros=1,512 expect=0002 send=0004 over=5
-	check 'SCT-06: a plain Initiate with 513 bytes of private data gets a Terminate' calls $((++port)) zeros=1,513 expect=0004 over=5
-	check 'SCT-07: a Terminate with private data gets a Terminate' calls $((++port)) $accepted send=000400 expect=0004 over=5
-	check 'SC-07: our Terminate arrives while received data is still unread' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
-	check 'SEC-04: an Enhanced Initiate without its IRD/ORD word gets a Terminate' calls $((++port)) send=0005 expect=0004 over=5
-	check 'an unknown function code gets a Terminate' calls $((++port)) send=0063 expect=0004 over=5
-	check 'half a function code gets a Terminate' calls $((++port)) send=00 expect=0004 over=5
-	check 'SC-05: the first DDP-SSN 1 waits for 0 to arrive' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
+	check 'SCT-06: a plain Initiate with 513 bytes of private data gets a session Terminate' calls $((++port)) zeros=1,513 expect=0004 over=5
+	check 'SCT-07: a session Terminate with private data is answered with a session Terminate' calls $((++port)) $accepted send=000400 expect=0004 over=5
+	check 'SC-07: our session Terminate is sent although received segments are unread in the socket' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
+	check 'SEC-04: an Enhanced Initiate without its IRD/ORD word gets a session Terminate' calls $((++port)) send=0005 expect=0004 over=5
+	check 'a session message with an unknown function code gets a session Terminate' calls $((++port)) send=0063 expect=0004 over=5
+	check 'a session message with half a function code gets a session Terminate' calls $((++port)) send=00 expect=0004 over=5
+	check 'SC-05: the first message, with DDP-SSN 1, is not processed before DDP-SSN 0 arrives' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
 	check 'SC-05: a DDP-SSN used twice ends the session' calls $((++port)) $accepted ssn=0 segment=0102 over=5
 	check 'SC-05: a DDP-SSN of the other half of the sequence space ends the session' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
-	check 'SC-05: a flood after a gap ends the session' calls $((++port)) $accepted ssn=2 flood=20000 over=20
-	check 'SC-05: a flood before the Initiate gets a Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
-	check 'a segment shorter than a header ends the session' calls $((++port)) $accepted segment=4043 over=5
-	check 'an empty segment ends the session' calls $((++port)) $accepted segment= over=5
+	check 'SC-05: a flood of segments after a DDP-SSN gap ends the session' calls $((++port)) $accepted ssn=2 flood=20000 over=20
+	check 'SC-05: a flood of segments before the Initiate gets a session Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
+	check 'a DDP segment shorter than its header ends the session' calls $((++port)) $accepted segment=4043 over=5
+	check 'an empty DDP segment ends the session' calls $((++port)) $accepted segment= over=5
 	check 'a segment of an unknown DDP version ends the session' calls $((++port)) $accepted segment="$headers" over=5
 	check 'an ABORT after the Initiate leaves no association' calls $((++port)) send=$INITIATE abort
 	check 'an ABORT after the Accept leaves no association' calls $((++port)) $accepted abort
-	check 'SEC-08: a silent initiator is disconnected within 15 s' calls $((++port)) over=15
+	check 'SEC-08: an initiator that sends no Initiate is disconnected within 15 s' calls $((++port)) over=15
 
 	check 'SCT-16: an Enhanced Reject to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0007000800086e6f over=5
-	check 'AMB-20: an Enhanced Reject without its word to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0007 over=5
+	check 'AMB-20: an Enhanced Reject without its IRD/ORD word to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0007 over=5
 	check 'a plain Reject to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0003 over=5
 	check 'SCT-18: a plain Accept to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0002 expect=0004 over=5
-	check 'SCT-17: a Terminate to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0004 over=5
+	check 'SCT-17: a session Terminate in reply to an Enhanced Initiate ends the session' hears $((++port)) expect=0005 send=0004 over=5
 	check 'SC-06: a segment before the Accept ends the session' hears $((++port)) expect=0005 segment=0102 expect=0004 over=5
-	check 'SCT-20: an Enhanced Accept with a too small IRD ends the session' hears $((++port)) expect=0005 send=000600083ffe over=5
+	check "SCT-20: an Enhanced Accept with an ORD above the device's IRD limit ends the session" hears $((++port)) expect=0005 send=000600083ffe over=5
 	check 'SC-01: an INIT-ACK without an adaptation indication ends the session' hears $((++port)) adapt=0 over=5
-	check 'an ABORT in place of an Accept ends the session' hears $((++port)) expect=0005 abort
-	check 'SEC-08: an Enhanced Initiate without an answer gets a Terminate at the deadline' hears $((++port)) expect=0005 expect=0004 over=5
+	check 'an ABORT in reply to the Initiate ends the session' hears $((++port)) expect=0005 abort
+	check 'SEC-08: an unanswered Enhanced Initiate is followed by a session Terminate at the deadline' hears $((++port)) expect=0005 expect=0004 over=5
 }
 finish

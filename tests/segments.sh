@@ -165,18 +165,18 @@ seg() { # CLAIM FUNCTION [ARG…]
 	check "$@"
 }
 
-seg 'each segment of large writes begins with an FPDU' writes
-seg 'each segment of sends that are no multiple of four long begins with an FPDU' sends_of_odd_length
-seg 'each segment of Read Responses begins with an FPDU' reads
-seg 'each segment begins with an FPDU on a path with a smaller MTU' on_a_narrow_path 1000 948
-seg 'each segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
-seg 'each segment begins with an FPDU although packets are lost' after_loss
-seg 'each segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
-seg 'small writes that are posted together share segments' lists_of_small_writes
+seg 'each TCP segment of large writes begins with an FPDU' writes
+seg 'each TCP segment of Sends whose length is no multiple of four begins with an FPDU' sends_of_odd_length
+seg 'each TCP segment of Read Responses begins with an FPDU' reads
+seg 'each TCP segment begins with an FPDU on a path with an MTU of 1000' on_a_narrow_path 1000 948
+seg 'each TCP segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
+seg 'each TCP segment begins with an FPDU although packets are lost' after_loss
+seg 'each TCP segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
+seg 'small RDMA Writes that are posted together share TCP segments' lists_of_small_writes
 seg 'segment large: one FPDU holds a message of 60000 octets' large_fpdus
-seg 'segment large: data arrives although packets are lost' large_fpdus_after_loss
-seg "segment large at the receiver alone does not change the sender's FPDUs" large_one_way
+seg 'segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
+seg "segment large set at the receiver alone does not change the sender's FPDUs" large_one_way
 # The window stays small from here on
-seg 'each segment begins with an FPDU in a window of 9000 octets' in_a_small_window
-seg 'segment large: data arrives in a window of 9000 octets' large_fpdus_in_a_small_window
+seg 'each TCP segment begins with an FPDU in a receive window of 9000 octets' in_a_small_window
+seg 'segment large: messages of 60000 octets arrive unchanged in a receive window of 9000 octets' large_fpdus_in_a_small_window
 finish

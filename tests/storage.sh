@@ -516,24 +516,24 @@ nfs_device_goes() { # a|b
 # ---- the cases
 
 a_asks_b
-check 'NVMe-oF: five queues, data stays intact' nvme_keeps_data
-check 'NVMe-oF: data stays intact when the controller is reset under load' nvme_is_reset
-check 'NVMe-oF: data stays intact when the link of the host is down for some time' nvme_link_fails a
-check 'NVMe-oF: data stays intact when the link of the target is down for some time' nvme_link_fails b
-check 'NVMe-oF: the target is removed' nvme_target_goes
-check 'NVMe-oF: the device of the host is removed' nvme_device_goes a
-check 'NVMe-oF: the device of the target is removed' nvme_device_goes b
-check 'iSER: data stays intact' iser_keeps_data
-check 'iSER: the target is restarted under load' iser_target_restarts
-check 'iSER F76: the target of a slow disk is restarted under load' iser_slow_target_restarts
-check 'iSER: the device of the initiator is removed' iser_device_goes
-check 'SRP: data stays intact' srp_keeps_data
+check 'NVMe-oF: five queues: data written is read back unchanged' nvme_keeps_data
+check 'NVMe-oF: I/O resumes and data is unchanged after the controller is reset under load' nvme_is_reset
+check "NVMe-oF: I/O resumes and data is unchanged after the host's network interface was down" nvme_link_fails a
+check "NVMe-oF: I/O resumes and data is unchanged after the target's network interface was down" nvme_link_fails b
+check 'NVMe-oF: I/O ends with an error when the target is removed, data is unchanged at the next connect' nvme_target_goes
+check "NVMe-oF: I/O ends with an error when the host's RDMA device is removed, the host can connect again" nvme_device_goes a
+check "NVMe-oF: I/O resumes and data is unchanged after the target's RDMA device is removed and added again" nvme_device_goes b
+check 'iSER: data written is read back unchanged' iser_keeps_data
+check 'iSER: the target is restarted under load: I/O resumes and data is unchanged' iser_target_restarts
+check 'iSER F76: the target of a slow disk is restarted under load: I/O resumes' iser_slow_target_restarts
+check "iSER: I/O resumes and data is unchanged after the initiator's RDMA device is removed and added again" iser_device_goes
+check 'SRP: data written is read back unchanged' srp_keeps_data
 for version in 4.2 3; do
-	check "NFSv$version: data stays intact" nfs_keeps_data "$version"
-	check "NFSv$version: git clones, commits and pushes" nfs_has_git "$version"
-	check "NFSv$version: the server is restarted under load" nfs_restarts "$version"
+	check "NFSv$version: data written is read back unchanged" nfs_keeps_data "$version"
+	check "NFSv$version: git clones, commits and pushes in a repository on the server" nfs_has_git "$version"
+	check "NFSv$version: I/O continues when nfsd is restarted under load" nfs_restarts "$version"
 done
-check 'NFSv4.2: a delegation is recalled' nfs_recalls
-check 'NFSv4.2: the device of the client is removed' nfs_device_goes a
-check 'NFSv4.2: the device of the server is removed' nfs_device_goes b
+check 'NFSv4.2: the server recalls a delegation by a callback over RDMA' nfs_recalls
+check "NFSv4.2: I/O continues after the client's RDMA device is removed and added again" nfs_device_goes a
+check "NFSv4.2: I/O continues after the server's RDMA device is removed and added again" nfs_device_goes b
 finish

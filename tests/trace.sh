@@ -179,8 +179,8 @@ exports() {
 	[[ -z $(grep '^# TYPE' "$file" | sort | uniq -d) ]] || fail 'a type is there twice'
 }
 
-check 'trace-cmd records connection setup' with_trace_cmd
-check 'bpftrace counts the results of connections' with_bpftrace
+check 'the documented trace-cmd command records frames, decisions and states of connection setup' with_trace_cmd
+check 'the documented bpftrace command counts the results of connections' with_bpftrace
 check 'mpa-states.bt prints durations and mpa-why.bt prints reasons' with_scripts
 check 'mpa-exporter writes the counters for Prometheus' exports
 finish

@@ -192,20 +192,20 @@ check 'rcopy: a file of 20 MB arrives intact' copy_file
 check 'rstream verifies the data of messages of 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
 check 'rstream runs non-blocking with messages of 65536 octets' stream rstream 7811 -S 65536 -C 50 -T n
 check 'riostream verifies its data' stream riostream 7813 -S 16384 -C 50 -T v
-check 'rstream: the server is killed' stream_is_cut
-check 'ucmatose makes 40 connections' many_connections
+check 'rstream: the client ends when the server is killed' stream_is_cut
+check 'ucmatose establishes 40 connections' many_connections
 check 'rdma_xserver and rdma_xclient exchange data' xserver
 for test in rc_lat rc_bi_bw rc_bw rc_rdma_read_bw; do
-	check "qperf $test" qperf_test "$test"
+	check "qperf $test completes" qperf_test "$test"
 done
 check 'fio: Writes complete' fio_moves write
 check 'fio: Reads complete' fio_moves read
-check 'fio: the server is killed' fio_is_cut
-check 'libfabric, endpoint msg, 64 octets' pingpong msg verbs 64 7861
-check 'libfabric, endpoint msg, 4096 octets' pingpong msg verbs 4096 7862
-check 'libfabric, endpoint rdm over rxm, 4096 octets' pingpong rdm 'verbs;ofi_rxm' 4096 7863
-check 'libfabric: the server is killed' pingpong_is_cut
-check "the tests of rdma-core pass" rdma_cores_tests
-check 'Open MPI: four ranks, point to point, all to all, one-sided' mpi_works
-check 'Open MPI: a rank is killed' mpi_is_cut
+check 'fio: the client gets an error completion when the server is killed' fio_is_cut
+check 'libfabric, endpoint msg, 64 octets: fi_pingpong completes' pingpong msg verbs 64 7861
+check 'libfabric, endpoint msg, 4096 octets: fi_pingpong completes' pingpong msg verbs 4096 7862
+check 'libfabric, endpoint rdm over rxm, 4096 octets: fi_pingpong completes' pingpong rdm 'verbs;ofi_rxm' 4096 7863
+check 'libfabric: fi_pingpong ends when its server is killed' pingpong_is_cut
+check "the pyverbs tests of rdma-core pass on siw" rdma_cores_tests
+check 'Open MPI: four ranks complete point to point, all to all and one-sided transfers' mpi_works
+check 'Open MPI: mpirun ends the other ranks with an error when a rank is killed' mpi_is_cut
 finish
