@@ -67,7 +67,7 @@ public:
     void close() override { socket_.close(); }
     void vanish() override
     {
-        throw std::runtime_error("the kernel's SCTP cannot vanish; --stack usrsctp can");
+        throw std::runtime_error("kernel SCTP cannot disappear without an ABORT; use --stack usrsctp");
     }
     bool is_open() const override { return socket_.is_open(); }
 

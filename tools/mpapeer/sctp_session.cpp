@@ -136,7 +136,7 @@ void SctpSession::send_item(StreamItem item, bool fragmented)
     append(message.bytes, item.chunk->ssn);
     append(message.bytes, ByteView(item.raw));
     if (fragmented && message.bytes.size() <= fragment_size)
-        throw std::runtime_error(fmt::format("a message of {} bytes and less is not fragmented",
+        throw std::runtime_error(fmt::format("fragmentation requires a message of more than {} bytes",
                                              fragment_size));
     transcript_.bytes("->", message.bytes);
     switch (association_->send(message, Clock::now() + settings_.within)) {

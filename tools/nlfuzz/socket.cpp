@@ -138,7 +138,7 @@ unsigned Socket::take_answers(uint32_t seq, const Handler &handler, bool &whole)
 		const Bytes datagram = receive(answer_time);
 
 		if (datagram.empty())
-			throw std::runtime_error("the kernel does not answer");
+			throw std::runtime_error("no netlink reply from the kernel");
 		datagrams++;
 		for_each(datagram, [&](const nlmsghdr &header, std::span<const uint8_t> body) {
 			if (header.nlmsg_seq != seq || body.size() < sizeof(int))

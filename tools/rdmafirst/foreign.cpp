@@ -89,10 +89,10 @@ Made receive_file(int socket)
 	Letter letter;
 	int file = -1;
 	if (recvmsg(socket, &letter.header, MSG_CMSG_CLOEXEC) != sizeof(letter.number))
-		throw std::runtime_error("the other process has no queue pair");
+		throw std::runtime_error("no queue pair number received from the creating process");
 	const cmsghdr *cmsg = CMSG_FIRSTHDR(&letter.header);
 	if (!cmsg || cmsg->cmsg_type != SCM_RIGHTS)
-		throw std::runtime_error("the other process has sent no file descriptor");
+		throw std::runtime_error("no file descriptor received from the creating process");
 	std::memcpy(&file, CMSG_DATA(cmsg), sizeof(file));
 	return {letter.number, file};
 }

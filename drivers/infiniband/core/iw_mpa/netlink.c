@@ -551,7 +551,7 @@ static int find_port(struct genl_info *info, struct iw_mpa_place *place)
 		return 0;
 	}
 	NL_SET_BAD_ATTR(info->extack, attr);
-	NL_SET_ERR_MSG_FMT(info->extack, "the device has the ports 1 to %u",
+	NL_SET_ERR_MSG_FMT(info->extack, "no such port, ports are 1 to %u",
 			   place->dev->ports);
 	return -EINVAL;
 }
@@ -637,7 +637,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 	int rv;
 
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_DEV_INDEX)) {
-		NL_SET_ERR_MSG(info->extack, "the request has no device index");
+		NL_SET_ERR_MSG(info->extack, "device index attribute missing");
 		return -EINVAL;
 	}
 	mutex_lock(&iw_mpa_devices_lock);
@@ -667,7 +667,7 @@ static int check_permission(struct sk_buff *skb, struct genl_info *info,
 static int parse_policy_set(struct genl_info *info, struct iw_mpa_layer *layer)
 {
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_POLICY)) {
-		NL_SET_ERR_MSG(info->extack, "the request has no settings");
+		NL_SET_ERR_MSG(info->extack, "settings attribute missing");
 		return -EINVAL;
 	}
 	return parse_policy(info->attrs[RDMA_MPA_A_POLICY], layer,

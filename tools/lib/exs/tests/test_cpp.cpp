@@ -145,7 +145,7 @@ TEST_F(Cpp, ExceptionsPropagateOutOfTheLoop)
 {
 	own.spawn([](Cpp &test) -> task<> {
 		co_await test.connected();
-		throw std::runtime_error("on purpose");
+		throw std::runtime_error("thrown by the test");
 	}(*this));
 	EXPECT_THROW(own.run(), std::runtime_error);
 }
@@ -159,7 +159,7 @@ TEST_F(Cpp, StartedTasksCanBeAwaitedLater)
 		const memory from(8), to(80);
 		auto receive = [&](size_t place) -> task<size_t> { co_return (co_await peer.recv(to.slice(10 * place, 10))).value().length; };
 		auto fail = []() -> task<size_t> {
-			throw std::runtime_error("on purpose");
+			throw std::runtime_error("thrown by the test");
 			co_return 0;
 		};
 		std::vector<task<size_t>> all;

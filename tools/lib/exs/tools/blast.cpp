@@ -126,7 +126,7 @@ private:
 		else
 			got = (co_await peer_.recv(part, options_.type == SOCK_STREAM ? EXS_WAITALL : 0)).value();
 		if (got.length != options_.size || got.eof || got.truncated)
-			throw std::runtime_error(fmt::format("message {} has {} octets", number, got.length));
+			throw std::runtime_error(fmt::format("message {}: received {} octets, expected {}", number, got.length, options_.size));
 		sink.put(part.bytes);
 	}
 
@@ -199,7 +199,7 @@ exs::task<Json> transmit(exs::socket &peer, const Options &options)
 		const exs::memory published(options.places * options.size);
 		source.fill(published.bytes(), 0);
 		if (co_await recv_text(peer, options.type) != "go")
-			throw std::runtime_error("the server did not reply \"go\"");
+			throw std::runtime_error("no start message (\"go\") from the server");
 		const Measurement measurement;
 		exs::persistent publishing = peer.publish(published).value();
 		const std::string report = co_await recv_text(peer, options.type);
@@ -212,7 +212,7 @@ exs::task<Json> transmit(exs::socket &peer, const Options &options)
 	}
 	Blast blast(options, peer);
 	if (co_await recv_text(peer, options.type) != "go")
-		throw std::runtime_error("the server did not reply \"go\"");
+		throw std::runtime_error("no start message (\"go\") from the server");
 	const Measurement measurement;
 	co_await blast.send_all(source);
 	if (options.mode == Mode::persistent_recv)
@@ -279,7 +279,7 @@ Json plain_client(const Options &options)
 	const Source source(options.input);
 	std::vector<std::byte> bytes(options.size);
 	if (peer.recv_text() != "go")
-		throw std::runtime_error("the server did not reply \"go\"");
+		throw std::runtime_error("no start message (\"go\") from the server");
 	const Measurement measurement;
 	for (uint64_t i = 0; i < options.count; i++) {
 		source.fill(bytes, i * options.size);

@@ -76,7 +76,7 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	Options options = own;
 	const Json plan = Json::parse(text);
 	if (plan.at("tool").get<std::string>() != tool)
-		throw std::runtime_error("the client is not the same tool");
+		throw std::runtime_error("the client does not run exs-" + std::string(tool));
 	options.mode = mode_names.at(plan.at("mode").get<std::string>());
 	options.size = plan.at("size").get<uint64_t>();
 	options.in_flight = plan.at("in_flight").get<uint64_t>();
@@ -84,7 +84,7 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	options.places = plan.at("places").get<uint64_t>();
 	if (options.in_flight == 0 || options.in_flight > 4096 || options.size > most_memory / options.in_flight ||
 	    options.places == 0 || options.places > most_memory || options.size > most_memory / options.places)
-		throw std::runtime_error("the client's plan exceeds the limits");
+		throw std::runtime_error("the client's test parameters exceed the server's limits");
 	return options;
 }
 
@@ -115,7 +115,7 @@ namespace {
 std::string filled(std::string text)
 {
 	if (text.size() >= text_size)
-		throw std::runtime_error("a message of the protocol is too long");
+		throw std::runtime_error("a control message exceeds " + std::to_string(text_size - 1) + " octets");
 	text.resize(text_size);
 	return text;
 }

@@ -71,7 +71,7 @@ exs::task<> serve(exs::socket &control, exs::socket &listener, const Options &ow
 {
 	const Options options = take_plan(own, name, co_await recv_text(control, own.type));
 	if (options.size < sizeof(int64_t))
-		throw std::runtime_error("the message is too small for a number");
+		throw std::runtime_error("the message is too short for a 64-bit number");
 	// each says which it is
 	exs::socket one = (co_await listener.accept()).value();
 	const bool is_second = co_await recv_text(one, own.type) == "1";
@@ -107,7 +107,7 @@ exs::task<Json> transact(exs::loop &loop, const Options &options)
 	}
 	Side side(peers, options.size, {0, 1});
 	if (co_await recv_text(control, options.type) != "go")
-		throw std::runtime_error("the server did not reply \"go\"");
+		throw std::runtime_error("no start message (\"go\") from the server");
 	const Measurement measurement;
 	Progress progress(options.progress, options.count);
 	const auto count = static_cast<int64_t>(options.count);
