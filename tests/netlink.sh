@@ -164,17 +164,17 @@ print(*struct.unpack_from("=HxxIIi", reply, 4)[0::3])')
 impossible() {
 	plain
 	refused 22 "largest ORD is 128" ynl set siw0 ord=16381
-	refused 22 'siw0: revision 1 has no peer-to-peer model' \
+	refused 22 'siw0: revision 1 does not support the peer-to-peer model' \
 		ynl set siw0 revision=rfc5044 model=peer-to-peer-required
-	refused 22 'revision 1 has no peer-to-peer model' ynl set default revision=rfc5044 model=peer-to-peer-required
+	refused 22 'revision 1 does not support the peer-to-peer model' ynl set default revision=rfc5044 model=peer-to-peer-required
 	ynl set siw0/1 model=peer-to-peer-required
 	# the device would take it from its port
-	refused 22 'siw0/1: revision 1 has no peer-to-peer model' ynl set siw0 revision=rfc5044
+	refused 22 'siw0/1: revision 1 does not support the peer-to-peer model' ynl set siw0 revision=rfc5044
 	refused 22 'RTR by read needs an ORD' ynl set siw0/1 rtr-offer=read ord=0
 	refused 22 'no such port, ports are 1 to 1' ynl set siw0/2 model=client-server
 	refused 34 'out of range' ynl show siw0/0
-	refused 19 'no iWARP device of that index' ynl show 4711
-	refused 19 'no iWARP device of that index' ynl caps 4711
+	refused 19 'no iWARP device with this index' ynl show 4711
+	refused 19 'no iWARP device with this index' ynl caps 4711
 	refused 22 'order of RTR kinds: invalid value' ynl set siw0 rtr-order=read,read
 	is '{"model":"peer-to-peer-required"}' siw0/1 .policy
 	is '{}' default .policy

@@ -197,11 +197,11 @@ tool_refuses() {
 	refused "ord: 'none' is not auto" mpa set default ord none
 	refused "ord: '1x' is not auto" mpa set default ord 1x
 	refused "rtr-timeout: '0' is not in the range 1..3600000 ms" mpa set default rtr-timeout 0
-	refused "reply-timeout: '99999999999999999999' is no number" mpa set default reply-timeout 99999999999999999999
+	refused "reply-timeout: '99999999999999999999' is not in the range 1..3600000 ms" mpa set default reply-timeout 99999999999999999999
 	refused 'Wrong device name - siw9$' mpa set link siw9/1 crc off
 	refused "siw0: no port '2', ports are 1..1" mpa set link siw0/2 crc off
-	refused "Wrong port of siw0 - '0'" mpa set link siw0/0 crc off
-	refused "Wrong port of siw0 - ''" mpa set link siw0/ crc off
+	refused "siw0: no port '0', ports are 1..1" mpa set link siw0/0 crc off
+	refused "siw0: no port '', ports are 1..1" mpa set link siw0/ crc off
 	refused "Wrong link \(DEV/PORT\) name - siw0$" mpa set link siw0 crc off
 	refused "Wrong device name - siw0/1$" mpa set dev siw0/1 crc off
 	refused "Unknown parameter 'crc'" mpa show link siw0/1 crc
