@@ -388,10 +388,10 @@ check 'exs-blast --protocol any: a wildcard listener serves RDMA and TCP clients
 check 'exs-blast --protocol any: a listener at an RDMA address serves RDMA and TCP clients' any_protocol "$(address b)"
 for netns in b a; do
 	for mode in normal immediate persistent persistent-recv; do
-		check "EXS-4, EXS-7, EXS-8, EXS-10: received equals sent data, exs-blast, mode $mode, 10000 octets each, server in $netns" \
+		check "EXS-4, EXS-7, EXS-8, EXS-10: exs-blast receives the sent data, mode $mode, 10000 octets each, server in $netns" \
 			blast $netns $mode -s 10000 -n 300 -k 4
 	done
-	check "EXS-13: received equals sent data, exs-blast --stream, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
+	check "EXS-13: exs-blast --stream receives the sent data, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
 	check "EXS-14: exs-ping completes in modes normal, immediate and persistent, server in $netns" ping_all $netns
 	check "EXS-9, EXS-14: exs-exchange completes 50 exchanges of 5000 octets, server in $netns" exchange $netns
 	check "the libexs examples (echo, publisher, file server) transfer data, also server first, server in $netns" examples $netns

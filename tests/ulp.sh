@@ -188,7 +188,7 @@ mpi_is_cut() {
 # shellcheck disable=SC2016 # for the agent
 namespace_agent 'case $1 in 10.77.0.1) echo a ;; 10.77.0.2) echo b ;; esac'
 
-check 'rcopy: a file of 20 MB arrives intact' copy_file
+check 'rcopy: a file of 20 MB is received unchanged' copy_file
 check 'rstream verifies the data of messages of 2048 octets' stream rstream 7810 -S 2048 -C 200 -T v
 check 'rstream runs non-blocking with messages of 65536 octets' stream rstream 7811 -S 65536 -C 50 -T n
 check 'riostream verifies its data' stream riostream 7813 -S 16384 -C 50 -T v
