@@ -140,10 +140,10 @@ if [[ -d $FAILSLAB ]]; then
 	echo N >$FAILSLAB/ignore-gfp-wait
 	# the kernel log shows which allocation failed
 	echo 1 >$FAILSLAB/verbose
-	check 'F50: each allocation of ibv_reg_mr() fails in turn: the program gets an error, and later connections succeed' fails memory 60
-	check 'each allocation of rdma_listen() fails in turn: the program gets an error, and later connections succeed' fails listen 60
-	check 'each allocation of rdma_connect() fails in turn: the program gets an error, and later connections succeed' fails connect 80
-	check 'each allocation of rdma_accept() fails in turn: the program gets an error, and later connections succeed' fails accept 80
+	check 'F50: each allocation of ibv_reg_mr() fails in turn: the program gets an outcome, and later connections succeed' fails memory 60
+	check 'each allocation of rdma_listen() fails in turn: the program gets an outcome, and later connections succeed' fails listen 60
+	check 'each allocation of rdma_connect() fails in turn: the program gets an outcome, and later connections succeed' fails connect 80
+	check 'each allocation of rdma_accept() fails in turn: the program gets an outcome, and later connections succeed' fails accept 80
 	check "each allocation of the kernel's workers fails in turn, in both roles: later connections succeed" fails workers 110
 	check 'ib_write_bw completes although up to 1000 allocations fail during its transfer' data_fails
 	echo 0 >$FAILSLAB/verbose
