@@ -341,7 +341,7 @@ static void option_desc(const struct option_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(option, option_cases, option_desc);
 
-static void connection_option_sets_one_setting(struct kunit *test)
+static void connection_option_changes_only_its_own_setting(struct kunit *test)
 {
 	const struct option_case *c = test->param_value;
 	struct iw_mpa_layer layer = {}, none = {};
@@ -1150,7 +1150,7 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(ird_or_ord_setting_is_a_limit_or_a_mode),
 	KUNIT_CASE_PARAM(rtr_order_is_completed_or_refused, order_gen_params),
 	KUNIT_CASE(option_of_wrong_length_or_number_is_refused),
-	KUNIT_CASE_PARAM(connection_option_sets_one_setting, option_gen_params),
+	KUNIT_CASE_PARAM(connection_option_changes_only_its_own_setting, option_gen_params),
 	KUNIT_CASE(every_rdma_mpa_option_is_tested),
 	KUNIT_CASE(ird_and_ord_mode_are_connection_options),
 	KUNIT_CASE(connection_options_change_the_policy),

@@ -556,7 +556,7 @@ static const struct scene initiator_scenes[] = {
 
 KUNIT_ARRAY_PARAM(initiator_scene, initiator_scenes, scene_desc);
 
-static void initiator_handles_a_sequence_of_messages(struct kunit *test)
+static void initiator_answers_messages_in_order_and_ends_on_others(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -618,7 +618,7 @@ static const struct scene responder_scenes[] = {
 
 KUNIT_ARRAY_PARAM(responder_scene, responder_scenes, scene_desc);
 
-static void responder_handles_a_sequence_of_messages(struct kunit *test)
+static void responder_answers_messages_in_order_and_ends_on_others(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	struct stage *st = new_stage(test, scene->props);
@@ -696,8 +696,10 @@ static struct kunit_suite message_suite = {
 };
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE_PARAM(initiator_handles_a_sequence_of_messages, initiator_scene_gen_params),
-	KUNIT_CASE_PARAM(responder_handles_a_sequence_of_messages, responder_scene_gen_params),
+	KUNIT_CASE_PARAM(initiator_answers_messages_in_order_and_ends_on_others,
+			 initiator_scene_gen_params),
+	KUNIT_CASE_PARAM(responder_answers_messages_in_order_and_ends_on_others,
+			 responder_scene_gen_params),
 	KUNIT_CASE(request_with_512_octets_of_data_is_the_longest_accepted),
 	KUNIT_CASE(after_a_terminate_the_next_connect_is_enhanced_again),
 	{}

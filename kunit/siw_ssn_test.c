@@ -341,7 +341,7 @@ static void memory_is_charged_while_chunks_are_queued(struct kunit *test)
 }
 
 /* The remote address is not known yet */
-static void window_of_an_unknown_remote_address_queues_nothing(struct kunit *test)
+static void chunk_is_not_queued_if_the_remote_address_is_unknown(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(NULL);
 
@@ -405,7 +405,7 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(overdrawn_reorder_memory_refuses_charges),
 	KUNIT_CASE(refused_memory_charge_has_no_effect_on_others),
 	KUNIT_CASE(memory_is_charged_while_chunks_are_queued),
-	KUNIT_CASE(window_of_an_unknown_remote_address_queues_nothing),
+	KUNIT_CASE(chunk_is_not_queued_if_the_remote_address_is_unknown),
 	KUNIT_CASE(chunks_in_random_order_are_delivered_in_ssn_order),
 	{}
 };

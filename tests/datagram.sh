@@ -157,8 +157,8 @@ pair_transfer() { # SIZE RATE PERCENT
 sysctl -qw net.core.rmem_max=$((16 << 20))
 
 if [[ -n ${ROLE:-} ]]; then
-	check 'DGM-38: two machines, 64 MiB with 1 % loss: the map is exact' pair_transfer $((64 << 20)) 100 1
-	[[ $only != *'1 GiB'* ]] || check 'DGM-38: two machines, 1 GiB with 1 % loss: the map is exact' pair_transfer $((1 << 30)) 200 1
+	check 'DGM-38: two machines, 64 MiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((64 << 20)) 100 1
+	[[ $only != *'1 GiB'* ]] || check 'DGM-38: two machines, 1 GiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((1 << 30)) 200 1
 	finish
 	exit
 fi
@@ -169,13 +169,13 @@ done
 if [[ -x $DGM/dgm_tests ]]; then
 	check 'DGM: the library'"'"'s own tests' own_tests '-*BadDatagramsDoNotCost*'
 	check 'DGM-24: a network that loses nothing: all is recorded' exact_map 8000000 50
-	check 'DGM-16: 1 % loss: the map is exact' lossy 8000000 50 1
-	check 'DGM-16: 5 % loss: the map is exact' lossy 8000000 50 5
+	check 'DGM-16: 1 % loss: the validity map has exactly the octets placed' lossy 8000000 50 1
+	check 'DGM-16: 5 % loss: the validity map has exactly the octets placed' lossy 8000000 50 5
 	family=6
-	check 'DGM-16: 1 % loss over IPv6: the map is exact' lossy 8000000 50 1
+	check 'DGM-16: 1 % loss over IPv6: the validity map has exactly the octets placed' lossy 8000000 50 1
 	family=''
 	check 'DGM-16: datagrams of 60000 octets, in IP fragments: all come' fragmented 8000000 20
-	check 'DGM: loss, duplicates, reordering and corruption: the map is exact' worst 4000000 20
+	check 'DGM: loss, duplicates, reordering and corruption: the validity map has exactly the octets placed' worst 4000000 20
 	check 'DGM-14: the last message ends at its deadline if its last datagram is lost' last_is_lost
 	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
 	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 40000 5000

@@ -257,7 +257,7 @@ work_over() { # LINK
 		check "RPC-9: $1: a client with receives of 16 KiB gets a READ of 8000 octets inline" \
 			reads 1f40 '8[0-9]{3} octets: 7e 2 [0-9a-f]+ 0 1 0 0 0 7e 1 .*' --private 'f6ab0e18 0100030f'
 		# F138. Linux's client makes its Receives as small as the server's Sends
-		check "RPC-9: $1: a client with receives of 16 KiB gets no READ of 8000 octets inline from a server with sends of 4 KiB" \
+		check "RPC-9: $1: a server with sends of 4 KiB sends no READ of 8000 octets inline, even to a client with receives of 16 KiB" \
 			announces_less 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2' --private 'f6ab0e18 0100030f'
 		check "RPC-8: $1: an ERROR of the client ends a callback within 5 s" error_ends_a_callback
 		[[ $1 != rxe ]] || check 'tshark decodes RPC-over-RDMA version two over rxe' is_decoded

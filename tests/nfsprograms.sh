@@ -108,10 +108,10 @@ is_done() {
 }
 
 if [[ $ROLE == b ]]; then
-	check 'the NFS server runs until the client reports the end of its cases' serve_until_done 1500
+	check 'the NFS server runs without a failure until all cases of the client have ended' serve_until_done 1500
 else
 	works_with 1
 	works_with 2
-	check 'the client reports the end of its cases to the NFS server' is_done
+	check 'all cases of the client have ended, and the NFS server stops' is_done
 fi
 finish

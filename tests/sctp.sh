@@ -664,8 +664,8 @@ hears() { # PORT STEP…
 
 port=7400
 for netns in b a; do
-	check "SC-02 SC-04 SC-07: rping over IPv4, server in $netns" talk $netns $((++port))
-	check "SC-02 SC-04 SC-07: rping over IPv6, server in $netns" talk $netns $((++port)) 6
+	check "SC-02 SC-04 SC-07: rping over IPv4 completes, server in $netns" talk $netns $((++port))
+	check "SC-02 SC-04 SC-07: rping over IPv6 completes, server in $netns" talk $netns $((++port)) 6
 done
 check 'ucmatose establishes 50 connections over SCTP' many
 check 'ib_send_bw completes over SCTP' measure ib_send_bw 65536 200

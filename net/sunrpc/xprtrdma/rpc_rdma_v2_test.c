@@ -206,7 +206,7 @@ static void second_refusal_of_version_two_is_retried_with_version_one(struct kun
 /* RPC-12: sunrpc may lose the first result and send the call again, which must
  * then get the same
  */
-static void server_without_a_common_version_is_an_error(struct kunit *test)
+static void no_common_version_with_the_server_is_an_error(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -346,7 +346,7 @@ static struct kunit_case client_cases[] = {
 	KUNIT_CASE(malformed_error_message_is_dropped),
 	KUNIT_CASE(refused_version_two_selects_version_one),
 	KUNIT_CASE(second_refusal_of_version_two_is_retried_with_version_one),
-	KUNIT_CASE(server_without_a_common_version_is_an_error),
+	KUNIT_CASE(no_common_version_with_the_server_is_an_error),
 	KUNIT_CASE(unanswered_first_message_selects_version_one),
 	KUNIT_CASE(disconnect_before_the_first_message_keeps_version_two),
 	KUNIT_CASE(invalid_message_of_version_two_confirms_version_two),

@@ -2247,7 +2247,7 @@ static void failed_listener_releases_its_settings(struct kunit *test)
 }
 
 /* While TCP connects there is no tid, and the QP has no endpoint */
-static void connection_is_shown_in_each_state(struct kunit *test)
+static void resource_tracking_shows_a_connection_in_each_state(struct kunit *test)
 {
 	struct sk_buff *msg = (alloc_skb)(1024, GFP_KERNEL);
 	struct c4iw_ep *ep;
@@ -2382,7 +2382,7 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(options_of_listen_and_accept_are_applied),
 	KUNIT_CASE(listener_releases_its_settings),
 	KUNIT_CASE(failed_listener_releases_its_settings),
-	KUNIT_CASE(connection_is_shown_in_each_state),
+	KUNIT_CASE(resource_tracking_shows_a_connection_in_each_state),
 	KUNIT_CASE(connection_raises_the_port_counters),
 	KUNIT_CASE(connect_send_failure_is_reported_once),
 	{}
