@@ -457,7 +457,7 @@ check 'mpa show: the nearest of port, device and default is in force and named' 
 check 'mpa set: every setting accepts its values, and the output of mpa show configured can be set again' fresh every_value
 check 'mpa show configured: rdma -b restores the settings of all layers from the output' fresh save_and_restore
 check 'the rdma tool rejects invalid settings with the reason' fresh tool_refuses
-check "the kernel rejects a depth above the device's limit and names the limit" fresh kernel_refuses
+check "the kernel rejects an IRD or ORD above the device's limit and names the limit" fresh kernel_refuses
 check 'mpa show lists the defaults that a device ignores' fresh not_taken
 check 'an ordinary user can show MPA settings but not set them' fresh ordinary_user
 check 'set link siw0/1 rtr read: the RTR is a Read on the wire and in the rdma tool' fresh rtr_by_read

@@ -129,6 +129,32 @@ answers_with() { # REGEX ANSWER…
 	stop_both
 }
 
+readonly REASONS=(drop refuse option)
+
+# traced REASON COMMAND…: of REASONS, the message leaves this event alone
+traced() {
+	local reason
+	echo >"$TRACING/trace"
+	"${@:2}"
+	for reason in "${REASONS[@]}"; do
+		if [[ $reason == "$1" ]]; then
+			grep -q "xprtrdma_reply_${reason}_err:" "$TRACING/trace" || fail "no event of $reason after $*"
+		else
+			! grep -q "xprtrdma_reply_${reason}_err:" "$TRACING/trace" || fail "an event of $reason after $*"
+		fi
+	done
+}
+
+reasons_are_traced() {
+	local -a events=("${REASONS[@]/#/$TRACING/events/rpcrdma/xprtrdma_reply_}")
+	events=("${events[@]/%/_err/enable}")
+	echo 1 | tee "${events[@]}" >/dev/null
+	traced refuse answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
+	traced option answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+	traced drop settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
+	echo 0 | tee "${events[@]}" >/dev/null
+}
+
 # The server says 64 credits in a message that is no good reply
 limit_stays() { # REGEX ANSWER
 	echo >"$TRACING/trace"
@@ -210,6 +236,7 @@ for version in 1 2; do
 	check "F133: RPC-over-RDMA $version: the client rejects a reply that ends before the position of its Write chunk" short_reply_is_refused "$version"
 done
 check 'RPC-5: the client answers an unknown option with an invalid option error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+check 'RPC-5: the trace events of the client distinguish a bad header, an unknown option and a dropped message' reasons_are_traced
 check 'RPC-16: a callback with the removed rdma_proc 2 gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
 check 'RPC-6: a callback marked as a reply gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"
 check 'RPC-8: a callback with a Read chunk gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 0 1 4 7 4 0 0 0 0 0 $CALLBACK"
