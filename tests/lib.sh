@@ -85,6 +85,23 @@ sysctl_of() { # NETNS NAME VALUE
 	within "$1" tee "/proc/sys/net/ipv4/$2" <<<"$3" >/dev/null
 }
 
+# traces_only 'EVENT…' COMMAND…: of the suite's REASONS, which are events of rpcrdma, the command raises these alone
+traces_only() {
+	local event
+	local -a switches=("${REASONS[@]/#/$TRACING/events/rpcrdma/}")
+	echo 1 | tee "${switches[@]/%//enable}" >/dev/null
+	echo >"$TRACING/trace"
+	"${@:2}"
+	for event in "${REASONS[@]}"; do
+		if [[ " $1 " == *" $event "* ]]; then
+			grep -q " $event:" "$TRACING/trace" || fail "no $event after ${*:2}"
+		else
+			! grep -q " $event:" "$TRACING/trace" || fail "$event after ${*:2}"
+		fi
+	done
+	echo 0 | tee "${switches[@]/%//enable}" >/dev/null
+}
+
 link_type() {
 	if [[ $LLP == tcp ]]; then echo siw; else echo siw_sctp; fi
 }

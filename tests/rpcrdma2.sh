@@ -129,30 +129,12 @@ answers_with() { # REGEX ANSWER…
 	stop_both
 }
 
-readonly REASONS=(drop refuse option)
-
-# traced REASON COMMAND…: of REASONS, the message leaves this event alone
-traced() {
-	local reason
-	echo >"$TRACING/trace"
-	"${@:2}"
-	for reason in "${REASONS[@]}"; do
-		if [[ $reason == "$1" ]]; then
-			grep -q "xprtrdma_reply_${reason}_err:" "$TRACING/trace" || fail "no event of $reason after $*"
-		else
-			! grep -q "xprtrdma_reply_${reason}_err:" "$TRACING/trace" || fail "an event of $reason after $*"
-		fi
-	done
-}
+readonly REASONS=(xprtrdma_reply_{drop,refuse,option}_err)
 
 reasons_are_traced() {
-	local -a events=("${REASONS[@]/#/$TRACING/events/rpcrdma/xprtrdma_reply_}")
-	events=("${events[@]/%/_err/enable}")
-	echo 1 | tee "${events[@]}" >/dev/null
-	traced refuse answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
-	traced option answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
-	traced drop settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
-	echo 0 | tee "${events[@]}" >/dev/null
+	traces_only xprtrdma_reply_refuse_err answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
+	traces_only xprtrdma_reply_option_err answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+	traces_only xprtrdma_reply_drop_err settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
 }
 
 # The server says 64 credits in a message that is no good reply

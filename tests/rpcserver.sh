@@ -154,30 +154,17 @@ reply_posts_no_read() {
 	! grep -q svcrdma_post_read_chunk "$TRACING/trace" || fail 'the server has read the chunk'
 }
 
-readonly REASONS=(decode_parse_err decode_option_err err_chunk err_option)
+readonly REASONS=(svcrdma_{decode_parse_err,decode_option_err,err_chunk,err_option})
 
-# traced EVENT EVENT WORDS: of REASONS, the message leaves these two events alone
-traced() {
-	local event
-	echo >"$TRACING/trace"
+# An answer of any kind
+sends() { # WORDS
 	# shellcheck disable=SC2086 # words
-	within a timeout 30 "$RPCPEER" call "$(address b)" $3 >"$WORK/traced.log"
-	for event in "${REASONS[@]}"; do
-		if [[ " $1 $2 " == *" $event "* ]]; then
-			grep -q "svcrdma_$event:" "$TRACING/trace" || fail "no $event for $3"
-		else
-			! grep -q "svcrdma_$event:" "$TRACING/trace" || fail "$event for $3"
-		fi
-	done
+	within a timeout 30 "$RPCPEER" call "$(address b)" $1 >"$WORK/sends.log"
 }
 
 reasons_are_traced() {
-	local -a events=("${REASONS[@]/#/$TRACING/events/rpcrdma/svcrdma_}")
-	events=("${events[@]/%//enable}")
-	echo 1 | tee "${events[@]}" >/dev/null
-	traced decode_parse_err err_chunk '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
-	traced decode_option_err err_option '7e 2 1 5 0 63 4 1'
-	echo 0 | tee "${events[@]}" >/dev/null
+	traces_only 'svcrdma_decode_parse_err svcrdma_err_chunk' sends '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
+	traces_only 'svcrdma_decode_option_err svcrdma_err_option' sends '7e 2 1 5 0 63 4 1'
 }
 
 is_answered() {

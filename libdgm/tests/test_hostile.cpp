@@ -224,7 +224,7 @@ TEST_F(Hostile, DGM_33_36_SourcesByTheThousandCostOnlyTheSlots)
 	EXPECT_TRUE(big.holds(0, data));
 }
 
-// What somebody on the path has recorded and sends again. A message is remembered for 200 ms: a host that stalls for
+// A host on the path has recorded datagrams, and sends them again. A message is remembered for 200 ms: a host that stalls for
 // longer shows nothing, so once more
 TEST_F(Hostile, ReplayedMessageIsCountedAndNotWritten)
 {
