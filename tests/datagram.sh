@@ -66,7 +66,7 @@ worst() { # SIZE RATE
 
 # The message's last datagram is the only one of its length: 124 octets of data, 34 of Write-Record, 28 of UDP and IP
 last_is_lost() {
-	modprobe -aq sch_ingress cls_u32 act_gact || true
+	modprobe -a sch_ingress cls_u32 act_gact
 	within a tc qdisc add dev eth0 clsact
 	within a tc filter add dev eth0 egress protocol ip u32 match u16 186 0xffff at 2 action drop
 	serve --size 1M --output "$WORK/zone" --map "$WORK/map"
@@ -83,7 +83,7 @@ first_half_has_come() {
 
 # The route's MTU becomes smaller than what the sender has used: it begins the message anew
 shrinking_path() {
-	serve --size 1M --output "$WORK/zone" --map "$WORK/map"
+	serve --size 1M --idle 30 --output "$WORK/zone" --map "$WORK/map"
 	# the second half waits for somebody who opens it
 	mkfifo "$WORK/shrunk"
 	start send a 60 bash -c "('$DGM/dgm_pattern' write 300000; cat '$WORK/shrunk'; '$DGM/dgm_pattern' write 600000 | tail -c 300000) |
@@ -103,7 +103,7 @@ shrinking_path() {
 # machine no time. The kernel counts what the socket drops. An honest sender that hands over one datagram at a time loses
 # at most a message for each of these; the rest is the library's loss and does not depend on the host. Such drops are
 # rare with a large socket, so that they do not excuse much.
-flooded() { # DATAGRAMS RATE
+flooded() { # DATAGRAMS RATE [LEAST]
 	local lost came
 	serve --size 20000000 --output "$WORK/zone" --map "$WORK/map" --any
 	start flood a 400 "$DGM/dgmpeer" hostile "$target" --count "$1" --rate "$2"
@@ -114,7 +114,7 @@ flooded() { # DATAGRAMS RATE
 	lost=$(received "(.sent - .bytes - (.counters.socket_overflows // 0) * $MESSAGE) / .sent * 100 | . * 1000 | round / 1000")
 	came=$(received "[.counters[($(<"$WORK/flood.log") | keys[]), \"socket_overflows\"]] | add")
 	note "lost $lost %; $(received '.counters | del(.segments_placed) | tostring')"
-	((came >= $1 * 9 / 10)) || fail "of $1 bad datagrams $came came beside the honest sender"
+	((came >= ${3:-14000})) || fail "of $1 bad datagrams $came came beside the honest sender"
 	jq -ne "$lost < 1" >/dev/null || fail "lost $lost %"
 	map_is_exact
 }
@@ -176,9 +176,12 @@ if [[ -x $DGM/dgm_tests ]]; then
 	family=''
 	check 'DGM-16: datagrams of 60000 octets, in IP fragments: all come' fragmented 8000000 20
 	check 'DGM: loss, duplicates, reordering and corruption: the validity map has exactly the octets placed' worst 4000000 20
-	check 'DGM-14: the last message ends at its deadline if its last datagram is lost' last_is_lost
+	# not every kernel has filters
+	! modprobe -anq sch_ingress cls_u32 act_gact ||
+		check 'DGM-14: the last message ends at its deadline if its last datagram is lost' last_is_lost
 	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
-	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 40000 5000
-	[[ $only != *million* ]] || check 'DGM: a flood of a million bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000
+	# with a kernel with checkers, the flood is slower than its rate: as many bad datagrams as good ones
+	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 40000 5000 "$([[ $VM_KERNEL == debug ]] || echo 36000)"
+	[[ $only != *million* ]] || check 'DGM: a flood of a million bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000 900000
 fi
 finish
