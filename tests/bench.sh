@@ -339,6 +339,24 @@ lossy() {
 	extra='{}'
 }
 
+set_link() {
+	ip -n a link set eth0 "$@"
+	ip -n b link set eth0 "$@"
+}
+
+# on_links FUNCTION [ARG…]: over a link with large packets, and over one that takes single segments
+on_links() {
+	local given=$extra
+	extra=$(jq -c '. + {link: "MTU 9000"}' <<<"$given")
+	set_link mtu 9000
+	"$@"
+	extra=$(jq -c '. + {link: "no GSO"}' <<<"$given")
+	set_link mtu 1500 gso_max_segs 1
+	"$@"
+	set_link gso_max_segs 65535
+	extra='{}'
+}
+
 # Programs that poll: on one processor they would measure its clock. A round trip takes 1 ms: without a delay,
 # each protocol finds a loss at once
 measure_llp_data() {
@@ -374,6 +392,10 @@ measure_path() {
 		extra="{\"size\": $size}"
 		client_nice=0 server_nice=0 run_perftest ib_send_lat typical_us 5 -e -n 200 -s "$size"
 	done
+	extra='{"size": 65536}'
+	on_links run_perftest ib_write_bw mib_s 4 -n "${messages[65536]}" -s 65536
+	extra='{"size": 65536}'
+	on_links run_perftest ib_read_bw mib_s 4 -e -n "${messages[65536]}" -s 65536
 	extra='{"size": 65536}'
 	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
@@ -412,6 +434,10 @@ measure_tcp_path() {
 	done
 	extra='{"size": 65536, "qps": 4}'
 	iperf ib_write_bw 65536 20M -P 4
+	extra='{"size": 65536}'
+	on_links iperf ib_write_bw 65536 40M
+	extra='{"size": 65536}'
+	on_links iperf ib_read_bw 65536 40M -R
 	extra='{"size": 65536}'
 	lossy iperf ib_write_bw 65536 13M
 }
