@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Layers of settings over fake devices: which settings of the default layer a
- * device takes, which are refused, and which policy sessions get.
+ * Layers of settings with fake devices: settings of the default layer that a
+ * device applies, settings that are rejected, and the policy of sessions.
  */
 #include <kunit/test.h>
 #include <linux/err.h>
@@ -133,7 +133,7 @@ static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
 	return rv;
 }
 
-/* One more setting in the layer of a place, like `rdma mpa set` */
+/* Adds a setting to the layer of a place, like `rdma mpa set` */
 static int set_saying(struct iw_mpa_place place, enum rdma_mpa_setting setting,
 		      u32 value, char *why, size_t size)
 {
@@ -193,7 +193,7 @@ static void expect_sessions(struct kunit *test, struct iw_mpa_device *dev)
 	}
 }
 
-/* The machine's own defaults, set aside during each test */
+/* The machine's own defaults, saved during each test */
 static struct iw_mpa_layer administrators;
 
 static int device_test_init(struct kunit *test)
@@ -292,7 +292,7 @@ static void default_unsupported_by_a_device_is_ignored(struct kunit *test)
 	int i;
 
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, c->setting, c->value));
-	/* The device still takes other settings */
+	/* The device still applies other settings */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	for (i = 0; i <= PORTS; i++) {
 		struct iw_mpa_place place = i ? port_of(dev, i) : DEV(dev);
@@ -338,7 +338,7 @@ static void default_that_contradicts_device_settings_is_ignored(struct kunit *te
 				     RDMA_MPA_REVISION_RFC5044));
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 
-	/* The device takes all other settings */
+	/* The device applies all other settings */
 	view = view_of(port_of(dev, 1));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_REVISION),
 			view.not_taken);
@@ -353,7 +353,7 @@ static void default_that_contradicts_device_settings_is_ignored(struct kunit *te
 			(int)view.origin[RDMA_MPA_SETTING_CRC]);
 	expect_sessions(test, dev);
 
-	/* The device takes the default once its own setting is gone */
+	/* The device applies the default once its own setting is removed */
 	reset(test, DEV(dev));
 	KUNIT_EXPECT_EQ(test, 0U, view_of(port_of(dev, 1)).not_taken);
 	KUNIT_EXPECT_EQ(test, (u32)RDMA_MPA_REVISION_RFC5044,
@@ -362,7 +362,7 @@ static void default_that_contradicts_device_settings_is_ignored(struct kunit *te
 	iw_mpa_unregister_device(dev);
 }
 
-/* A ceiling can take the last RTR away */
+/* A ceiling can exclude the last kind of RTR */
 static void default_that_contradicts_port_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -657,7 +657,7 @@ static void changed_settings_do_not_affect_existing_sessions(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, &dev->port[0], child.port);
 	iw_mpa_session_close(&s);
 	iw_mpa_session_close(&child);
-	/* A second close does no harm */
+	/* A second close has no effect */
 	iw_mpa_session_close(&s);
 	iw_mpa_unregister_device(dev);
 }
@@ -735,7 +735,7 @@ static void device_is_found_by_its_index(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, iw_mpa_find_device(INDEX));
 	mutex_unlock(&iw_mpa_devices_lock);
 
-	/* A new default reaches a device also while it is not registered */
+	/* A new default also applies to a device that is not registered */
 	KUNIT_EXPECT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_RTR_MS, 77));
 	KUNIT_EXPECT_EQ(test, 77U, dev->port[0].effective.rtr_ms);
 	iw_mpa_unregister_device(dev);

@@ -141,7 +141,7 @@ static void prefix_of_a_frame_is_incomplete_or_invalid(struct kunit *test)
 	u8 *buf;
 
 	for (len = 0; len < whole; len++) {
-		/* exactly @len bytes, so that KASAN sees a byte too many */
+		/* exactly @len bytes, so that KASAN detects a read beyond */
 		buf = kmemdup(all, len, GFP_KERNEL);
 		KUNIT_ASSERT_NOT_NULL(test, buf);
 		parse(v->kind, buf, len, &got);
@@ -167,7 +167,7 @@ static void request_is_invalid_as_reply_and_reply_as_request(struct kunit *test)
 	struct reading got;
 	size_t len;
 
-	/* "MPA ID Req Frame", "MPA ID Rep Frame": byte 9 tells (SEC-07) */
+	/* "MPA ID Req Frame", "MPA ID Rep Frame": byte 9 differs (SEC-07) */
 	for (len = 0; len <= iw_mpa_vector_len(v); len++) {
 		parse(other(v->kind), buf, len, &got);
 		KUNIT_ASSERT_EQ_MSG(test, got.result,

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * iw_cm's events: how many wait for a handler, in which order they come, and
- * what happens when there is no room for one. The device is a fake; the test
- * is the provider.
+ * iw_cm's events: how many are queued for a handler, their order, and the
+ * behaviour when the queue is full. The device is a fake; the test is the
+ * provider.
  */
 #include <kunit/test.h>
 #include <linux/completion.h>
@@ -36,7 +36,7 @@ struct fake {
 	struct iw_cm_id *accepted;
 	unsigned int n_accepted;
 	unsigned int n_errors;
-	/* What is accepted is established, and ends, at once */
+	/* An accepted connection is established and ends at once */
 	bool establishes;
 };
 
@@ -155,7 +155,7 @@ static struct fake *new_fake(struct kunit *test)
 	f->dev.ops.iw_connect = fake_connect;
 	f->dev.ops.iw_accept = fake_accept;
 	f->dev.ops.modify_qp = fake_modify_qp;
-	/* ib_modify_qp() asks for the kind of the QP's port, which is 0 */
+	/* ib_modify_qp() reads the kind of the QP's port, which is 0 */
 	f->dev.port_data = kunit_kzalloc(test, sizeof(*f->dev.port_data),
 					 GFP_KERNEL);
 	KUNIT_ASSERT_NOT_NULL(test, f->dev.port_data);
@@ -267,8 +267,8 @@ static bool wait_until(struct ulp *u, int n)
 
 /*
  * The handler is busy with the first request. As many requests as the backlog
- * wait. The provider gets an error for each further one. No request is lost:
- * those that wait are handled in order and answered.
+ * are queued. The provider gets an error for each further request. No request
+ * is lost: queued requests are handled in order and answered.
  */
 static void requests_beyond_the_backlog_are_refused(struct kunit *test)
 {
@@ -327,7 +327,7 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
 
 /*
  * Only the ULP may reject over SCTP (RFC 5043 section 6.3). The provider must
- * know a rejection by the ULP from a request that iw_cm answers by itself.
+ * distinguish a rejection by the ULP from a rejection by iw_cm itself.
  */
 static void provider_distinguishes_a_reject_by_the_ulp(struct kunit *test)
 {
@@ -347,7 +347,7 @@ static void provider_distinguishes_a_reject_by_the_ulp(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, request(id, 3), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 3));
 	u->refuses = false;
-	/* The fifth one waits for the fourth, until its listener is gone */
+	/* The fifth request is queued until its listener is destroyed */
 	u->slow = true;
 	KUNIT_ASSERT_EQ(test, request(id, 4), 0);
 	KUNIT_ASSERT_EQ(test, request(id, 5), 0);
@@ -366,9 +366,9 @@ static void provider_distinguishes_a_reject_by_the_ulp(struct kunit *test)
 
 /*
  * A handler that accepts and then returns an error: the request has been
- * answered, so it is not rejected. The connection ends without the peer's help.
- * The handler does not see this end, as its context is no more. It sees no
- * event that the provider has raised before, either.
+ * answered, so it is not rejected. The connection ends without any action of
+ * the peer. The handler is not called for this end, as its context no longer
+ * exists, nor for events that the provider raised before.
  */
 static void check_failing_handler(struct kunit *test, bool established)
 {
@@ -410,7 +410,7 @@ static void a_handler_that_fails_sees_no_event_after_it(struct kunit *test)
 
 /*
  * The connection is established, and ends, while the handler of its request is
- * busy. The handler is not called for this before it has returned.
+ * busy. The handler is not called for these events before it has returned.
  */
 static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
 {
@@ -436,7 +436,7 @@ static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
 	iw_destroy_cm_id(id);
 }
 
-/* A cm_id that does not listen takes no requests */
+/* A cm_id that does not listen accepts no requests */
 static void a_request_to_a_cm_id_that_does_not_listen_is_refused(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -457,7 +457,7 @@ static void events_of_a_connection_are_handled_in_order(struct kunit *test)
 	u->slow = true;
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
 	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
-	/* All events come while the handler is busy */
+	/* All events arrive while the handler is busy */
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_DISCONNECT, 0), 0);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
 	u->slow = false;
@@ -465,7 +465,7 @@ static void events_of_a_connection_are_handled_in_order(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, wait_until(u, 2));
 	iw_destroy_cm_id(id);
 
-	/* DISCONNECT is for iw_cm alone */
+	/* iw_cm does not pass DISCONNECT to the ULP */
 	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 2);
 	KUNIT_EXPECT_EQ(test, (int)u->seen[0], (int)IW_CM_EVENT_CONNECT_REPLY);
 	KUNIT_EXPECT_EQ(test, (int)u->seen[1], (int)IW_CM_EVENT_CLOSE);
@@ -508,7 +508,7 @@ static void a_close_before_the_reply_is_reported_as_a_reset(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
-/* Also by a second connect, which fails */
+/* A second connect, which fails, takes no further reference */
 static void check_reference(struct kunit *test, u32 flags)
 {
 	struct iw_cm_conn_param param = {};

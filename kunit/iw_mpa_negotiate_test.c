@@ -78,7 +78,7 @@
  * struct setup - the local side of a case; zero stands for the usual value
  * @cap: largest IRD and ORD of the device, 128
  * @send: kinds of RTR the device can send, all
- * @recv: kinds of RTR the responder takes, all
+ * @recv: kinds of RTR the responder accepts, all
  * @offer: kinds of RTR the initiator offers, all
  * @pow2: the device rounds depths up to a power of two
  * @recv_one: the device can wait for one kind of RTR only
@@ -331,7 +331,7 @@ static void request_matches_policy_and_ulp(struct kunit *test)
 
 /**
  * struct initiator_case - Request and Reply, and the initiator's decision
- * @desc: requirements and story
+ * @desc: requirements and scenario
  * @local: the initiator
  * @request: the initiator's Request
  * @reply: the peer's Reply
@@ -340,7 +340,7 @@ static void request_matches_policy_and_ulp(struct kunit *test)
  * @ecode: the decision's
  * @ird: the decision's, if @verdict is IW_MPA_GO
  * @ord: the decision's, if @verdict is IW_MPA_GO
- * @slot_for_rtr: a read slot is set aside for the RTR
+ * @slot_for_rtr: a read slot is reserved for the RTR
  * @rtr: the decision's
  */
 struct initiator_case {
@@ -686,7 +686,7 @@ static void initiator_decides_as_the_conformance_matrix_requires(struct kunit *t
 
 /**
  * struct responder_case - a Request and the responder's decision
- * @desc: requirements and story
+ * @desc: requirements and scenario
  * @local: the responder
  * @request: the peer's Request
  * @verdict: the decision's
@@ -1246,7 +1246,7 @@ static void policy_needs_a_deadline_for_every_wait(struct kunit *test)
  */
 #define STRIDE	(IS_ENABLED(CONFIG_KASAN) ? 11 : 1)
 
-/* The next coordinate, 0..@base-1, out of a scenario's number */
+/* Extracts the next coordinate, 0..@base-1, from a scenario's number */
 static u32 pick(u32 *n, u32 base)
 {
 	u32 digit = *n % base;
@@ -1290,7 +1290,7 @@ static void pick_model(u32 *n, struct iw_mpa_enh *enh)
 	enh->rtr = model ? model - 1 : 0;
 }
 
-/* The value of a depth that is left alone; no device installs the sentinel */
+/* Is a depth unchanged? No device installs the sentinel */
 static bool left_alone(u32 got, u32 own)
 {
 	return got == own || (own > COUNT_MAX && got == COUNT_MAX);
@@ -1310,7 +1310,7 @@ static u32 round_down_depth(u32 depth, const struct iw_mpa_caps *caps)
 	return depth;
 }
 
-/* Keeps the first claim that does not hold */
+/* Records the first claim that does not hold */
 static void hold(const char **broken, bool holds, const char *claim)
 {
 	if (!holds && !*broken)
@@ -1319,7 +1319,7 @@ static void hold(const char **broken, bool holds, const char *claim)
 
 #define RULE(claim)	hold(broken, claim, #claim)
 
-/* Stop at the first: the next million scenarios may fail the same way */
+/* Stops at the first failure: the next million may fail the same way */
 static void assert_unbroken(struct kunit *test, const char *broken, u32 n,
 			    const struct side *own,
 			    const struct iw_mpa_msg *peer)
@@ -1338,7 +1338,7 @@ struct responding {
 	struct side side;
 	struct iw_mpa_msg request;
 	struct iw_mpa_decision got;
-	u8 own;			/* kinds it could take at all */
+	u8 own;			/* kinds it could accept */
 	bool ird_alone;		/* the ULP manages its IRD */
 	bool bad_ulp;
 	bool bad_model;
@@ -1377,7 +1377,7 @@ static void pick_responding(u32 n, struct responding *r)
 	r->side.caps.max_ord = cap;
 }
 
-/* Why section 9 or policy may refuse the Request */
+/* Finds the reasons for section 9 or the policy to refuse the Request */
 static void reasons_to_refuse(struct responding *r)
 {
 	const struct iw_mpa_policy *policy = &r->side.policy;
@@ -1557,7 +1557,7 @@ static void check_request(const struct initiating *i, const char **broken)
 	bool p2p = local->policy->model != RDMA_MPA_MODEL_CLIENT_SERVER;
 	u8 able = local->caps->rtr_send;
 
-	/* a device without ORD has no slot to give for it (IRD-09) */
+	/* a device without ORD has no slot for a Read (IRD-09) */
 	if (!local->caps->max_ord)
 		able &= ~BY_READ;
 	RULE(i->request.enhanced && !i->request.reject);
@@ -1579,7 +1579,7 @@ static u8 rtr_to_send(const struct initiating *i)
 	u8 able = i->reply.enh.rtr & i->side.caps.rtr_send;
 	const u8 *order = i->side.policy.rtr_order;
 
-	/* a device without ORD has no slot to give for it (IRD-09) */
+	/* a device without ORD has no slot for a Read (IRD-09) */
 	if (!i->reply.enh.ird || !i->side.caps.max_ord)
 		able &= ~BY_READ;
 	if (order[0] & able)
@@ -1788,7 +1788,7 @@ static void check_agreement(const struct meeting *m, const char **broken)
 	check_depth_agreement(m, broken);
 }
 
-/* B takes only Read and its IRD stays 0: B has to refuse */
+/* B accepts only Read and its IRD stays 0: B has to refuse */
 static bool cannot_meet(const struct meeting *m)
 {
 	return m->request.enh.p2p && m->b.caps.rtr_recv == BY_READ &&

@@ -39,7 +39,7 @@ struct setting_range {
 	u32 max;
 };
 
-/* After Documentation/netlink/specs/rdma-mpa.yaml; 0x3ffe and 0x3fff are modes */
+/* From Documentation/netlink/specs/rdma-mpa.yaml; 0x3ffe, 0x3fff are modes */
 static const struct setting_range ranges[] = {
 	{ "revision", RDMA_MPA_SETTING_REVISION, 1, 3 },
 	{ "model", RDMA_MPA_SETTING_MODEL, 0, 2 },
@@ -117,7 +117,7 @@ static void setting_value_is_in_its_range_or_refused(struct kunit *test)
 	if (c->min)
 		expect_refused(test, c->setting, c->min - 1);
 	expect_refused(test, c->setting, c->max + 1);
-	/* A value that is valid only if it is cut to the size of a field */
+	/* A value that is valid only if truncated to the size of a field */
 	expect_refused(test, c->setting, 0x100 + c->max);
 	expect_refused(test, c->setting, 0x10000 + c->max);
 	expect_refused(test, c->setting, ~0U);
@@ -255,7 +255,7 @@ static void rtr_order_is_completed_or_refused(struct kunit *test)
 					 c->value));
 	KUNIT_EXPECT_EQ(test, 0, memcmp(layer.value.rtr_order, c->order, 3));
 	KUNIT_EXPECT_EQ(test, (u32)BIT(RDMA_MPA_SETTING_RTR_ORDER), layer.set);
-	/* The order that is read has the kinds that were left out, too */
+	/* The order that is read also contains the omitted kinds */
 	KUNIT_EXPECT_EQ(test, whole,
 			iw_mpa_setting_get(&layer.value,
 					   RDMA_MPA_SETTING_RTR_ORDER));
@@ -288,7 +288,7 @@ static void option_of_wrong_length_or_number_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, -1, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, 0, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL, set_option(&layer, LAST_OPTION + 1, 1));
-	/* A number that is an option's only if it is cut to a byte */
+	/* A number that names an option only if truncated to a byte */
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			set_option(&layer, 256 + RDMA_MPA_OPTION_MODEL, 1));
 	KUNIT_EXPECT_EQ(test, -EINVAL,
@@ -297,10 +297,10 @@ static void option_of_wrong_length_or_number_is_refused(struct kunit *test)
 }
 
 /**
- * struct option_case - an option of one number
+ * struct option_case - an option with one number as its value
  * @name: of the test
  * @option: the option
- * @setting: the setting behind the option
+ * @setting: the setting that the option changes
  * @min: smallest value; one less is refused
  * @max: largest value; one more is refused
  */
@@ -363,7 +363,7 @@ static void connection_option_changes_only_its_own_setting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, (u32)BIT(c->setting), layer.set);
 }
 
-/* Programs cannot set CRC, dialect, Fast Open and each list of RTR kinds */
+/* Programs cannot set CRC, dialect, Fast Open or a single list of RTR kinds */
 static void every_rdma_mpa_option_is_tested(struct kunit *test)
 {
 	u32 seen = BIT(RDMA_MPA_OPTION_RTR) | BIT(RDMA_MPA_OPTION_IRD_MODE) |
@@ -376,7 +376,7 @@ static void every_rdma_mpa_option_is_tested(struct kunit *test)
 		KUNIT_EXPECT_TRUE_MSG(test, seen & BIT(i), "option %d", i);
 }
 
-/* IRD-19: limit and mode are two options, and the last one counts */
+/* IRD-19: limit and mode are two options, and the last one is effective */
 static void ird_and_ord_mode_are_connection_options(struct kunit *test)
 {
 	static const struct {
@@ -554,7 +554,7 @@ static void port_layer_beats_device_layer(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, iw_mpa_default_policy.reply_ms, p.reply_ms);
 }
 
-/* Of a full layer each setting can be applied alone */
+/* The layer contains all settings */
 static void each_setting_of_a_layer_can_be_applied_alone(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
@@ -618,7 +618,7 @@ static void ird_and_ord_limits_can_only_be_lowered(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 16, (int)p.max_ird);
 	KUNIT_EXPECT_EQ(test, 8, (int)p.max_ord);
 
-	/* The limit holds also if the ULP manages the depths */
+	/* The limit also applies if the ULP manages the depths */
 	iw_mpa_layer_set(&conn, RDMA_MPA_SETTING_IRD, IW_MPA_DEPTH_ULP);
 	iw_mpa_layer_apply(&conn, ~0U, &p);
 	KUNIT_EXPECT_TRUE(test, p.ird_ulp);
@@ -787,7 +787,7 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 			   "revision 1 does not support the peer-to-peer model");
 }
 
-/* A long reason is cut; no byte is written behind the buffer */
+/* A long reason is truncated; no byte is written beyond the buffer */
 static void error_reason_is_truncated_to_its_buffer(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
@@ -812,7 +812,7 @@ static void rounding_does_not_exceed_the_ird_and_ord_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 100, (int)caps.max_ird);
 	KUNIT_EXPECT_EQ(test, 0, (int)caps.max_ord);
 
-	/* 100 would become 128 in the device */
+	/* The device would round 100 up to 128 */
 	caps = usual_caps;
 	caps.pow2_depths = true;
 	iw_mpa_policy_limit(&p, &caps);

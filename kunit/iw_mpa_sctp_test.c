@@ -4,7 +4,7 @@
  * machine above them (RFC 5043, RFC 6581 section 7).
  *
  * S1 to S5 are the vectors of the conformance matrix, SCT-…, SC-… and AMB-… its
- * rows. A scene is a script of calls, and the log of all that the session did.
+ * rows. A scene is a script of calls, and the log of all calls by the session.
  */
 #include <kunit/test.h>
 #include <linux/hex.h>
@@ -417,14 +417,14 @@ static void receive(struct stage *st, const u8 *msg, size_t len)
 
 	next = iw_mpa_rx(&st->s, msg, len, &used);
 	if (next == IW_MPA_NEXT_FRAME) {
-		/* Nothing more is awaited, and the message may be gone */
+		/* Nothing more is awaited, and the message may be freed */
 		KUNIT_EXPECT_EQ(st->test, 0, iw_mpa_rx_want(&st->s));
 		next = iw_mpa_process(&st->s, false);
 	}
 	note_next(st, next);
 }
 
-/* One word of a script: a call, or the hex of a message that comes */
+/* One word of a script: a call, or the hex of a received message */
 static void play(struct stage *st, const char *word)
 {
 	const struct iw_mpa_ulp ulp = { 8, 8, "pong", 4 };
@@ -627,7 +627,7 @@ static void responder_answers_messages_in_order_and_ends_on_others(struct kunit 
 	run(st, scene);
 }
 
-/* SCT-06: the longest message passes through a session, a longer one does not */
+/* SCT-06: a session accepts the longest message, but not a longer one */
 static void request_with_512_octets_of_data_is_the_longest_accepted(struct kunit *test)
 {
 	static const char * const log[] = { "request:0 data:512", "end close" };
@@ -650,7 +650,7 @@ static void request_with_512_octets_of_data_is_the_longest_accepted(struct kunit
 static struct stage *name_peer_and_connect(struct kunit *test,
 					   unsigned int props)
 {
-	/* An address of its own, because the memory is the module's */
+	/* A separate address, because the module has one cache of peers */
 	const struct sockaddr_in sin = {
 		.sin_family = AF_INET,
 		.sin_addr.s_addr = cpu_to_be32(0xc0000243),
@@ -667,8 +667,8 @@ static struct stage *name_peer_and_connect(struct kunit *test,
 }
 
 /*
- * A Terminate is also what a peer sends whose backlog is full (RFC 5043 section
- * 6.4): the next connection asks for RFC 6581 again
+ * A peer whose backlog is full also sends a Terminate (RFC 5043 section 6.4):
+ * the next connection requests RFC 6581 again
  */
 static void after_a_terminate_the_next_connect_is_enhanced_again(struct kunit *test)
 {

@@ -189,7 +189,7 @@ static size_t unhex(struct fake *f, const char *hex, u8 *bin)
 	return len;
 }
 
-/* Bytes arrive, @chunk at a time; with @more, others follow the frame */
+/* Bytes arrive, @chunk at a time; if @more, further bytes follow the frame */
 static enum iw_mpa_next feed(struct fake *f, const char *hex, size_t chunk,
 			     bool more)
 {
@@ -384,7 +384,7 @@ static void reject_reports_the_peers_ird_ord_and_private_data(struct kunit *test
 	KUNIT_EXPECT_EQ(test, 0, memcmp(f->pdata, "busy", 4));
 }
 
-/* INI-14 ERR-02: a QP that does not move is a local catastrophic error */
+/* INI-14 ERR-02: a QP that does not enter RTS is a local catastrophic error */
 static void initiator_sends_a_term_if_its_qp_fails(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -432,7 +432,7 @@ static void oversized_private_data_or_depth_is_refused_locally(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, 0, f->sends);
 }
 
-/* RSP-01 RSP-17: the ULP is asked, nothing is sent; V13 carries "ping" */
+/* RSP-01 RSP-17: one event for the ULP, nothing is sent; V13 carries "ping" */
 static void request_is_reported_to_the_ulp(struct kunit *test)
 {
 	size_t chunk;
@@ -449,7 +449,7 @@ static void request_is_reported_to_the_ulp(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, 0, f->sends);
 		KUNIT_EXPECT_EQ(test, 1, f->events);
 		KUNIT_EXPECT_EQ(test, IW_MPA_EVENT_REQUEST, f->ev.type);
-		/* IRD-29: its ORD asks for our IRD, its IRD bounds our ORD */
+		/* IRD-29: the peer's ORD sets our IRD, its IRD our ORD */
 		KUNIT_EXPECT_EQ(test, 4, (int)f->ev.ird);
 		KUNIT_EXPECT_EQ(test, 8, (int)f->ev.ord);
 		KUNIT_EXPECT_EQ(test, 8, (int)f->ev.peer_ird);
@@ -508,7 +508,7 @@ static void bad_request_is_not_reported_to_the_ulp(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, f->enters);
 }
 
-/* RSP-14 RSP-16 RTR-25: QP first, reply then, established with the FPDU */
+/* RSP-14 RSP-16 RTR-25: QP first, then the Reply; established by the FPDU */
 static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -533,7 +533,7 @@ static void peer_to_peer_accept_waits_for_the_rtr(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, (int)f->ev.pdata_len);
 	KUNIT_EXPECT_EQ(test, 0u, f->deadline);
 
-	/* The event comes exactly once */
+	/* The event is sent exactly once */
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE, iw_mpa_first_fpdu(&f->s, 0));
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_DONE, iw_mpa_timeout(&f->s));
 	KUNIT_EXPECT_EQ(test, 2, f->events);
@@ -628,7 +628,7 @@ static void plain_requests_get_plain_replies(struct kunit *test)
 	expect_sent(f, REP "40020000");
 }
 
-/* FRM-06: neither asks, no CRC; we require, CRC and C=1 */
+/* FRM-06: no CRC if neither side requests it; CRC and C=1 if we require it */
 static void crc_is_used_if_either_end_requests_it(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
@@ -654,7 +654,7 @@ static void crc_is_used_if_either_end_requests_it(struct kunit *test)
 	expect_sent(f, REP "60010000");
 }
 
-/* The frame takes no more bytes, processed or not */
+/* No bytes are accepted after the frame, whether it is processed or not */
 static void bytes_after_a_complete_frame_are_refused(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -684,7 +684,7 @@ static void data_before_the_accept_ends_the_connection(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, f->events);
 }
 
-/* RTR-29: no RTR comes */
+/* RTR-29: no RTR arrives */
 static void missing_rtr_ends_in_one_event(struct kunit *test)
 {
 	struct fake *f = responder(test);
@@ -758,7 +758,7 @@ static void request_not_delivered_to_the_ulp_is_rejected(struct kunit *test)
 	expect_sent(f, REP "60010000");
 }
 
-/* SEC-09: FIN after every byte of a request: no event, one end */
+/* SEC-09: FIN after each byte of a Request: no event, one end */
 static void fin_inside_a_request_causes_no_event(struct kunit *test)
 {
 	u8 bin[64];
@@ -832,7 +832,7 @@ static const struct iw_mpa_policy *fallback_policy(enum rdma_mpa_model model)
 	return &policy;
 }
 
-/* IOP-06 IOP-07 AMB-23: once, the same private data, one outcome (INI-15) */
+/* IOP-06 IOP-07 AMB-23: one retry, same private data, one outcome (INI-15) */
 static void close_on_request_falls_back_to_rev1(struct kunit *test)
 {
 	static const int errs[] = { 0, -ECONNRESET, -EPIPE };
@@ -860,7 +860,7 @@ static void close_on_request_falls_back_to_rev1(struct kunit *test)
 	}
 }
 
-/* IOP-08 AMB-23: a timeout, a word of the peer, a ULP that needs Rev 2 */
+/* IOP-08 AMB-23: timeouts, a byte of the peer, a ULP that requires Rev 2 */
 static void no_rev1_fallback_unless_policy_and_peer_allow_it(struct kunit *test)
 {
 	struct fake *f = initiator(test);
@@ -939,7 +939,7 @@ static struct fake *open_on(struct kunit *test, struct iw_mpa_device *dev)
 	return open_with(test, dev, NULL);
 }
 
-/* ---- peers that know only Rev 1 */
+/* ---- peers that support only Rev 1 */
 
 static const struct iw_mpa_choice fallback[] = {
 	{ RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_FALLBACK },
@@ -993,7 +993,7 @@ static void answer_rev1(struct kunit *test, struct fake *f)
 	KUNIT_EXPECT_EQ(test, 0, f->rdma.rtr);
 }
 
-/* IOP-09: no RTR then */
+/* IOP-09: no RTR in Rev 1 */
 static void rev1_peer_is_remembered(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, fallback,
@@ -1001,7 +1001,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	const u32 ip = 0xc0000201; /* 192.0.2.1 */
 	struct fake *f = try_rev2(test, dev, NULL, ip);
 
-	/* The peer has not answered Rev 1 yet, either */
+	/* The peer has not answered the Rev 1 Request yet */
 	expect_first_rev(test, dev, NULL, ip, 7174, 2);
 	answer_rev1(test, f);
 
@@ -1011,7 +1011,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* Any user may set options. The dialect is one that makes a peer close. */
+/* Any user may set options. The dialect option can make a peer close. */
 static void options_of_one_program_affect_no_other_fallback(struct kunit *test)
 {
 	const struct iw_mpa_layer options[] = {
@@ -1131,8 +1131,8 @@ static void term_is_counted_only_if_it_is_sent(struct kunit *test)
 }
 
 /*
- * Stories of a session, a letter for each call: Connect, TCP is Up, Respond,
- * the peer's frame in portions (m) or with More bytes behind it, Accept,
+ * Calls of a session, a letter for each: Connect, TCP is Up, Respond,
+ * the peer's frame in portions (m) or with More bytes after it, Accept,
  * reJect, the first FPDU by its kind (s, w, r; other kinds: o), peer Gone,
  * Timeout, aBort, a byte (x), the SYN (Y), a TERM of the peer by its code.
  */
@@ -1209,7 +1209,7 @@ static void act_out(struct fake *f, char letter, const char *frame)
 /**
  * struct story - a session and its counters
  * @what: its name
- * @letters: as act_out() takes them
+ * @letters: calls in the format of act_out()
  * @frame: the peer's frame
  * @counted: names of counters without "mpa_"; each is 1, all others are 0
  */
@@ -1368,7 +1368,7 @@ static void session_counts_each_event_once(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* A session that has not begun is not counted */
+/* A session that has not started is not counted */
 static void refused_connect_is_not_counted(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
@@ -1388,7 +1388,7 @@ static void refused_connect_is_not_counted(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* ---- outcome, and memory before there is one */
+/* ---- outcome, and memory during setup */
 
 static void expect_outcome(struct fake *f, u16 ird, u16 ord, u16 peer_ird,
 			   u16 peer_ord, u8 rtr, u8 rtr_seen)
@@ -1441,7 +1441,7 @@ static void negotiated_values_outlive_the_setup_memory(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, f->s.outcome.crc);
 }
 
-/* The setting is of this end alone: nothing on the wire says so */
+/* The setting is local: it is not visible on the wire */
 static void large_fpdus_are_sent_if_enabled(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
@@ -1557,7 +1557,7 @@ static void set_option(struct fake *f, struct iw_mpa_layer *options, int name,
 						sizeof(value)));
 }
 
-/* IOP-03 IOP-04: the option acts as if set before the Request came */
+/* IOP-03 IOP-04: the option acts as if set before the Request arrived */
 static void revision_1_set_at_accept_drops_an_enhanced_request(struct kunit *test)
 {
 	struct iw_mpa_layer options = {};
@@ -1653,7 +1653,7 @@ static struct fake *fast_opener(struct kunit *test, bool fallback)
 	return f;
 }
 
-/* TCP takes at most the first @len bytes with the SYN */
+/* TCP accepts at most the first @len bytes with the SYN */
 static size_t dial(struct fake *f, size_t len)
 {
 	len = min(len, iw_mpa_early_request(&f->s, f->syn, sizeof(f->syn)));
@@ -1662,7 +1662,7 @@ static size_t dial(struct fake *f, size_t len)
 	return len;
 }
 
-/* The SYN's @cut bytes and the bytes sent later make the frame */
+/* The SYN's @cut bytes and the bytes sent later form the frame */
 static void expect_sent_in_two(struct fake *f, const char *hex, size_t cut)
 {
 	u8 bin[IW_MPA_FRAME_MAX];
@@ -1720,7 +1720,7 @@ static void request_is_in_the_syn_only_before_tcp_connects(struct kunit *test)
 							   sizeof(buf)));
 }
 
-/* RSP-02 FRM-20: each byte once, wherever TCP cuts */
+/* RSP-02 FRM-20: each byte is sent once, wherever TCP splits the Request */
 static void bytes_in_and_after_the_syn_make_one_request(struct kunit *test)
 {
 	size_t cut;
@@ -1750,7 +1750,7 @@ static void bytes_in_and_after_the_syn_make_one_request(struct kunit *test)
 	}
 }
 
-/* IOP-06: the second attempt has a Request of its own, behind the handshake */
+/* IOP-06: the second attempt sends its own Request after the handshake */
 static void rev1_retry_sends_no_request_in_the_syn(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
@@ -1865,7 +1865,7 @@ static void fast_open_is_ignored_if_unsupported(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-/* A listener on a device without Fast Open takes no Request in a SYN */
+/* A listener on a device without Fast Open accepts no Request in a SYN */
 static void listener_accepts_requests_in_syns_if_supported(struct kunit *test)
 {
 	struct iw_mpa_caps caps = fake_caps;

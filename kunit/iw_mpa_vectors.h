@@ -716,7 +716,7 @@ static inline void iw_mpa_vector_bytes(const struct iw_mpa_vector *v, u8 *buf)
 	size_t len = strlen(v->hex) / 2;
 	size_t i;
 
-	/* cannot fail: the digits are above */
+	/* cannot fail: the digits are constants of this file */
 	if (hex2bin(buf, v->hex, len))
 		memset(buf, 0, len);
 	for (i = 0; i < v->fill; i++)

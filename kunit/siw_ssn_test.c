@@ -16,7 +16,7 @@
 #define LIMIT	1000
 #define SEED	5043
 
-/* Memory of the host and of a remote address, which begin anew with each case */
+/* Memory of the host and of a remote address, reset for each case */
 static struct siw_ssn_pool pool;
 static struct siw_ssn_share share;
 
@@ -47,7 +47,7 @@ static struct siw_ssn_window window_of(struct siw_ssn_share *of)
 	return window;
 }
 
-/* A window whose stream has come as far as @next */
+/* A window whose next chunk in order is @next */
 static struct siw_ssn_window window_at(u16 next)
 {
 	struct siw_ssn_window window = window_of(&share);
@@ -179,7 +179,7 @@ static void duplicate_ssn_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, SIW_SSN_BAD, offer(test, &window, 65535));
 }
 
-/* A gap that is held for ever: what comes behind it is bounded */
+/* The memory of chunks after a gap is bounded if the gap never closes */
 static void chunks_after_an_ssn_gap_are_queued_up_to_the_limit(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
@@ -188,12 +188,12 @@ static void chunks_after_an_ssn_gap_are_queued_up_to_the_limit(struct kunit *tes
 
 	big->cost = LIMIT - 3;
 	KUNIT_EXPECT_EQ(test, SIW_SSN_HELD, siw_ssn_offer(&window, big));
-	/* The last first: the worst order for a list */
+	/* In reverse, the worst order for a list */
 	for (i = 0; i < 3; i++)
 		KUNIT_EXPECT_EQ(test, SIW_SSN_HELD,
 				offer(test, &window, 8 - i));
 	KUNIT_EXPECT_EQ(test, SIW_SSN_FULL, offer(test, &window, 2));
-	/* Even then what is next in order is taken */
+	/* Even then the next chunk in order is accepted */
 	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
 
 	big = chunk(test, 1000);
@@ -223,8 +223,9 @@ static void drop_all(struct siw_ssn_window *window)
 }
 
 /*
- * SC-05: a remote address may hold a quarter of what is free, so the first one a
- * fifth, the second one a fifth of the rest. The number of sessions has no effect.
+ * SC-05: a remote address may hold a quarter of the free memory, so the first
+ * address a fifth of all, the second address a fifth of the rest. The number of
+ * sessions has no effect.
  */
 static void remote_address_gets_a_quarter_of_the_free_reorder_memory(struct kunit *test)
 {
@@ -246,7 +247,7 @@ static void remote_address_gets_a_quarter_of_the_free_reorder_memory(struct kuni
 	KUNIT_EXPECT_EQ(test, 200u, fill(test, &a2));
 }
 
-/* Other sessions of its remote address have left it nothing else */
+/* Other sessions of its remote address hold all other memory */
 static void session_gets_its_guaranteed_reorder_memory(struct kunit *test)
 {
 	struct siw_ssn_window greedy = window_of(&share), small;
@@ -292,7 +293,7 @@ static int charge_too_much(void *unused)
 	return 0;
 }
 
-/* 200 are allowed; another thread asks for 1000 in vain all the time */
+/* 200 bytes are allowed while another thread's requests for 1000 all fail */
 static void refused_memory_charge_has_no_effect_on_others(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
@@ -316,7 +317,7 @@ static void refused_memory_charge_has_no_effect_on_others(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0u, refused);
 }
 
-/* A chunk that is taken in order is no longer charged; a refused one never was */
+/* A chunk taken in order is no longer charged, a refused one never */
 static void memory_is_charged_while_chunks_are_queued(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
@@ -349,7 +350,7 @@ static void chunk_is_not_queued_if_the_remote_address_is_unknown(struct kunit *t
 	KUNIT_EXPECT_EQ(test, SIW_SSN_NEXT, offer(test, &window, 0));
 }
 
-/* Chunks in random order within a window, many times around the circle */
+/* Chunks in random order within a window; the numbers wrap many times */
 static void chunks_in_random_order_are_delivered_in_ssn_order(struct kunit *test)
 {
 	enum { AHEAD = 64, ROUNDS = 3000 };

@@ -11,25 +11,25 @@
  *  - It embeds a struct iw_mpa_session in its connection endpoint.
  *  - Initiator: iw_mpa_session_open() and iw_mpa_connect(), then it connects
  *    TCP and calls iw_mpa_connected().
- *  - Listener: iw_mpa_config_get(). For each TCP connection that comes in it
- *    calls iw_mpa_session_inherit() and iw_mpa_respond().
+ *  - Listener: iw_mpa_config_get(). For each incoming TCP connection it calls
+ *    iw_mpa_session_inherit() and iw_mpa_respond().
  *  - It passes the peer's bytes to iw_mpa_rx(). Once the frame is complete it
  *    calls iw_mpa_process().
  *  - It passes the ULP's answer to iw_mpa_accept() or iw_mpa_reject(), and the
  *    peer's first FPDU to iw_mpa_first_fpdu().
- *  - It reports a lost connection with iw_mpa_peer_gone(), a deadline that has
- *    passed with iw_mpa_timeout(), its own end with iw_mpa_abort().
+ *  - It reports a lost connection with iw_mpa_peer_gone(), an expired deadline
+ *    with iw_mpa_timeout(), a local abort with iw_mpa_abort().
  *  - After each of these calls it takes the step that enum iw_mpa_next names.
  *    It calls iw_mpa_session_close() before it frees the endpoint.
  *
  * Locks and context: a session takes no lock. The driver calls the functions of
- * one session one at a time, in process context; they may sleep only to allocate
- * memory. Sessions share nothing.
+ * one session one at a time, in process context; they may sleep only to
+ * allocate memory. Sessions share nothing.
  *
- * A session that the ULP knows ends in exactly one event: an initiator's in
- * %IW_MPA_EVENT_REPLY after iw_mpa_connect() has returned 0, a responder's in
- * %IW_MPA_EVENT_ESTABLISHED after iw_mpa_accept() has returned 0. The driver
- * itself tells the ULP about the end of an established connection.
+ * A session that is visible to the ULP ends in exactly one event: an
+ * initiator's in %IW_MPA_EVENT_REPLY after iw_mpa_connect() has returned 0, a
+ * responder's in %IW_MPA_EVENT_ESTABLISHED after iw_mpa_accept() has returned
+ * 0. The driver itself reports the end of an established connection to the ULP.
  */
 #ifndef _RDMA_IW_MPA_H
 #define _RDMA_IW_MPA_H
@@ -76,7 +76,7 @@ enum iw_mpa_sctp_code {
 	IW_MPA_SCTP_ENH_REJECT		= 7,
 };
 
-/* RDMA Read depths on the wire have 14 bit (RFC 6581 section 9.1) */
+/* RDMA Read depths on the wire have 14 bits (RFC 6581 section 9.1) */
 #define IW_MPA_DEPTH_MAX	0x3ffe	/* largest count */
 #define IW_MPA_DEPTH_ULP	0x3fff	/* not a count: the ULP manages it */
 /* Every kind of Ready-to-Receive message */
@@ -89,9 +89,9 @@ enum iw_mpa_sctp_code {
  * @max_ord: largest outbound RDMA Read depth, 0..%IW_MPA_DEPTH_MAX
  * @rtr_send: kinds of RTR it can send, mask of enum rdma_mpa_rtr
  * @rtr_recv: kinds of RTR it recognises, mask of enum rdma_mpa_rtr, not empty
- * @llp: lower layer protocol, enum rdma_mpa_llp. SCTP tells setup and data
- *	apart, so nothing is fenced: a responder's ULP is told that the
- *	connection is established when the Accept has been sent.
+ * @llp: lower layer protocol, enum rdma_mpa_llp. SCTP separates setup from
+ *	data, so nothing is fenced: a responder's ULP receives
+ *	%IW_MPA_EVENT_ESTABLISHED when the Accept has been sent.
  * @pow2_depths: it rounds depths up to a power of two when it installs them;
  *	negotiation then settles on depths that rounding does not change.
  *	@max_ird and @max_ord must be powers of two.
@@ -100,10 +100,10 @@ enum iw_mpa_sctp_code {
  * @rtr_recv_one: it can expect only one kind of RTR; a responder's Reply then
  *	lists only that kind
  * @rtr_offload: it handles the peer's RTR itself and does not report it. It
- *	keeps transmit fenced until the RTR has come. A responder's ULP is told
- *	that the connection is established when the Reply has been sent. There is
- *	no deadline for the RTR.
- * @no_crc: it cannot make and check CRCs
+ *	keeps transmit fenced until the RTR has arrived. A responder's ULP
+ *	receives %IW_MPA_EVENT_ESTABLISHED when the Reply has been sent. The
+ *	RTR has no deadline.
+ * @no_crc: it does not support CRCs
  * @no_connect_ms: its own timeout ends a TCP connect, not the policy's
  * @fastopen: it can send and receive a Request in TCP's SYN
  * @large: it can send FPDUs that are longer than a segment of TCP
@@ -128,11 +128,11 @@ struct iw_mpa_caps {
 /**
  * enum iw_mpa_next - next step of the driver
  * @IW_MPA_NEXT_WAIT: nothing; the peer or the ULP has to act
- * @IW_MPA_NEXT_FRAME: the frame is complete: take its bytes off the stream,
+ * @IW_MPA_NEXT_FRAME: the frame is complete: consume its bytes from the stream,
  *	then call iw_mpa_process()
  * @IW_MPA_NEXT_DONE: nothing; the connection is established
  * @IW_MPA_NEXT_CLOSE: flush sent data, close the connection, free the
- *	endpoint. The ULP has had its last event.
+ *	endpoint. The ULP has received its last event.
  * @IW_MPA_NEXT_RECONNECT: drop the TCP connection and make a new one between
  *	the same addresses, then call iw_mpa_connected(). Only
  *	iw_mpa_peer_gone() asks for this, at most once a session.
@@ -193,8 +193,8 @@ struct iw_mpa_event {
  * @ord: outbound RDMA Read depth to install
  * @ulp_ord: part of @ord that the ULP may use; less than @ord if only an RTR
  *	by RDMA Read needs a slot
- * @crc: make and check CRCs
- * @tx_markers: the peer wants markers
+ * @crc: generate and check CRCs
+ * @tx_markers: the peer requests markers
  * @rx_markers: the peer will send markers
  * @responder: we are the responder
  * @fenced: responder: transmit stays fenced until the peer's first whole and
@@ -248,24 +248,24 @@ struct iw_mpa_ops {
 	/**
 	 * @enter_rdma: Install the depths and move the QP to RTS, in one step.
 	 * An initiator's RTR leaves before the ULP's messages; a responder's
-	 * transmit is fenced if @rdma says so. Returns 0 or a negative errno; after an error
-	 * the QP is not in RTS.
+	 * transmit is fenced if @rdma requires it. Returns 0 or a negative
+	 * errno; after an error the QP is not in RTS.
 	 */
 	int (*enter_rdma)(struct iw_mpa_session *s,
 			  const struct iw_mpa_rdma *rdma);
 	/**
 	 * @terminate: Send a TERM 2/0/@ecode as the only FPDU, best effort.
-	 * The QP may have to enter RDMA mode for it as @rdma says, without
+	 * The QP may have to enter RDMA mode as described by @rdma, without
 	 * RTR. %IW_MPA_NEXT_CLOSE follows. Returns 0, or a negative errno if
-	 * the QP is in no state to send one.
+	 * the QP's state does not permit a TERM.
 	 */
 	int (*terminate)(struct iw_mpa_session *s,
 			 const struct iw_mpa_rdma *rdma,
 			 enum rdma_mpa_ecode ecode);
 	/**
-	 * @end: Send the session Terminate (RFC 5043 section 6.2) behind all
-	 * that has been sent, best effort; only over SCTP. Nothing else of
-	 * this session may be sent after it. %IW_MPA_NEXT_CLOSE follows.
+	 * @end: Send the session Terminate (RFC 5043 section 6.2) as the last
+	 * message of this session, best effort; only over SCTP.
+	 * %IW_MPA_NEXT_CLOSE follows.
 	 */
 	void (*end)(struct iw_mpa_session *s);
 	/**
@@ -274,7 +274,7 @@ struct iw_mpa_ops {
 	 */
 	void (*deadline)(struct iw_mpa_session *s, unsigned int ms);
 	/**
-	 * @event: Tell the ULP. Returns 0 or a negative errno; only
+	 * @event: Notify the ULP. Returns 0 or a negative errno; only
 	 * %IW_MPA_EVENT_REQUEST may fail, the others must reach the ULP.
 	 */
 	int (*event)(struct iw_mpa_session *s, const struct iw_mpa_event *ev);
@@ -348,8 +348,8 @@ struct iw_mpa_ulp {
 /**
  * struct iw_mpa_choice - value of a setting
  * @setting: the setting
- * @value: as in the attribute of that name; an order of RTR kinds is up to three
- *	of them, the preferred one in the lowest four bits
+ * @value: as in the attribute of that name; an order of RTR kinds is up to
+ *	three of them, the preferred one in the lowest four bits
  */
 struct iw_mpa_choice {
 	enum rdma_mpa_setting setting;

@@ -5,7 +5,7 @@
  *
  *            rpcrdma2_start()
  *            |              |
- *            | max. 2       | max. 1, or the server is known to have no 2
+ *            | max. 2       | max. 1, or the server does not support 2
  *            v              v
  *        probing -------> version 1
  *            |    ERR_VERS, BAD_HEADER
@@ -44,7 +44,7 @@ static const struct rpcrdma_vers_ops version_two = {
 	.is_reply	= rpcrdma2_is_reply,
 };
 
-/* mountstats shows the version when there is no connection, too */
+/* mountstats also shows the version while there is no connection */
 static void set_version(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep,
 			const struct rpcrdma_vers_ops *ops)
 {
@@ -54,7 +54,7 @@ static void set_version(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep,
 
 /**
  * rpcrdma2_start - decide whether a new connection begins with version two
- * @r_xprt: the transport; it remembers that its server has no version two
+ * @r_xprt: the transport; records whether its server lacks version two
  * @ep: the connection, before its receives are posted
  */
 void rpcrdma2_start(struct rpcrdma_xprt *r_xprt, struct rpcrdma_ep *ep)
@@ -76,8 +76,8 @@ EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_start);
  * rpcrdma2_limit_probe - set the thresholds of a connection that is probing
  * @ep: a new connection; its thresholds are those of version one
  *
- * The sizes that both ends have by RFC 8797 do not depend on the version. That
- * is why a larger threshold of version one stays.
+ * The sizes that both ends announce by RFC 8797 do not depend on the version,
+ * so a larger threshold of version one is kept.
  */
 void rpcrdma2_limit_probe(struct rpcrdma_ep *ep)
 {
@@ -135,7 +135,7 @@ static struct error_send *make_error(struct rpcrdma_xprt *r_xprt, __be32 xid,
 			    ibdev_to_node(device));
 	if (!send)
 		goto out_dec;
-	/* No credits at all are not valid (RFC 8166, section 3.3.1) */
+	/* A credit value of zero is not valid (RFC 8166, section 3.3.1) */
 	rpcrdma2_encode_error(send->message, xid,
 			      r_xprt->rx_buf.rb_bc_srv_max_requests ?: 1, code);
 	send->cqe.done = wc_error;
@@ -186,7 +186,7 @@ static bool is_payload(__be32 proc)
 	return proc == rdma_msg || proc == rdma_nomsg;
 }
 
-/* Is there somebody who handles the calls of the server? */
+/* Does the client have a service for the server's calls? */
 static bool can_take_call(const struct rpcrdma_xprt *r_xprt)
 {
 #if defined(CONFIG_SUNRPC_BACKCHANNEL)
@@ -222,10 +222,10 @@ static bool is_good_error(struct rpcrdma_rep *rep)
 	       RPCRDMA2_IS_ERROR;
 }
 
-/* While a connection is probing, an error may have any version, because that of
- * a server without version two is its own. The header is the same. A malformed
- * error is dropped (sections 4.2.1 and 4.2.3), and no error grants credits
- * (section 5).
+/* While a connection is probing, an error may have any version, because a
+ * server without version two uses its own version. The header is the same. A
+ * malformed error is dropped (sections 4.2.1 and 4.2.3), and no error grants
+ * credits (section 5).
  */
 static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
 			     struct rpcrdma_rep *rep, u32 *credits)
@@ -260,7 +260,7 @@ static bool rpcrdma2_receive(struct rpcrdma_xprt *r_xprt,
 	return drop(rep);
 }
 
-/* The octets that a Write chunk has conveyed are no part of a MSG */
+/* The octets that a Write chunk has conveyed are not part of a MSG */
 static bool rpcrdma2_is_reply(struct rpcrdma_rep *rep, size_t len)
 {
 	const __be32 *p = rep->rr_rqst->rq_rcv_buf.head[0].iov_base;
@@ -273,11 +273,11 @@ static bool rpcrdma2_is_reply(struct rpcrdma_rep *rep, size_t len)
 }
 
 /**
- * rpcrdma2_settle - go on with version two
+ * rpcrdma2_settle - select version two
  * @r_xprt: a transport that is probing
- * @rep: the reply that came; an error settles nothing
+ * @rep: the reply received; an error selects no version
  *
- * Comes before the credits of this reply, which let more calls be sent.
+ * To be called before the credits of this reply permit more calls.
  */
 void rpcrdma2_settle(struct rpcrdma_xprt *r_xprt, struct rpcrdma_rep *rep)
 {
@@ -302,18 +302,18 @@ static bool was_sent_in_v2(const struct rpc_rqst *rqst)
 
 /**
  * rpcrdma2_refuse - handle an ERR_VERS, or a BAD_HEADER in its place
- * @r_xprt: the transport that it came from
- * @rqst: the call that it answers
- * @low: lowest version that the server has
- * @high: highest such version
+ * @r_xprt: the transport that received the error
+ * @rqst: the call that the error answers
+ * @low: lowest version that the server supports
+ * @high: highest version that the server supports
  *
- * The call is encoded anew only if the connection has changed since it was
- * sent. That is why the transport's cookie changes.
+ * A call is encoded again only if the connection has changed since it was sent,
+ * so this changes the transport's cookie.
  *
  * Return: %-EAGAIN if the call has to be sent again, with the version that is
  *	now in use,
- *	%-EPROTONOSUPPORT if there is no version that both sides have,
- *	%-EIO if it is a surprise
+ *	%-EPROTONOSUPPORT if both sides have no version in common,
+ *	%-EIO if the error is unexpected
  */
 int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 		    u32 low, u32 high)
@@ -321,8 +321,8 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 	struct rpcrdma_ep *ep = r_xprt->rx_ep;
 
 	if (ep->re_vers_ops == &version_one)
-		/* The task of the first message was killed, and this was sent
-		 * before the answer to that came.
+		/* The task of the first message was killed, and this call was
+		 * sent before that message was answered.
 		 */
 		return was_sent_in_v2(rqst) ? -EAGAIN : -EIO;
 	if (low > RPCRDMA_VERSION || high < RPCRDMA_VERSION)
@@ -346,12 +346,12 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_refuse);
 
 /**
- * rpcrdma2_stop - learn from the end of a connection
+ * rpcrdma2_stop - evaluate the end of a connection
  * @r_xprt: its transport
  *
- * A server that never answered the first message is taken for one without
- * version two (section 5.2). If a message of version two has come from it, good
- * or bad, since the last loss, it gets another chance.
+ * A server that did not answer the first message is assumed to lack version two
+ * (section 5.2). If it has sent a message of version two, valid or not, since
+ * the last loss, version two is tried once more.
  */
 void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt)
 {

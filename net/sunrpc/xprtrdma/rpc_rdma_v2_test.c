@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Which version of RPC-over-RDMA a client's connection uses, also where no
- * server can bring the decision about at will. Sections 5.1 and 5.2 of
+ * Selection of the RPC-over-RDMA version of a client's connection, including
+ * decisions that no server can cause at will. Sections 5.1 and 5.2 of
  * draft-cel-nfsv4-rpcrdma-version-two-01.
  */
 #include <kunit/test.h>
@@ -17,7 +17,7 @@ struct client {
 };
 
 /* A connection whose first message has been sent. Both ends have room for
- * messages of so many octets in version one (RFC 8797).
+ * messages of @octets octets in version one (RFC 8797).
  */
 static void begin_with(struct client *client, unsigned int octets)
 {
@@ -118,7 +118,7 @@ static void receive_half_a_header(struct kunit *test)
 					 &credits));
 }
 
-/* An ERROR with this code, and some words behind it */
+/* An ERROR with this code, followed by @behind words */
 static bool receive_error(struct kunit *test, u32 vers, u32 code, size_t behind)
 {
 	const __be32 message[7] = {
@@ -130,12 +130,12 @@ static bool receive_error(struct kunit *test, u32 vers, u32 code, size_t behind)
 	u32 credits = 64;
 	bool taken = receive(test, message, 5 + behind, &credits);
 
-	/* RPC-10: an error grants none */
+	/* RPC-10: an error grants no credits */
 	KUNIT_EXPECT_EQ(test, 1U, credits);
 	return taken;
 }
 
-/* A good reply has come */
+/* A valid reply has arrived */
 static void settle(struct kunit *test)
 {
 	struct client *client = test->priv;
@@ -147,7 +147,7 @@ static void settle(struct kunit *test)
 	rpcrdma2_settle(&client->xprt, rep);
 }
 
-/* RPC-12: that version is its own; RPC-3 */
+/* RPC-12: the version is the server's own; RPC-3 */
 static void error_for_the_first_message_may_have_any_version(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 1, 1, 2));
@@ -169,7 +169,7 @@ static void error_after_the_first_reply_must_have_version_two(struct kunit *test
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 3, 2, 0));
 }
 
-/* RPC-3: no payload, a range behind ERR_VERS, no other code */
+/* RPC-3: no payload, a range after ERR_VERS, no other code */
 static void malformed_error_message_is_dropped(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 2, 2));
@@ -192,8 +192,8 @@ static void refused_version_two_selects_version_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, version(client));
 }
 
-/* RPC-12: a call may be on its way in version two when that is refused: the
- * task of the first message was killed, and its credit free again
+/* RPC-12: a call of version two may be in flight when version two is refused:
+ * the task of the first message was killed, and its credit released
  */
 static void second_refusal_of_version_two_is_retried_with_version_one(struct kunit *test)
 {
@@ -204,7 +204,7 @@ static void second_refusal_of_version_two_is_retried_with_version_one(struct kun
 }
 
 /* RPC-12: sunrpc may lose the first result and send the call again, which must
- * then get the same
+ * then have the same result
  */
 static void no_common_version_with_the_server_is_an_error(struct kunit *test)
 {
@@ -226,7 +226,7 @@ static void unanswered_first_message_selects_version_one(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 1, version(client));
 }
 
-/* RPC-13: a connection on which nothing was sent says nothing */
+/* RPC-13: a connection on which nothing was sent selects no version */
 static void disconnect_before_the_first_message_keeps_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
@@ -237,7 +237,7 @@ static void disconnect_before_the_first_message_keeps_version_two(struct kunit *
 	KUNIT_EXPECT_EQ(test, 2, version(client));
 }
 
-/* RPC-13: the server has spoken version two, so it may lose one message */
+/* RPC-13: the server has used version two: one loss is tolerated */
 static void invalid_message_of_version_two_confirms_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
@@ -260,7 +260,7 @@ static void expect_thresholds(struct kunit *test, unsigned int send,
 	KUNIT_EXPECT_EQ(test, recv, client->ep.re_inline_recv);
 }
 
-/* RPC-9: 4096 octets are the least in version two */
+/* RPC-9: 4096 octets are the minimum in version two */
 static void small_inline_thresholds_are_raised_to_4096(struct kunit *test)
 {
 	expect_thresholds(test, 1024, 4096);
@@ -268,8 +268,8 @@ static void small_inline_thresholds_are_raised_to_4096(struct kunit *test)
 	expect_thresholds(test, 4096, 4096);
 }
 
-/* RPC-9, RPC-10, RFC 8797: what version one may send, version two may send, but
- * not in the first message
+/* RPC-9, RPC-10, RFC 8797: version two keeps a larger threshold of version one,
+ * except for the first message
  */
 static void larger_inline_thresholds_are_kept(struct kunit *test)
 {
@@ -281,7 +281,7 @@ static void larger_inline_thresholds_are_kept(struct kunit *test)
 	expect_thresholds(test, 16384, 16384);
 }
 
-/* Without version two, there is nothing of it */
+/* Without version two, none of its state is set */
 static void version_one_is_the_default(struct kunit *test)
 {
 	struct client *client = test->priv;
@@ -294,7 +294,7 @@ static void version_one_is_the_default(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0U, client->ep.re_vers_ops->max_errors);
 	KUNIT_EXPECT_NULL(test, client->ep.re_vers_ops->receive);
 	KUNIT_EXPECT_NULL(test, client->ep.re_vers_ops->is_reply);
-	/* mountstats has no column for it */
+	/* mountstats has no column for the version */
 	KUNIT_EXPECT_EQ(test, 0U, client->xprt.rx_stats.vers);
 }
 
@@ -320,12 +320,12 @@ static bool is_reply(struct kunit *test, __be32 proc, u32 xid, u32 type,
 	rep->rr_hdrbuf.head[0].iov_len = octets;
 	rep->rr_hdrbuf.len = octets;
 	xdr_init_decode(&rep->rr_stream, &rep->rr_hdrbuf, message, NULL);
-	/* 4096 octets by a Write chunk make no message longer */
+	/* 4096 octets by a Write chunk do not make a message longer */
 	return client->ep.re_vers_ops->is_reply(rep, proc == rdma_msg ?
 						     octets + 4096 : octets);
 }
 
-/* RPC-6: also of a message that the server has written to memory */
+/* RPC-6: also for a message that the server has written to memory */
 static void reply_needs_matching_xid_type_and_length(struct kunit *test)
 {
 	static const __be32 procs[] = { rdma_msg, rdma_nomsg };

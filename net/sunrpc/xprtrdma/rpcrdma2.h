@@ -21,15 +21,15 @@ struct rpcrdma_xprt;
 /**
  * struct rpcrdma_vers_ops - a version on the client's side
  * @vers: its header
- * @max_errors: ERRORs that may be on their way to the server at a time; the
+ * @max_errors: largest number of ERRORs being sent to the server at a time; the
  *	Send Queue has room for them
- * @receive: decodes what follows a message's procedure, up to the chunk lists
- *	or to the code of an ERROR. Where the message grants no credits, it
- *	sets them to those that are in use. False: the message needs no more
- *	attention. NULL: nothing is in between
- * @is_reply: does a message, or the memory of its call where it has put some
- *	octets, have the reply that its header announces? NULL: the header
- *	announces nothing
+ * @receive: decodes the fields between a message's procedure and its chunk
+ *	lists or the code of an ERROR. If the message grants no credits, it
+ *	sets @credits to the credits in use. Returns false if the message needs
+ *	no further processing. NULL: there are no such fields
+ * @is_reply: does a message, or the memory of its call into which it has put
+ *	@len octets, contain the reply that its header announces? NULL: the
+ *	header announces nothing
  */
 struct rpcrdma_vers_ops {
 	const struct rpcrdma_vers *vers;
@@ -53,11 +53,11 @@ void rpcrdma2_stop(struct rpcrdma_xprt *r_xprt);
 /**
  * struct svc_rdma_vers_ops - a version on the server's side
  * @vers: its header
- * @decode: decodes what follows a message's procedure, up to the chunk lists.
- *	Returns a positive value if these come next, %0 if the message needs no
- *	more attention, or a negative errno that says which ERROR answers it.
- *	NULL: nothing is in between
- * @is_call: is what has been assembled the call that the header announces?
+ * @decode: decodes the fields between a message's procedure and its chunk
+ *	lists. Returns a positive value if the chunk lists follow, %0 if the
+ *	message needs no further processing, or a negative errno that selects
+ *	the ERROR to answer with. NULL: there are no such fields
+ * @is_call: is the assembled message the call that the header announces?
  *	NULL: the header announces nothing
  */
 struct svc_rdma_vers_ops {
@@ -76,9 +76,9 @@ void svc_rdma_v2_fail_callback(struct rpc_xprt *xprt, __be32 xid);
 /**
  * svc_rdma_find_vers - find the operations of a version
  * @rdma: a connection
- * @number: rdma_vers of a message that came from it
+ * @number: rdma_vers of a message received on it
  *
- * Return: the version, or NULL if the connection does not have it
+ * Return: the version, or NULL if the connection does not support it
  */
 static inline const struct svc_rdma_vers_ops *
 svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
@@ -95,8 +95,8 @@ svc_rdma_find_vers(const struct svcxprt_rdma *rdma, __be32 number)
  * @rdma: the connection
  * @number: rdma_vers of the message
  *
- * Section 2.3: a longer one ends the connection. In version one, the client
- * is responsible for this.
+ * Section 2.3: a longer message ends the connection. In version one, the client
+ * is responsible for the limit.
  *
  * Return: octets, with the header
  */

@@ -25,9 +25,9 @@
 /**
  * struct vector - a message
  * @name: the claim
- * @want: what it is
- * @octets: how many of it arrive
- * @word: the whole of it
+ * @want: its kind
+ * @octets: number of its octets that arrive
+ * @word: the whole message
  * @next: the word that is decoded next if it is a call, a reply or an ERROR
  */
 struct vector {
@@ -149,8 +149,8 @@ static const struct vector vectors[] = {
 	},
 };
 
-/* RPC-8: messages behind a direction, from the chunk lists on. These are calls
- * without chunks only where @want is RPCRDMA2_IS_CALL, and so on.
+/* RPC-8: messages after a direction, from the chunk lists on. @want is
+ * RPCRDMA2_IS_CALL or RPCRDMA2_IS_REPLY only for messages without chunks.
  */
 static const struct vector lists[] = {
 	{
@@ -224,7 +224,7 @@ static struct laid_out *lay_out(struct kunit *test, const struct vector *vector,
 	return out;
 }
 
-/* As its callers do, which read the version */
+/* Reads the words before the decoded part, as the callers do */
 static enum rpcrdma2_kind decode(struct kunit *test, struct laid_out *out)
 {
 	KUNIT_ASSERT_NOT_NULL(test, xdr_inline_decode(&out->xdr, 16));
@@ -242,7 +242,7 @@ static void message_is_classified(struct kunit *test)
 				    xdr_inline_decode(&out->xdr, 0));
 }
 
-/* RPC-16: an ERROR is never answered, and no message that is too short */
+/* RPC-16: neither an ERROR nor a message that is too short is answered */
 static void too_short_message_is_not_answered(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
@@ -285,7 +285,7 @@ static void expect_words(struct kunit *test, const u32 *want, size_t count,
 				    "word %zu", i);
 }
 
-/* Behind them, the next word is left alone */
+/* The word after the header is not changed */
 static void header_without_chunks_is_encoded(struct kunit *test)
 {
 	static const u32 one[] = { XID, 1, CREDITS, 0, 0, 0, 0, 0xa5a5a5a5 };

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Transport header of RPC-over-RDMA version two
- * (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2). Nothing here depends
- * on connections, so that it can be tested with arbitrary octets. The chunk
- * lists are those of version one, and are decoded where those are.
+ * (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2). This file does not
+ * depend on connections, so that it can be tested with arbitrary octets. The
+ * chunk lists are those of version one, and are decoded by its functions.
  */
 #include <linux/export.h>
 #include <linux/sunrpc/xdr.h>
@@ -79,7 +79,7 @@ static enum rpcrdma2_kind check_error(struct xdr_stream *xdr)
 	return RPCRDMA2_IS_ERROR;
 }
 
-/* All, part or nothing of an RPC message follows, as the option says */
+/* The option determines whether all, part or none of an RPC message follows */
 static enum rpcrdma2_kind decode_optional(struct xdr_stream *xdr)
 {
 	size_t size = octets_left(xdr);
@@ -96,16 +96,16 @@ static enum rpcrdma2_kind decode_optional(struct xdr_stream *xdr)
 }
 
 /**
- * rpcrdma2_decode - read what follows the procedure of a message
- * @xdr: the message, behind its procedure
+ * rpcrdma2_decode - decode the fields after the procedure of a message
+ * @xdr: the message, from the word after its procedure on
  * @proc: the procedure
  *
- * Carries out sections 4.2, 4.2.1 and 4.2.3 of the draft; the error handling is
+ * Implements sections 4.2, 4.2.1 and 4.2.3 of the draft; the error handling is
  * that of version one (RFC 8166, section 4.5): no ERROR answers an ERROR, or a
  * message that is shorter than the smallest header of its kind. May be called
  * in any context.
  *
- * Return: what the message is
+ * Return: the kind of the message
  */
 enum rpcrdma2_kind rpcrdma2_decode(struct xdr_stream *xdr, __be32 proc)
 {
@@ -124,15 +124,15 @@ enum rpcrdma2_kind rpcrdma2_decode(struct xdr_stream *xdr, __be32 proc)
 EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_decode);
 
 /**
- * rpcrdma2_begins_message - hold an RPC message against its header
+ * rpcrdma2_begins_message - compare the start of an RPC message with its header
  * @p: where the message begins
- * @len: octets of it
- * @xid: the header's
- * @direction: likewise
+ * @len: octets at @p
+ * @xid: the xid in the header
+ * @direction: the direction in the header
  *
  * RFC 5531: an RPC message begins with its xid and its type.
  *
- * Return: whether both are those of the header
+ * Return: true if both match the header
  */
 bool rpcrdma2_begins_message(const __be32 *p, size_t len, __be32 xid,
 			     enum rpcrdma2_direction direction)
@@ -145,10 +145,10 @@ EXPORT_SYMBOL_IF_KUNIT(rpcrdma2_begins_message);
 /**
  * rpcrdma2_is_plain - is this an RPC message without chunks?
  * @xdr: a MSG, from its chunk lists on; is not advanced
- * @xid: the header's
- * @direction: what the RPC message should be
+ * @xid: the xid in the header
+ * @direction: the expected direction of the RPC message
  *
- * So are the calls of a server and the replies to them.
+ * A server's calls and the replies to them have no chunks.
  */
 bool rpcrdma2_is_plain(struct xdr_stream *xdr, __be32 xid,
 		       enum rpcrdma2_direction direction)

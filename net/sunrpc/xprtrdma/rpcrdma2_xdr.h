@@ -3,8 +3,8 @@
  * Transport header of RPC-over-RDMA version two
  * (draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2).
  *
- * A later draft gives the number 2 to another header. This is the header of
- * the draft that is named here.
+ * A later draft uses the number 2 for another header. This file implements the
+ * draft named above.
  */
 #ifndef _RPCRDMA2_XDR_H
 #define _RPCRDMA2_XDR_H
@@ -48,7 +48,7 @@ enum rpcrdma2_direction {
  * @number: rdma_vers
  * @fixed_len: octets before the chunk lists
  * @min_len: octets if there are no chunks
- * @has_direction: the direction comes before the chunk lists
+ * @has_direction: the direction precedes the chunk lists
  */
 struct rpcrdma_vers {
 	__be32 number;
@@ -60,9 +60,9 @@ struct rpcrdma_vers {
 extern const struct rpcrdma_vers rpcrdma_vers_one, rpcrdma_vers_two;
 
 /**
- * rpcrdma_encode_direction - end the fixed part of a MSG or NOMSG
+ * rpcrdma_encode_direction - complete the fixed part of a MSG or NOMSG
  * @vers: its version
- * @p: what follows its procedure
+ * @p: the word after its procedure
  * @direction: of the RPC message
  *
  * Return: where the chunk lists begin
@@ -78,13 +78,13 @@ static inline __be32 *rpcrdma_encode_direction(const struct rpcrdma_vers *vers,
 
 /**
  * enum rpcrdma2_kind - result of rpcrdma2_decode()
- * @RPCRDMA2_IS_CALL: a MSG or NOMSG of this direction; the chunk lists follow
- * @RPCRDMA2_IS_REPLY: likewise
- * @RPCRDMA2_IS_ERROR: a good ERROR; its code follows
- * @RPCRDMA2_IS_OPTION: a good OPTIONAL; as there are no options, an ERROR,
- *	INVALID_OPTION, answers it
- * @RPCRDMA2_IS_BAD: an ERROR, BAD_HEADER, answers it
- * @RPCRDMA2_IS_DROPPED: nothing answers it
+ * @RPCRDMA2_IS_CALL: a MSG or NOMSG of a call; the chunk lists follow
+ * @RPCRDMA2_IS_REPLY: a MSG or NOMSG of a reply; the chunk lists follow
+ * @RPCRDMA2_IS_ERROR: a valid ERROR; its code follows
+ * @RPCRDMA2_IS_OPTION: a valid OPTIONAL; as no options are supported, it is
+ *	answered with an ERROR INVALID_OPTION
+ * @RPCRDMA2_IS_BAD: not valid; it is answered with an ERROR BAD_HEADER
+ * @RPCRDMA2_IS_DROPPED: not valid; it is not answered
  */
 enum rpcrdma2_kind {
 	RPCRDMA2_IS_CALL,

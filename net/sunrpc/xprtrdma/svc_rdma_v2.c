@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * RPC-over-RDMA version two on the server's side. A connection has no
- * version: each reply and each error has that of its call (section 5.3 of
- * draft-cel-nfsv4-rpcrdma-version-two-01), and callbacks have version two
- * after the first call that has it.
+ * version: each reply and each error uses the version of its call (section 5.3
+ * of draft-cel-nfsv4-rpcrdma-version-two-01), and callbacks use version two
+ * after the first call of version two.
  */
 #include <kunit/visibility.h>
 #include <linux/sunrpc/svc_rdma.h>
@@ -17,7 +17,7 @@ unsigned int svcrdma_max_version = RPCRDMA_VERSION;
 /**
  * svc_rdma_v2_fail_callback - end a callback that the client cannot process
  * @xprt: the reverse direction of a connection
- * @xid: of the ERROR that came in answer to it
+ * @xid: the xid of the ERROR that answers it
  *
  * The callback need not wait for its timeout.
  */

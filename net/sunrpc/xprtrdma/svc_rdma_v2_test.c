@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The server's side of RPC-over-RDMA version two, where no client of Linux
- * brings the case about
+ * The server's side of RPC-over-RDMA version two: cases that no Linux client
+ * causes
  */
 #include <kunit/test.h>
 #include <linux/module.h>

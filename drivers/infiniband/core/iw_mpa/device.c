@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The devices that iw_mpa knows, the layers of settings, the counters.
+ * Registered devices, layers of settings, counters.
  *
  * Locks:
  *
@@ -14,10 +14,10 @@
  * the device is on the list, but is used only with a reference of
  * ib_device_try_get().
  *
- * A device takes the settings of the default layer that it supports and ignores
- * the others. So a default can be set before a device exists, and the owner of
- * a device cannot prevent a default. The settings of a device and of its ports
- * must be valid without the default layer.
+ * A device applies the settings of the default layer that it supports and
+ * ignores the rest. So a default can be set before a device exists, and the
+ * owner of a device cannot block a default. The settings of a device and of its
+ * ports must be valid without the default layer.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -45,7 +45,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_generation);
 
 static struct iw_mpa_layer default_layer;
 static DEFINE_SPINLOCK(effective_lock);
-/* The last number of a port's policy; under effective_lock */
+/* The last policy_id that was assigned; under effective_lock */
 static u32 last_policy_id;
 
 /* ---- counters */
@@ -139,7 +139,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_alloc_port_stats);
  * @port_num: the port, from 1
  * @stats: filled
  *
- * Return: number of counters, or -EINVAL if there is no such port.
+ * Return: number of counters, or -EINVAL if the port does not exist.
  */
 int iw_mpa_get_port_stats(struct iw_mpa_device *dev, u32 port_num,
 			  struct rdma_hw_stats *stats)
@@ -156,7 +156,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_get_port_stats);
 
 /* ---- layers */
 
-/* Applies all layers, of the default layer only the settings in @taken */
+/* Applies all layers, but only the settings in @taken of the default layer */
 static void compute_policy(const struct iw_mpa_place *place, u32 taken,
 			   struct iw_mpa_policy *policy)
 {
@@ -275,7 +275,7 @@ static u32 update_device(struct iw_mpa_device *dev)
 	return not_taken;
 }
 
-/* One line for each device, and only if its list of settings has grown */
+/* Logs one line for a device if its list of ignored settings has grown */
 static void log_not_taken(struct iw_mpa_device *dev)
 {
 	u32 mask = READ_ONCE(dev->not_taken);
@@ -606,7 +606,7 @@ void iw_mpa_config_put(struct iw_mpa_config *config)
 EXPORT_SYMBOL_GPL(iw_mpa_config_put);
 
 /**
- * iw_mpa_config_fast_open - may a listener take Requests in SYNs (RFC 7413)?
+ * iw_mpa_config_fast_open - may a listener accept Requests in SYNs (RFC 7413)?
  * @config: its settings
  *
  * Return: true if so
@@ -644,7 +644,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_session_open);
 /* ---- events */
 
 /**
- * iw_mpa_fill_cm_event - make iw_cm's event of a session's
+ * iw_mpa_fill_cm_event - convert a session's event to an event for iw_cm
  * @cm: event for iw_cm; its type, addresses and provider data are not set
  * @ev: event of the session
  *

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The devices that iw_mpa knows: their settings and counters.
+ * Devices registered with iw_mpa: their settings and counters.
  */
 #ifndef _IW_MPA_DEVICE_H
 #define _IW_MPA_DEVICE_H
@@ -94,8 +94,8 @@ struct iw_mpa_view {
  * @num: its number, from 1
  * @layer: its settings; under iw_mpa_devices_lock
  * @effective: the settings in force; under effective_lock
- * @policy_id: number of @effective, of no other port and of no earlier settings;
- *	under effective_lock
+ * @policy_id: number of @effective, unique among all ports and over time; under
+ *	effective_lock
  * @counters: the counters of each CPU
  */
 struct iw_mpa_port {
@@ -113,10 +113,10 @@ struct iw_mpa_port {
  * @ibdev: the device; use it only while a reference of ib_device_try_get() is
  *	held
  * @driver: its driver and capabilities
- * @initial: settings in force where no layer has any
+ * @initial: settings in force unless a layer overrides them
  * @layer: its settings; under iw_mpa_devices_lock
  * @not_taken: settings of the default layer that its ports ignore
- * @told: part of @not_taken that the kernel log mentions already
+ * @told: part of @not_taken that has been logged
  * @ports: number of ports
  * @port: the ports, number 1 first
  */
@@ -147,8 +147,8 @@ extern struct list_head iw_mpa_devices;
 extern unsigned int iw_mpa_generation;
 
 /*
- * Fills IB_DEVICE_NAME_MAX bytes. dev_name() would be freed by a rename at the
- * same time.
+ * @name has room for IB_DEVICE_NAME_MAX bytes. Not dev_name(): a concurrent
+ * rename would free its string.
  */
 static inline void iw_mpa_device_name(const struct iw_mpa_device *dev,
 				      char *name)

@@ -120,7 +120,7 @@ void iw_mpa_enh_unpack(u32 word, enum rdma_mpa_dialect dialect,
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_enh_unpack);
 
-/* These checks need only the header, so a bad frame ends before its data */
+/* These checks need only the header: a bad frame is rejected before its data */
 static enum iw_mpa_parse check_header(enum iw_mpa_kind kind, const u8 *hdr)
 {
 	u16 pd_length = get_unaligned_be16(hdr + OFF_PD_LENGTH);
@@ -169,7 +169,7 @@ static void decode(enum iw_mpa_kind kind, enum rdma_mpa_dialect dialect,
 }
 
 /**
- * iw_mpa_frame_parse - read a Request or Reply out of a stream's first bytes
+ * iw_mpa_frame_parse - parse a Request or Reply at the start of a stream
  * @kind: the expected kind
  * @dialect: layout of the flags in the enhanced word
  * @buf: the first bytes of the stream
@@ -178,9 +178,9 @@ static void decode(enum iw_mpa_kind kind, enum rdma_mpa_dialect dialect,
  * @need: filled with the length of the frame in bytes: %IW_MPA_HDR_LEN until
  *	the header is complete, then %IW_MPA_HDR_LEN plus PD_Length
  *
- * An error is found as early as the bytes allow: a bad key at its first wrong
- * byte, other errors with the header (RFC 5044 section 7.1.1, RFC 6581 sections
- * 6 and 9). Any context.
+ * Errors are detected as early as possible: a bad key at its first wrong byte,
+ * other errors with the header (RFC 5044 section 7.1.1, RFC 6581 sections 6 and
+ * 9). Any context.
  *
  * Return: see enum iw_mpa_parse.
  */
@@ -218,7 +218,7 @@ static bool enh_valid(const struct iw_mpa_enh *enh)
 }
 
 /**
- * iw_mpa_frame_valid - can such a frame exist?
+ * iw_mpa_frame_valid - do these contents make a valid frame?
  * @frame: contents
  *
  * Any context.
@@ -248,7 +248,7 @@ bool iw_mpa_frame_valid(const struct iw_mpa_frame *frame)
  *
  * RFC 5044 section 7.1.1, RFC 6581 sections 6 and 9. Any context.
  *
- * Return: length of the frame in bytes, -EINVAL if no such frame exists,
+ * Return: length of the frame in bytes, -EINVAL if @frame is not valid,
  * -EMSGSIZE if it is longer than @size.
  */
 int iw_mpa_frame_build(const struct iw_mpa_frame *frame,

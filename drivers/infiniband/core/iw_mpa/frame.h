@@ -41,7 +41,7 @@ struct iw_mpa_enh {
  * @kind: enum iw_mpa_kind
  * @rev: MPA revision, 0..2; over SCTP 2 if enhanced, else 1
  * @markers: M, the sender asks the peer to send markers
- * @crc: C, the sender wants CRCs
+ * @crc: C, the sender requests CRCs
  * @reject: R; always false in a Request
  * @enhanced: S is set, Rev is 2 (SCTP: the function code is 5, 6 or 7) and the
  *	enhanced data is complete; @enh is valid
@@ -70,7 +70,7 @@ struct iw_mpa_frame {
  * enum iw_mpa_parse - result of iw_mpa_frame_parse() or iw_mpa_sctp_parse()
  * @IW_MPA_FRAME_COMPLETE: a whole valid frame and nothing else
  * @IW_MPA_FRAME_NEED_MORE: a valid prefix
- * @IW_MPA_FRAME_TRAILING: a whole valid frame with more bytes behind it
+ * @IW_MPA_FRAME_TRAILING: a whole valid frame followed by more bytes
  * @IW_MPA_FRAME_BAD_KEY: not the key of the expected kind
  * @IW_MPA_FRAME_BAD_REV: a revision other than 0, 1 and 2
  * @IW_MPA_FRAME_PDATA_TOO_LONG: PD_Length above 512

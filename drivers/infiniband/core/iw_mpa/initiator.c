@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * The initiator's side of a session (RFC 5044 section 7.1.2, RFC 6581 section
- * 9.3): it connects, sends the Request, acts on the Reply. A peer that closes on
- * a Request of Rev 2 can be tried once more with Rev 1.
+ * 9.3): it connects, sends the Request, acts on the Reply. If the peer closes
+ * after a Request of Rev 2, the initiator can retry once with Rev 1.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -15,7 +15,7 @@
 
 /* ---- fallback to Rev 1 */
 
-/* A ULP that requires peer-to-peer gets it only with RFC 6581 */
+/* A ULP that requires peer-to-peer needs RFC 6581 */
 static bool may_fall_back(const struct iw_mpa_setup *u)
 {
 	const struct iw_mpa_policy *policy = &u->config.policy;
@@ -33,7 +33,7 @@ static void fall_back(struct iw_mpa_setup *u)
 	u->fast_opened = false;
 }
 
-/* A peer that does not know Rev 2 closes before it sends any byte of a Reply */
+/* A peer without Rev 2 support closes before it sends any byte of a Reply */
 static bool closed_on_request(const struct iw_mpa_session *s, int err)
 {
 	return s->state == IW_MPA_REQ_SENT && !s->setup->rx_len &&
@@ -41,7 +41,7 @@ static bool closed_on_request(const struct iw_mpa_session *s, int err)
 }
 
 /**
- * iw_mpa_try_fall_back - try once more with Rev 1, if the policy allows it
+ * iw_mpa_try_fall_back - retry once with Rev 1, if the policy allows it
  * @s: the session, whose connection is lost
  * @err: negative errno, 0 for FIN
  *
@@ -99,17 +99,17 @@ static int keep_pdata(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
 }
 
 /**
- * iw_mpa_connect - TCP is about to connect
+ * iw_mpa_connect - start a session, before TCP connects
  * @s: a fresh session
  * @ulp: parameters of the ULP; copied
  *
  * iw_mpa_connected() follows, or iw_mpa_peer_gone() if TCP cannot connect. May
  * sleep.
  *
- * Return: 0, then one %IW_MPA_EVENT_REPLY will come. -EINVAL if the private data
- * is longer than 508 bytes (enhanced) or 512, or a depth exceeds the device's
- * limit, or -ENOMEM. After an error there will be no event, and the driver
- * closes.
+ * Return: 0, and exactly one %IW_MPA_EVENT_REPLY follows. -EINVAL if the
+ * private data is longer than 508 bytes (enhanced) or 512, or a depth exceeds
+ * the device's limit, or -ENOMEM. After an error no event follows, and the
+ * driver closes.
  */
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 {
@@ -129,14 +129,14 @@ int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 EXPORT_SYMBOL_GPL(iw_mpa_connect);
 
 /**
- * iw_mpa_early_request - the Request, for TCP to connect with (RFC 7413)
+ * iw_mpa_early_request - get the Request for TCP Fast Open (RFC 7413)
  * @s: the session, after iw_mpa_connect() or %IW_MPA_NEXT_RECONNECT
  * @buf: destination
  * @size: size of @buf in bytes, at least %IW_MPA_FRAME_MAX
  *
  * The session does not change. The driver passes the Request to TCP, then
- * reports with iw_mpa_early_sent() how much TCP has taken. The second attempt
- * of a fallback never has its Request in the SYN.
+ * reports the accepted bytes with iw_mpa_early_sent(). The second attempt of a
+ * fallback never has its Request in the SYN.
  *
  * Return: length of the Request in bytes, 0 if it must not be in the SYN
  */
@@ -164,12 +164,12 @@ size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
 EXPORT_SYMBOL_GPL(iw_mpa_early_request);
 
 /**
- * iw_mpa_early_sent - TCP has taken bytes of the Request before it is connected
+ * iw_mpa_early_sent - report bytes of the Request that TCP accepted early
  * @s: the session, after iw_mpa_early_request()
  * @len: number of bytes, 0 for none
  *
- * TCP delivers these bytes, with the SYN or behind it. iw_mpa_connected() sends
- * the others.
+ * TCP sends these bytes with the SYN or after it. iw_mpa_connected() sends the
+ * remaining bytes.
  */
 void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
 {
@@ -179,7 +179,7 @@ void iw_mpa_early_sent(struct iw_mpa_session *s, size_t len)
 EXPORT_SYMBOL_GPL(iw_mpa_early_sent);
 
 /**
- * iw_mpa_early_pending - has TCP taken bytes of the Request early?
+ * iw_mpa_early_pending - has TCP accepted bytes of the Request early?
  * @s: the session
  *
  * Return: true if so
@@ -261,7 +261,7 @@ static enum iw_mpa_next enter_rdma_mode(struct iw_mpa_session *s)
 }
 
 /**
- * iw_mpa_act_on_reply - a complete Reply has come
+ * iw_mpa_act_on_reply - act on a complete Reply
  * @s: the session
  * @trailing: bytes follow the Reply
  *

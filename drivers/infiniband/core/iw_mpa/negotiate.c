@@ -4,8 +4,8 @@
  * tie break is in this file.
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
- * context. They know no MPA framing, so that SCTP (RFC 6581 section 7) can use
- * them.
+ * context. They do not depend on MPA framing, so that SCTP (RFC 6581 section 7)
+ * can use them.
  */
 #include <linux/errno.h>
 #include <linux/export.h>
@@ -31,7 +31,7 @@ static u16 fit_ord(const struct iw_mpa_caps *caps, u16 depth)
 	return caps->pow2_depths && depth ? rounddown_pow_of_two(depth) : depth;
 }
 
-/* Inbound depth that the device installs if it is asked for @depth */
+/* Inbound depth that the device installs if @depth is requested */
 static u16 fit_ird(const struct iw_mpa_caps *caps, u16 depth)
 {
 	if (caps->pow2_depths && depth)
@@ -106,7 +106,7 @@ static void fail_decision(struct iw_mpa_decision *d,
 	d->ecode = ecode;
 }
 
-/* RFC 6581 section 9.1; IW_MPA_DEPTH_ULP of either side leaves a depth alone */
+/* RFC 6581 section 9.1; IW_MPA_DEPTH_ULP of either side keeps our own depth */
 static bool settle_initiator_depths(const struct iw_mpa_local *local,
 				    const struct iw_mpa_enh *asked,
 				    const struct iw_mpa_enh *got,
@@ -139,7 +139,7 @@ static u8 preferred_kind(const struct iw_mpa_policy *policy, u8 kinds)
 static u8 pick_rtr(const struct iw_mpa_local *local,
 		   const struct iw_mpa_enh *got)
 {
-	/* Kinds that we can send but did not offer count, too */
+	/* Includes kinds that we can send but did not offer */
 	u8 able = got->rtr & iw_mpa_kinds_able(local->caps);
 
 	/* A Read against an IRD of 0 would overrun the peer */
@@ -198,7 +198,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_negotiate_initiator);
 
 /**
  * iw_mpa_make_reject - make the contents of a reject
- * @local: the responder; its @ird and @ord do not matter
+ * @local: the responder; its @ird and @ord are ignored
  * @request: the peer's Request
  * @reply: filled with a reject that lists the limits of the device
  *
@@ -238,9 +238,10 @@ static void refuse_request(const struct iw_mpa_local *local,
 }
 
 /*
- * The kinds that the peer offers and we accept. If there are none, all that we
- * accept, and the peer decides (RFC 6581 section 9.2). Only one of them if the
- * device can expect only one (same section: MAY leave out options).
+ * Returns the kinds that the peer offers and we accept, or if none match, all
+ * kinds that we accept: the peer then decides (RFC 6581 section 9.2). Returns
+ * only one kind if the device can expect only one (section 9.2: MAY leave out
+ * options).
  */
 static u8 answer_rtr(const struct iw_mpa_local *local,
 		     const struct iw_mpa_enh *req, bool ird_is_ours,
@@ -248,7 +249,7 @@ static u8 answer_rtr(const struct iw_mpa_local *local,
 {
 	u8 own = iw_mpa_kinds_accepted(local->policy, local->caps);
 
-	/* An IRD of 0 takes no Read if the ULP manages it */
+	/* An IRD that stays 0 does not allow a Read */
 	if (!local->caps->max_ird || (!ird_is_ours && !ird_if_not))
 		own &= ~RDMA_MPA_RTR_READ;
 
@@ -266,7 +267,7 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
 	struct iw_mpa_enh *rep = &d->reply.enh;
 	u16 want = req->ord;
 
-	/* A Read as RTR takes an entry of the IRD */
+	/* An RTR by Read uses an entry of the IRD */
 	if (rep->rtr & RDMA_MPA_RTR_READ)
 		want = max_t(u16, want, 1);
 	if (ird_is_ours)

@@ -5,7 +5,7 @@
  * its tables, generated from the description.
  *
  * Locks: handlers take iw_mpa_devices_lock and hold a reference on the device
- * while they use it, so that it neither goes away nor changes its namespace.
+ * while they use it, so that it is neither removed nor changes its namespace.
  * Notifications of connections are sent under the driver's lock for the session
  * and take no lock of iw_mpa.
  */
@@ -128,7 +128,7 @@ static int parse_rtr_order(const struct nlattr *nest, u32 *value)
 	return 0;
 }
 
-/* A limit may come without its mode. The other modes come without a limit. */
+/* A limit is valid without its mode. All other modes must have no limit. */
 static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 		       u32 *value)
 {
@@ -145,7 +145,7 @@ static int parse_depth(const struct nlattr *limit, const struct nlattr *mode,
 	return 0;
 }
 
-/* The attribute that a setting has in a request, or NULL */
+/* The attribute of a setting in a request, or NULL */
 static const struct nlattr *find_attr(struct nlattr *tb[],
 				      enum rdma_mpa_setting setting)
 {
@@ -207,7 +207,7 @@ static int parse_policy(const struct nlattr *nest, struct iw_mpa_layer *layer,
 
 /* ---- replies */
 
-/* The default layer belongs to init_net. A device needs a reference. */
+/* The default layer belongs to init_net. The caller has a reference on @dev. */
 static struct net *owner_net(const struct iw_mpa_device *dev)
 {
 	return dev ? read_pnet(&dev->ibdev->coredev.rdma_net) : &init_net;
@@ -236,7 +236,7 @@ static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
 	return 0;
 }
 
-/* Settings that a device has; the default layer has all */
+/* Settings that exist on a device; the default layer has all settings */
 static u32 existing_settings(const struct iw_mpa_device *dev)
 {
 	enum rdma_mpa_setting setting;
@@ -435,7 +435,7 @@ static int put_outcome(struct sk_buff *msg, const struct iw_mpa_session *s)
 	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_SEGMENT, o->large))
 		return -EMSGSIZE;
-	/* An adapter that waits for the RTR does not tell its kind */
+	/* A device that handles the RTR itself does not report its kind */
 	if (!s->responder || !o->rtr || s->setup->config.caps.rtr_offload)
 		return 0;
 	return nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN, o->rtr_seen);
@@ -522,7 +522,7 @@ void iw_mpa_notify_conn(const struct iw_mpa_session *s, enum iw_mpa_state state,
 
 	if (!s->port)
 		return;
-	/* With the reference, device and namespace stay together and alive */
+	/* The reference keeps the device alive and in its namespace */
 	ibdev = s->port->dev->ibdev;
 	if (!ib_device_try_get(ibdev))
 		return;
@@ -698,7 +698,7 @@ static int parse_policy_reset(struct genl_info *info,
 	return 0;
 }
 
-/* Lets @parse change a layer, replaces it, and notifies */
+/* Replaces a layer by one that @parse has changed, and sends a notification */
 static int change_layer(struct sk_buff *skb, struct genl_info *info,
 			const struct iw_mpa_place *place,
 			int (*parse)(struct genl_info *info,
@@ -757,9 +757,9 @@ int rdma_mpa_nl_policy_reset_doit(struct sk_buff *skb, struct genl_info *info)
  * @skb: message to fill
  * @cb: the dump; args[0] counts the records sent so far
  * @cmd: command of the records
- * @fill: makes one record
+ * @fill: fills in one record
  * @at: number of the next record
- * @rv: -EMSGSIZE once there is no more room
+ * @rv: -EMSGSIZE once the message is full
  */
 struct dump {
 	struct sk_buff *skb;

@@ -85,14 +85,14 @@ void iw_mpa_name_session(const struct iw_mpa_session *s,
 	memset(name, 0, sizeof(*name));
 	if (ops && ops->name)
 		ops->name(s, name);
-	/* A socket that has failed does not know its peer */
+	/* A failed socket no longer provides its peer's address */
 	if (!name->remote.ss_family && s->setup && s->setup->peer_addr.net)
 		name_peer(&s->setup->peer_addr, &name->remote);
 }
 
 /* ---- counters */
 
-/* Any context: a responder's first FPDU comes in a softirq */
+/* Any context: a TERM may be received in a soft interrupt */
 static void count(const struct iw_mpa_session *s, enum iw_mpa_counter counter)
 {
 	struct iw_mpa_counters *c;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
  * Options that ULPs set on an rdma_cm_id, for their connection alone. rdma_cm
- * keeps these options in an object. It knows only the size of the object.
+ * stores these options in an object that is opaque to it, except for its size.
  */
 #include <rdma/rdma_cm.h>
 
@@ -20,7 +20,7 @@ static const struct rdma_iw_options mpa_options = {
 };
 
 /**
- * iw_mpa_register_options - take options from ULPs
+ * iw_mpa_register_options - accept options from ULPs
  */
 void iw_mpa_register_options(void)
 {
@@ -28,7 +28,7 @@ void iw_mpa_register_options(void)
 }
 
 /**
- * iw_mpa_unregister_options - take no more options
+ * iw_mpa_unregister_options - stop accepting options
  *
  * Options that were set before stay in their rdma_cm_id.
  */

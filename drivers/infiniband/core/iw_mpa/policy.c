@@ -47,7 +47,7 @@ static u32 get_rtr_order(const struct iw_mpa_policy *policy)
 	       policy->rtr_order[2] << (2 * ORDER_BITS);
 }
 
-/* Each kind once; kinds that are left out follow in the usual order */
+/* Each kind at most once; missing kinds are appended in the usual order */
 static int set_rtr_order(struct iw_mpa_policy *policy, u32 value)
 {
 	static const u8 usual[] = {
@@ -214,7 +214,7 @@ static bool can_time_rtr(const struct iw_mpa_caps *caps, u32 value, char *why,
 /**
  * struct iw_mpa_setting - one setting
  * @name: for messages
- * @option: enum rdma_mpa_option by which a ULP sets it, 0 if none does
+ * @option: enum rdma_mpa_option with which a ULP sets it, 0 if no option does
  * @offset: offset of its field in struct iw_mpa_policy
  * @size: size of that field in bytes; 0 if @get and @set are needed
  * @min: smallest value
@@ -340,7 +340,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_str);
  * @policy: the policy
  * @setting: the setting
  *
- * Return: its value, as iw_mpa_layer_set() takes it
+ * Return: its value, in the format of iw_mpa_layer_set()
  */
 u32 iw_mpa_setting_get(const struct iw_mpa_policy *policy,
 		       enum rdma_mpa_setting setting)
@@ -379,8 +379,8 @@ static int put_setting(struct iw_mpa_policy *policy,
  *	device is the only limit, or %IW_MPA_DEPTH_ULP. An order of RTR kinds is
  *	up to three of them, the preferred one in the lowest four bits.
  *
- * Return: 0, or -EINVAL if there is no such setting or value; then nothing has
- * changed.
+ * Return: 0, or -EINVAL if the setting or value is invalid; @layer is then
+ * unchanged.
  */
 int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_setting setting,
 		     u32 value)
@@ -445,7 +445,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_setting_exists);
  * iw_mpa_layer_unable - find the settings that a device does not support
  * @layer: the layer
  * @caps: the device
- * @why: filled with the reason for the first of them
+ * @why: filled with the reason for the first unsupported setting
  * @size: size of @why in bytes
  *
  * This checks each setting alone. iw_mpa_policy_explain() checks all together.
@@ -473,7 +473,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_layer_unable);
 
 /* ---- options of ULPs */
 
-/* These kinds and no others, as initiator and as responder, in this order */
+/* Initiator and responder use only these kinds, preferred in this order */
 static int set_rtr_option(struct iw_mpa_layer *layer, u32 order)
 {
 	u8 mask = 0;
@@ -510,8 +510,8 @@ static int set_mode_option(struct iw_mpa_layer *layer,
  * @optval: its value, a u32
  * @optlen: length of @optval in bytes
  *
- * Return: 0, or -EINVAL if there is no such option, value or length; then
- * nothing has changed.
+ * Return: 0, or -EINVAL if the option, value or length is invalid; @layer is
+ * then unchanged.
  */
 int iw_mpa_layer_set_option(struct iw_mpa_layer *layer, int optname,
 			    const void *optval, size_t optlen)

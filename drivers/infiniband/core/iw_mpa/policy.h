@@ -12,14 +12,14 @@
  * struct iw_mpa_policy - all settings, for one connection
  * @rev: revision of the Request, 1 or 2
  * @enhanced: use enhanced connection data; needs @rev 2. If false, a responder
- *	answers an enhanced Request with a close, like a peer with RFC 5044
- *	alone.
+ *	answers an enhanced Request with a close, like a peer that supports
+ *	only RFC 5044.
  * @model: enum rdma_mpa_model
  * @rtr_offer: kinds of RTR to offer as initiator, mask of enum rdma_mpa_rtr
  * @rtr_accept: kinds of RTR to accept as responder, mask of enum rdma_mpa_rtr
  * @rtr_order: every kind once, the preferred one first
- * @max_ird: ceiling of IRD, %IW_MPA_DEPTH_MAX for that of the device
- * @max_ord: ceiling of ORD, %IW_MPA_DEPTH_MAX for that of the device
+ * @max_ird: ceiling of IRD; %IW_MPA_DEPTH_MAX: the device is the only limit
+ * @max_ord: ceiling of ORD; %IW_MPA_DEPTH_MAX: the device is the only limit
  * @ird_ulp: the ULP manages IRD; it is not negotiated (0x3fff on the wire)
  * @ord_ulp: the ULP manages ORD; it is not negotiated (0x3fff on the wire)
  * @ord_strict: as responder reject a peer whose IRD is below our ORD
@@ -30,7 +30,7 @@
  * @fallback: initiator: after a close or reset before the first byte of a
  *	Reply, try once more with Rev 1, unless @model requires peer-to-peer
  * @fastopen: initiator: send the Request with TCP's SYN if possible; listener:
- *	take Requests in SYNs
+ *	accept Requests in SYNs
  * @large: send FPDUs that are longer than a segment of TCP
  * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request

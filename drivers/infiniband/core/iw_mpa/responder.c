@@ -50,8 +50,8 @@ static int send_reject(struct iw_mpa_session *s, const void *pdata,
 }
 
 /*
- * Refuses without the ULP's word. Over SCTP only a ULP may reject (RFC 5043
- * section 6.3), so the end of the session sends a Terminate.
+ * Refuses a Request without a decision of the ULP. Over SCTP only a ULP may
+ * reject (RFC 5043 section 6.3), so the end of the session sends a Terminate.
  */
 static void refuse(struct iw_mpa_session *s)
 {
@@ -60,8 +60,8 @@ static void refuse(struct iw_mpa_session *s)
 }
 
 /*
- * Over SCTP, too, a reject tells the peer the RTR kinds and the depth that would
- * do (RFC 6581 sections 7 and 9.1). Other failures end with a Terminate.
+ * Also over SCTP, a reject lists the acceptable RTR kinds and depths (RFC 6581
+ * sections 7 and 9.1). Other failures end with a Terminate.
  */
 static void send_refusal(struct iw_mpa_session *s)
 {
@@ -74,7 +74,7 @@ static void send_refusal(struct iw_mpa_session *s)
 
 /* ---- the Request */
 
-/* For a responder with RFC 5044 alone, enhanced data is malformed */
+/* A responder limited to RFC 5044 treats enhanced data as malformed */
 static bool request_understood(const struct iw_mpa_setup *u)
 {
 	/* Rev 0 is another protocol */
@@ -83,8 +83,8 @@ static bool request_understood(const struct iw_mpa_setup *u)
 }
 
 /*
- * The ULP gets the peer's depths, lowered to the device's limits. If the peer
- * sent no depths, the ULP gets the limits.
+ * Depths for the event to the ULP: the peer's depths, lowered to the device's
+ * limits, or the limits if the peer sent no depths.
  */
 static void propose_depths(struct iw_mpa_setup *u)
 {
@@ -107,7 +107,7 @@ static void propose_depths(struct iw_mpa_setup *u)
 }
 
 /**
- * iw_mpa_act_on_request - a complete Request has come
+ * iw_mpa_act_on_request - act on a complete Request
  * @s: the session
  *
  * Return: next step of the driver
@@ -135,7 +135,7 @@ enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
 
 /* ---- the ULP's answer */
 
-/* The ULP gets an errno, the peer a reject or Terminate */
+/* Returns an errno for the ULP; the peer receives a reject or Terminate */
 static int fail_accept(struct iw_mpa_session *s, int err)
 {
 	refuse(s);
@@ -194,7 +194,7 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 	return 0;
 }
 
-/* With an option for RFC 5044 alone, an enhanced Request becomes malformed */
+/* An option that selects RFC 5044 makes an enhanced Request malformed */
 static int apply_options(struct iw_mpa_session *s,
 			 const struct iw_mpa_layer *options)
 {
@@ -215,15 +215,16 @@ static int apply_options(struct iw_mpa_session *s,
  * @options: options of the ULP for this connection; may be NULL
  * @ulp: parameters of the ULP
  *
- * The QP enters RDMA mode, fenced, before the Reply leaves: the first FPDU of a
- * fast peer must find the QP ready (RFC 5044 section 7.1.2).
+ * The QP enters RDMA mode, fenced, before the Reply is sent: the QP must be
+ * ready for the first FPDU of a fast peer (RFC 5044 section 7.1.2).
  *
- * Return: 0, then one %IW_MPA_EVENT_ESTABLISHED comes or has come already.
- * After an error there will be no event, and the driver closes. The peer has
- * got a reject (SCTP: or a Terminate) if the Request was still unanswered. The
- * errors are -ECONNRESET if the connection is gone, -EINVAL if private data is
- * too long or depths or options exceed the device's limits, -EPROTO or -ENOMEM
- * if negotiation fails, or the result of an op.
+ * Return: 0, and exactly one %IW_MPA_EVENT_ESTABLISHED follows or has been
+ * sent. After an error no event follows, and the driver closes. A Request that
+ * was still unanswered has been answered with a reject (SCTP: or a Terminate),
+ * except an enhanced Request over TCP if @options select RFC 5044: it is
+ * dropped. The errors are -ECONNRESET if the connection is gone, -EINVAL if
+ * private data is too long or depths or options exceed the device's limits,
+ * -EPROTO or -ENOMEM if negotiation fails, or the result of an op.
  */
 int iw_mpa_accept(struct iw_mpa_session *s, const struct iw_mpa_layer *options,
 		  const struct iw_mpa_ulp *ulp)
@@ -247,7 +248,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_accept);
  * The session ends and the driver closes, also after an error.
  *
  * Return: 0, -ECONNRESET if the connection is gone, -EINVAL if the private
- * data is too long (the peer gets a reject without it), or the result of the
+ * data is too long (the reject is then sent without it), or the result of the
  * send op.
  */
 int iw_mpa_reject(struct iw_mpa_session *s, const void *pdata, size_t pdata_len)

@@ -25,7 +25,7 @@ static const char *rtr_str(u8 rtr)
 	}
 }
 
-/* A responder shows the RTR that came, if its device reports it */
+/* A responder shows the RTR it received, if its device reports the kind */
 static u8 rtr_used(const struct iw_mpa_device *dev,
 		   const struct iw_mpa_session *s)
 {

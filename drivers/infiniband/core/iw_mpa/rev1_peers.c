@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Peers that closed on a Rev 2 Request and answered a Rev 1 Request. The next
- * connection to them begins with Rev 1. Over SCTP nothing is remembered: there a
- * peer also ends the session if its backlog is full (RFC 5043 section 6.4).
+ * Cache of peers that closed on a Rev 2 Request and answered a Rev 1 Request.
+ * The next connection to such a peer begins with Rev 1. Over SCTP no peer is
+ * cached: there a full backlog also ends the session (RFC 5043 section 6.4).
  *
- * An entry serves connections with the policy that found it: a change of the
- * port's settings ends its use. A connection with options of its program neither
- * adds nor uses one, else any program could make others fall back.
+ * An entry is valid for the policy under which it was added: a change of the
+ * port's settings invalidates it. A connection with options set by its program
+ * neither adds nor uses entries, else any program could make others fall back.
  *
  * There is one entry for each hash value; a later peer replaces an earlier one.
  * An entry is valid for ten minutes. A lost entry costs one refused attempt.
@@ -49,7 +49,7 @@ static bool same_addr(const struct iw_mpa_addr *a, const struct iw_mpa_addr *b)
 	       a->policy_id == b->policy_id && ipv6_addr_equal(&a->ip, &b->ip);
 }
 
-/* Has this peer shown lately that it knows only Rev 1? Any context. */
+/* Is this peer cached as one that supports only Rev 1? Any context. */
 bool iw_mpa_peer_is_rev1(const struct iw_mpa_addr *addr)
 {
 	struct rev1_peer *peer;
@@ -82,14 +82,14 @@ void iw_mpa_peer_set_rev1(const struct iw_mpa_addr *addr)
 }
 
 /**
- * iw_mpa_set_peer - name the peer of an initiator's session
+ * iw_mpa_set_peer - set the peer's address of an initiator's session
  * @s: a fresh session
  * @net: the network namespace
  * @addr: the peer's address and port, IPv4 or IPv6
  *
- * For the policy's fallback: iw_mpa remembers for a while that a peer knows
- * only Rev 1. If a driver does not name the peer, or the ULP has set options,
- * the connection has to find out by itself. Any context.
+ * For the policy's fallback: iw_mpa caches for ten minutes that a peer supports
+ * only Rev 1. A connection without a peer's address, or with options of its
+ * ULP, does not use the cache. Any context.
  */
 void iw_mpa_set_peer(struct iw_mpa_session *s, const struct net *net,
 		     const struct sockaddr *addr)

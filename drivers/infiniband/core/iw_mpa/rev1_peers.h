@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * Peers that know only MPA Rev 1.
+ * Peers that support only MPA Rev 1.
  */
 #ifndef _IW_MPA_REV1_PEERS_H
 #define _IW_MPA_REV1_PEERS_H

@@ -2,9 +2,9 @@
 /*
  * DDP stream session control over SCTP: bytes <-> struct.
  *
- * A message is the contents of one DATA chunk behind its DDP-SSN: a function
- * code, then private data up to the chunk's end. The owner of the stream numbers
- * the chunks.
+ * A message is the contents of one DATA chunk after its DDP-SSN: a function
+ * code, then private data up to the end of the chunk. The owner of the stream
+ * numbers the chunks.
  *
  * The functions are pure: no allocation, no locks, no kernel services; any
  * context.
@@ -18,7 +18,7 @@
 
 #include "sctp.h"
 
-/* Sets what depends on the code alone. False: no such message can come. */
+/* Sets the fields that depend only on the code. Returns false if it is bad. */
 static bool decode_code(u16 code, struct iw_mpa_frame *frame)
 {
 	switch (code) {
@@ -39,12 +39,12 @@ static bool decode_code(u16 code, struct iw_mpa_frame *frame)
 		return false;
 	}
 	frame->enhanced = code >= IW_MPA_SCTP_ENH_INITIATE;
-	/* There are no revisions. Those of MPA have the same meaning. */
+	/* SCTP has no revisions: use the equivalent revision of MPA */
 	frame->rev = frame->enhanced ? 2 : 1;
 	return true;
 }
 
-/* Takes the enhanced data off the private data */
+/* Removes the enhanced data from the private data */
 static enum iw_mpa_parse decode_block(enum rdma_mpa_dialect dialect,
 				      struct iw_mpa_frame *frame)
 {
@@ -66,7 +66,7 @@ static enum iw_mpa_parse decode_block(enum rdma_mpa_dialect dialect,
 
 /**
  * iw_mpa_sctp_parse - read a session control message
- * @kind: the expected kind; a Terminate may come instead
+ * @kind: the expected kind; a Terminate may arrive instead
  * @dialect: layout of the flags in the enhanced word
  * @buf: the message, from its function code on
  * @len: length of the message in bytes
@@ -130,7 +130,7 @@ static u16 encode_code(const struct iw_mpa_frame *frame)
  *
  * RFC 5043 section 5.2.3, RFC 6581 section 7. Any context.
  *
- * Return: length of the message in bytes, -EINVAL if no such message exists,
+ * Return: length of the message in bytes, -EINVAL if @frame is not valid,
  * -EMSGSIZE if it is longer than @size.
  */
 int iw_mpa_sctp_build(const struct iw_mpa_frame *frame,
@@ -139,7 +139,7 @@ int iw_mpa_sctp_build(const struct iw_mpa_frame *frame,
 	size_t head = IW_MPA_SCTP_CODE_LEN;
 	u8 *p = buf;
 
-	/* Markers and CRCs are MPA's */
+	/* Markers and CRCs exist only in MPA */
 	if (!iw_mpa_frame_valid(frame) || frame->markers || frame->crc)
 		return -EINVAL;
 	if (frame->enhanced)

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The state machine of one connection's setup: states, deadlines, the one end,
- * frames in and out. The two sides are in initiator.c and responder.c. A frame
- * is MPA's over TCP and a session control message over SCTP.
+ * The state machine of one connection's setup: states, deadlines, the end,
+ * sending and receiving frames. The two sides are in initiator.c and
+ * responder.c. A frame is an MPA frame over TCP and a session control message
+ * over SCTP.
  *
  *   initiator   IDLE -> CONNECTING -> REQ_SENT -> REP_RCVD -> RDMA
  *   responder   IDLE -> REQ_WAIT -> REQ_RCVD -> REP_SENT -> RTR_WAIT -> RDMA
@@ -323,7 +324,7 @@ void iw_mpa_set_outcome(struct iw_mpa_session *s)
 }
 
 /**
- * iw_mpa_establish - enter the connected state and tell the ULP
+ * iw_mpa_establish - enter the connected state and notify the ULP
  * @s: the session
  * @type: event for the ULP
  */
@@ -401,7 +402,7 @@ enum iw_mpa_next iw_mpa_end(struct iw_mpa_session *s, int status,
 /* ---- both sides */
 
 /*
- * Lowers a depth to a ceiling that the ULP does not know. A depth above the
+ * Lowers a depth to a ceiling that is not visible to the ULP. A depth above the
  * device's limit is not lowered, so that the later check rejects it.
  */
 static u32 clamp_depth(u32 depth, u16 ceiling, u16 device)
@@ -448,8 +449,8 @@ struct iw_mpa_msg iw_mpa_frame_msg(const struct iw_mpa_frame *frame)
  * iw_mpa_is_gated - do we wait for the initiator's first FPDU?
  * @u: the setup of a responder
  *
- * RFC 5044 section 7.1.2. A device with @rtr_offload waits itself. SCTP needs no
- * gate (RFC 6581 section 7).
+ * RFC 5044 section 7.1.2. A device with @rtr_offload waits by itself. SCTP
+ * needs no gate (RFC 6581 section 7).
  *
  * Return: true if so
  */
@@ -521,9 +522,9 @@ bool iw_mpa_pdata_fits(size_t len, bool enhanced)
 }
 
 /**
- * iw_mpa_build_frame - make a frame
+ * iw_mpa_build_frame - build a frame
  * @u: the setup
- * @frame: with its kind, revision and C bit; the rest is filled in
+ * @frame: kind, revision and C bit are set; the rest is filled in
  * @msg: contents of the frame
  * @pdata: private data of the ULP
  * @pdata_len: length of @pdata in bytes
@@ -546,9 +547,9 @@ int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
 }
 
 /**
- * iw_mpa_send_frame - send a frame, or the part that TCP did not take early
+ * iw_mpa_send_frame - send a frame, or the part that was not sent early
  * @s: the session
- * @frame: with its kind, revision and C bit; the rest is filled in
+ * @frame: kind, revision and C bit are set; the rest is filled in
  * @msg: contents of the frame
  * @pdata: private data of the ULP
  * @pdata_len: length of @pdata in bytes
@@ -604,9 +605,9 @@ static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
  * iw_mpa_rx_want - number of bytes that complete the awaited frame
  * @s: the session
  *
- * The header has the length of the frame. Until the header is complete, the
- * number covers the header alone. Over SCTP it is the length of the longest
- * message, until a message has come.
+ * The header contains the length of the frame. Until the header is complete,
+ * the number covers the header alone. Over SCTP the number is the length of the
+ * longest message until a message has arrived.
  *
  * Return: number of bytes; 0 if no frame is awaited.
  */
@@ -620,13 +621,13 @@ size_t iw_mpa_rx_want(const struct iw_mpa_session *s)
 		return 0;
 	if (codec_of(u)->whole)
 		return u->rx_len ? 0 : IW_MPA_SCTP_MAX;
-	/* The bytes held are a valid prefix: a bad one has ended the session */
+	/* The buffered bytes are a valid prefix: a bad one ends the session */
 	parse_frame(s, u->rx, u->rx_len, &frame, &need);
 	return need - u->rx_len;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_rx_want);
 
-/* The length of the whole frame is known now */
+/* Enlarges the buffer when the length of the whole frame is known */
 static int make_room(struct iw_mpa_setup *u, size_t need)
 {
 	u8 *rx;
@@ -649,7 +650,7 @@ static enum iw_mpa_next end_for_bad_bytes(struct iw_mpa_session *s,
 	return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 }
 
-/* Takes bytes until the frame is complete or bad, or no bytes are left */
+/* Consumes bytes until the frame is complete or bad, or no bytes are left */
 static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
 				   size_t len, size_t *used)
 {
@@ -689,9 +690,9 @@ static enum iw_mpa_next lose_peer(struct iw_mpa_session *s, int err)
 }
 
 /*
- * A plain Reject may answer an Enhanced Initiate: not in any form. All other
- * mixed pairs are errors (RFC 6581 section 7). negotiate.c finds a plain Accept
- * that answers an Enhanced Initiate.
+ * A plain Reject may answer an Enhanced Initiate: it refuses every form of
+ * session. All other mixed pairs are errors (RFC 6581 section 7). negotiate.c
+ * detects a plain Accept that answers an Enhanced Initiate.
  */
 static bool fits_request(const struct iw_mpa_session *s,
 			 const struct iw_mpa_frame *frame)
@@ -700,7 +701,7 @@ static bool fits_request(const struct iw_mpa_session *s,
 	       !(frame->enhanced || frame->block_missing);
 }
 
-/* A whole message, from an LLP that keeps their bounds */
+/* Handles a whole message from an LLP that preserves message boundaries */
 static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 				     size_t len)
 {
@@ -729,16 +730,16 @@ static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 }
 
 /**
- * iw_mpa_rx - the peer has sent bytes
+ * iw_mpa_rx - process bytes from the peer
  * @s: the session
  * @buf: the bytes
  * @len: number of bytes, at least one
- * @used: filled with the number of bytes that were taken; the rest belongs to
- *	the stream behind the frame
+ * @used: filled with the number of bytes consumed; the rest belongs to the
+ *	stream after the frame
  *
- * Bytes may come in any portions; none behind the frame are taken. Over SCTP
- * the bytes are one session control message behind its DDP-SSN, and in RDMA
- * mode the driver does not call this: it then ends the session itself.
+ * Bytes may arrive in any portions; bytes after the frame are not consumed.
+ * Over SCTP the bytes are one session control message without its DDP-SSN. For
+ * such a message in RDMA mode the driver ends the session without this call.
  *
  * Return: %IW_MPA_NEXT_FRAME when the frame is complete, else the next step.
  */
@@ -760,11 +761,11 @@ enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
 EXPORT_SYMBOL_GPL(iw_mpa_rx);
 
 /**
- * iw_mpa_out_of_turn - the peer has sent something that must not come now
+ * iw_mpa_out_of_turn - end the session because the peer sent data out of turn
  * @s: the session, not in RDMA mode
  *
- * Over SCTP, for a DDP segment before the session is set up and for a chunk
- * that is no message of RFC 5043.
+ * Drivers call this over SCTP, for a DDP segment before the session is set up
+ * and for a chunk that is not a message of RFC 5043.
  *
  * Return: %IW_MPA_NEXT_CLOSE
  */
@@ -779,8 +780,8 @@ EXPORT_SYMBOL_GPL(iw_mpa_out_of_turn);
  * @s: the session
  * @more: more bytes follow the frame; only a peer that rejects may send them
  *
- * This is not part of iw_mpa_rx() because the driver has to take the frame off
- * the stream first: the QP may start to read the stream during this call.
+ * This is not part of iw_mpa_rx() because the driver must consume the frame
+ * from the stream first: the QP may start to read the stream during this call.
  *
  * Return: next step of the driver.
  */
@@ -804,7 +805,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_process);
  * @s: the session
  * @err: negative errno, 0 for FIN
  *
- * In RDMA mode only the state changes; the driver tells the ULP.
+ * In RDMA mode only the state changes; the driver notifies the ULP.
  *
  * Return: %IW_MPA_NEXT_CLOSE, or %IW_MPA_NEXT_RECONNECT to try Rev 1.
  */
@@ -833,13 +834,13 @@ enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s)
 EXPORT_SYMBOL_GPL(iw_mpa_timeout);
 
 /**
- * iw_mpa_abort - the local side gives up
+ * iw_mpa_abort - end the session for a local reason
  * @s: the session
  * @err: negative errno, the reason
  *
- * For every end that neither the peer nor a deadline causes: the QP was
- * destroyed, the first FPDU was bad, the device goes away. In RDMA mode only
- * the state changes; the driver tells the ULP.
+ * For every end that iw_mpa_peer_gone() and iw_mpa_timeout() do not cover: the
+ * QP is destroyed, the first FPDU is bad, the device is removed. In RDMA mode
+ * only the state changes; the driver notifies the ULP.
  *
  * Return: %IW_MPA_NEXT_CLOSE.
  */

@@ -1,8 +1,8 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
- * The inside of a session, for the files that make up its state machine:
- * session.c has the states, their deadlines and the one end; initiator.c and
- * responder.c have the two sides.
+ * Internals of a session, shared by the files of its state machine: session.c
+ * contains the states, their deadlines and the end of a session; initiator.c
+ * and responder.c contain the two sides.
  */
 #ifndef _IW_MPA_SESSION_H
 #define _IW_MPA_SESSION_H
@@ -27,11 +27,11 @@
  * @IW_MPA_REP_SENT: responder: sends its Reply
  * @IW_MPA_RTR_WAIT: responder: waits for the RTR
  * @IW_MPA_RDMA: connected
- * @IW_MPA_CLOSED: over
+ * @IW_MPA_CLOSED: the session has ended
  * @IW_MPA_STATES: number of states
  *
- * There is no state between an initiator's Reply and its RTR: the RTR leaves
- * while the initiator enters RDMA mode.
+ * An initiator has no state between the Reply and its RTR: it sends the RTR
+ * while it enters RDMA mode.
  */
 enum iw_mpa_state {
 	IW_MPA_IDLE,
@@ -71,11 +71,11 @@ struct iw_mpa_config {
 };
 
 /**
- * struct iw_mpa_addr - a peer to remember
+ * struct iw_mpa_addr - address of an initiator's peer
  * @net: cookie of the network namespace, 0 = no peer
  * @ip: its address, IPv4 mapped
  * @port: its port
- * @policy_id: policy that the entry serves, 0 = none
+ * @policy_id: policy for which the peer's revision is cached, 0 = not cached
  */
 struct iw_mpa_addr {
 	u64 net;
@@ -91,13 +91,13 @@ struct iw_mpa_addr {
  * struct iw_mpa_record - everything that happened in one call of a driver
  * @left: states that were left, in order
  * @num_left: number of entries in @left
- * @received: a whole frame has come
- * @sent: the LLP has taken a frame
+ * @received: a whole frame was received
+ * @sent: a frame was passed to the LLP
  * @decided: a decision was made
  * @rtr_moved: an RTR was sent or received: @rtr
  * @terminated: a TERM was sent, for @ecode
  * @timed_out: the deadline of state @left[0] has passed
- * @fell_back: the initiator will try once more with Rev 1
+ * @fell_back: the initiator will retry once with Rev 1
  * @fast_opened: the Request was in TCP's SYN
  * @ended: the setup has ended, with @status and @ecode
  * @bad: error in the bytes received, %IW_MPA_FRAME_COMPLETE if there is none
@@ -131,10 +131,10 @@ struct iw_mpa_record {
  * @decision: the decision, from the Reply on
  * @ulp_ird: inbound depth that the ULP asked for
  * @ulp_ord: outbound depth that the ULP asked for
- * @peer_addr: initiator: the peer's address, to remember if it knows only Rev 1
+ * @peer_addr: initiator: the peer's address, cached if it supports only Rev 1
  * @pdata: initiator: the ULP's private data, for the Request
  * @pdata_len: initiator: length of @pdata in bytes
- * @early_len: initiator: bytes of the Request that TCP took with the SYN
+ * @early_len: initiator: bytes of the Request that TCP accepted early
  * @rx_len: bytes of the peer's frame in @rx
  * @rtr_seen: responder: kind of the first FPDU, 0 if it was no RTR
  * @fell_back: initiator: this is the second attempt, with Rev 1
@@ -166,7 +166,7 @@ struct iw_mpa_setup {
 };
 
 /**
- * struct iw_mpa_codec - how the messages of a setup look on the wire
+ * struct iw_mpa_codec - wire format of the messages of a setup
  * @parse: see iw_mpa_frame_parse()
  * @build: see iw_mpa_frame_build()
  * @whole: the LLP delivers whole messages, not a stream of bytes
@@ -181,7 +181,7 @@ struct iw_mpa_codec {
 	bool whole;
 };
 
-/* A peer that is silent after TCP's handshake costs one of these */
+/* Memory used for a peer that sends nothing after TCP's handshake */
 #if defined(CONFIG_64BIT) && !defined(__CHECKER__) /* sparse does not pack bool : 1 */
 static_assert(sizeof(struct iw_mpa_setup) <= 256);
 #endif

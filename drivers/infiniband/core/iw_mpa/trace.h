@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0 */
 /*
  * Tracepoints of MPA connection setup. Each record names the device, the lower
- * layer protocol and, but for mpa_term, both ends of the connection.
+ * layer protocol and, except for mpa_term, both ends of the connection.
  */
 #undef TRACE_SYSTEM
 #define TRACE_SYSTEM iw_mpa
@@ -21,7 +21,7 @@
 #define _IW_MPA_TRACE_HELPERS
 static inline void mpa_trace_dev(const struct iw_mpa_session *s, char *name)
 {
-	/* The whole field goes into the trace buffer */
+	/* The whole field is copied to the trace buffer */
 	memset(name, 0, IB_DEVICE_NAME_MAX);
 	if (s->port)
 		iw_mpa_device_name(s->port->dev, name);
@@ -37,7 +37,7 @@ static inline void mpa_trace_llp(const struct iw_mpa_session *s, char *llp)
 		    MPA_TRACE_LLP_MAX);
 }
 
-/* Both addresses fit into a sockaddr_in6 each */
+/* Each address fits into a sockaddr_in6 */
 static inline u32 mpa_trace_name(const struct iw_mpa_session *s, u8 *local,
 				 u8 *remote)
 {
@@ -279,7 +279,7 @@ TRACE_EVENT(mpa_term,
 		__field(u8, ecode)
 	),
 	TP_fast_assign(
-		/* No addresses: in soft interrupts a socket cannot be asked */
+		/* No addresses: soft interrupts cannot query the socket */
 		mpa_trace_dev(s, __get_str(dev));
 		mpa_trace_llp(s, __get_str(llp));
 		__entry->responder = s->responder;

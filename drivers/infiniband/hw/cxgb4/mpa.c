@@ -2,10 +2,10 @@
 /*
  * cxgb4's side of iw_mpa: the operations that a session calls.
  *
- * The adapter does TCP. Frames leave as work requests and arrive in skbs. The
- * firmware makes an initiator's RTR. As responder it holds back the ULP's data
- * until the peer's RTR has come. The transition to RTS (FW_RI_INIT) tells the
- * firmware the kind of RTR.
+ * The adapter implements TCP. Frames are sent as work requests and arrive in
+ * skbs. The firmware generates an initiator's RTR. As responder it holds back
+ * the ULP's data until the peer's RTR has arrived. The transition to RTS
+ * (FW_RI_INIT) passes the kind of RTR to the firmware.
  *
  * All functions are called with the endpoint's mutex held, which serialises
  * the session.
@@ -58,9 +58,9 @@ static void mpa_arp_failure(void *handle, struct sk_buff *skb)
 }
 
 /*
- * A work request carries up to 255 bytes of frame itself. If an skb is longer
- * than %MAX_IMM_OFLD_TX_DATA_WR_LEN, the SGE takes the bytes before the
- * transport header as the work request and fetches the others by DMA.
+ * A work request can contain up to 255 bytes of a frame. If an skb is longer
+ * than %MAX_IMM_OFLD_TX_DATA_WR_LEN, the SGE uses the bytes before the
+ * transport header as the work request and fetches the remaining bytes by DMA.
  */
 static struct sk_buff *mpa_wr(const struct c4iw_ep *ep, const void *frame,
 			      size_t len)
@@ -106,7 +106,7 @@ static int c4iw_mpa_send(struct iw_mpa_session *s, const void *frame,
 	if (!skb)
 		return -ENOMEM;
 
-	/* fw4_ack() puts this reference when the peer has the frame */
+	/* fw4_ack() puts this reference when the peer has acked the frame */
 	skb_get(skb);
 	ep->mpa_skb = skb;
 	rv = c4iw_l2t_send(&ep->com.dev->rdev, skb, ep->l2t);
@@ -169,8 +169,8 @@ static int c4iw_mpa_enter_rdma(struct iw_mpa_session *s,
 			       const struct iw_mpa_rdma *rdma)
 {
 	/*
-	 * An older driver sends an RTR to a Rev 1 responder, too. The firmware
-	 * must know in advance that it may come.
+	 * An older driver also sends an RTR to a Rev 1 responder. The firmware
+	 * must be prepared for it in advance.
 	 */
 	return move_to_rts(session_ep(s), rdma,
 			   rdma->rtr_unasked ?: rdma->rtr);
@@ -277,7 +277,7 @@ static void warn_of_parameters(void)
 			FW_RI_INIT_P2PTYPE_READ_REQ);
 }
 
-/* A Read needs a device that can read */
+/* An RTR by Read needs an ORD of at least 1 */
 static enum rdma_mpa_rtr initial_rtr(u32 max_ord)
 {
 	return p2p_type == FW_RI_INIT_P2PTYPE_RDMA_WRITE || !max_ord ?
@@ -362,8 +362,8 @@ static unsigned int mpa_port(const struct c4iw_ep *ep)
  * @ep: the endpoint
  * @id: the listener, with the options of its ULP
  *
- * Takes the settings of each port, for the connections through this port.
- * c4iw_mpa_unlisten() frees them.
+ * Gets the settings of each port, for the connections through this port.
+ * c4iw_mpa_unlisten() frees the settings.
  *
  * Return: 0, -ENOMEM, or -EINVAL if the device does not support the options
  */
@@ -447,8 +447,8 @@ int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
  * @ep: the endpoint, without its cm_id, so that the ULP gets no event
  * @err: a negative errno
  *
- * It does not matter whether c4iw_mpa_connect() has been called. The caller
- * tells the ULP.
+ * May be called before or after c4iw_mpa_connect(). The caller reports the
+ * error to the ULP.
  */
 void c4iw_mpa_cancel(struct c4iw_ep *ep, int err)
 {

@@ -3,13 +3,13 @@
  * FPDUs that are handed to the lower layer in one call.
  *
  * A program may write to its memory while a peer reads it, or while it is being
- * sent. So the data is copied once, into pages that nobody else writes to. The
- * CRC is that of the copy, and TCP refers to the pages until they are
- * acknowledged.
+ * sent. So the data is copied once, into pages that nothing else writes to. The
+ * CRC covers the copy, and TCP refers to the pages until they are acknowledged.
  *
- * A batch is one sk_buff of TCP. All segments that TCP's segmentation offload
- * cuts from it begin with an FPDU, as the caller makes each FPDU but the last
- * ones as long as a segment. MSG_EOR keeps the next batch out of the sk_buff.
+ * A batch is one sk_buff of TCP. All segments into which TCP's segmentation
+ * offload splits it begin with an FPDU, because the caller makes each FPDU
+ * except the last ones as long as a segment. MSG_EOR keeps the next batch out
+ * of the sk_buff.
  */
 #include <linux/mm.h>
 #include <linux/sched.h>
@@ -20,7 +20,7 @@
 #include "siw_sctp.h"
 
 /**
- * siw_batch_has_room - can a batch take another FPDU?
+ * siw_batch_has_room - does a batch have room for another FPDU?
  * @batch: the batch
  * @len: length of the FPDU
  * @max: limit of the batch, in octets
@@ -30,7 +30,7 @@
 bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 			unsigned int max)
 {
-	/* It may begin in the middle of a page, and go on in another block */
+	/* It may begin in the middle of a page and continue in another block */
 	unsigned int frags = DIV_ROUND_UP(len, PAGE_SIZE) + 1;
 
 	return !batch->len ||
@@ -67,7 +67,7 @@ void siw_batch_undo_fpdu(struct siw_batch *batch)
 	batch->frags = batch->fpdu.frags;
 }
 
-/* Make the @len octets at the task's page fragment a part of the batch */
+/* Adds @len octets at the task's page fragment to the batch */
 static int add_part(struct siw_batch *batch, const struct page_frag *frag,
 		    unsigned int len)
 {
@@ -102,7 +102,7 @@ static int add_part(struct siw_batch *batch, const struct page_frag *frag,
  */
 int siw_batch_add(struct siw_batch *batch, const void *data, size_t len)
 {
-	/* As for a program's own sockets, one for each task */
+	/* One fragment for each task, as for a program's own sockets */
 	struct page_frag *frag = &current->task_frag;
 
 	while (len) {
@@ -133,7 +133,7 @@ int siw_batch_add(struct siw_batch *batch, const void *data, size_t len)
  */
 u32 siw_batch_crc(const struct siw_batch *batch)
 {
-	/* The FPDU may go on in the element that was the last one */
+	/* The FPDU may begin in the element that was the last one */
 	unsigned int skip = batch->fpdu.vec_len;
 	unsigned int i = batch->fpdu.n_vecs;
 	u32 crc;
@@ -165,7 +165,7 @@ void siw_batch_drop(struct siw_batch *batch)
 
 /**
  * siw_batch_send_tcp - hand a batch to TCP
- * @batch: the batch, emptied if TCP has taken all of it
+ * @batch: the batch, emptied if TCP has accepted all of it
  * @s: the socket
  *
  * Return: 0, -EAGAIN if sk_write_space() follows, or another negative errno
@@ -193,12 +193,12 @@ int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s)
 
 /**
  * siw_batch_send_sctp - hand a batch of one FPDU to SCTP
- * @batch: the batch, emptied if SCTP has taken it
+ * @batch: the batch, emptied if SCTP has accepted it
  * @assoc: the association
  * @s: its socket
  * @len: length of the FPDU without pad and CRC
  *
- * Return: 0, or as siw_sctp_send_segment(): nothing has been sent then
+ * Return: 0, or the error of siw_sctp_send_segment(): nothing has been sent
  */
 int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
 			struct socket *s, unsigned int len)

@@ -15,8 +15,8 @@ struct socket;
 /* Octets in a batch: one packet of TCP's segmentation offload */
 #define SIW_BATCH_MAX		65536
 /*
- * The largest FPDU in blocks of one page. It may begin in the middle of a block,
- * and a header does not begin in the last octets of one.
+ * Blocks of one page for the largest FPDU, which may begin in the middle of a
+ * block. A header does not begin in the last octets of a block.
  */
 #define SIW_BATCH_VECS		(SIW_BATCH_MAX / PAGE_SIZE + 3)
 
@@ -26,7 +26,7 @@ struct socket;
  *	reference on its page
  * @n_vecs: used elements of @vec
  * @len: octets
- * @sent: octets that TCP has taken
+ * @sent: octets that TCP has accepted
  * @frags: fragments of an sk_buff that refers to the pages
  * @fpdu: the state before the last FPDU was added: @vec_len is the length of
  *	the last element of @vec

@@ -12,14 +12,14 @@
 #include "siw_gate.h"
 
 /**
- * siw_gate_absorb_send - take the Send that has just begun if it is the RTR
+ * siw_gate_absorb_send - consume the Send that has just begun if it is the RTR
  * @qp: the QP, fenced
  *
- * An RTR takes no receive of the ULP and makes no completion, but its message
- * sequence number counts (RFC 6581 section 9.2). The caller has received the
- * header of the Send, and no FPDU before it.
+ * An RTR consumes no receive WR of the ULP and generates no completion, but
+ * advances the message sequence number (RFC 6581 section 9.2). The caller has
+ * received the header of the Send, and no FPDU before it.
  *
- * Return: true if the Send is the RTR; it has been taken then.
+ * Return: true if the Send is the RTR; it has then been consumed.
  */
 bool siw_gate_absorb_send(struct siw_qp *qp)
 {
@@ -39,17 +39,17 @@ bool siw_gate_absorb_send(struct siw_qp *qp)
 }
 
 /**
- * siw_gate_rx_null_fpdu - take the first FPDU if it has no ULPDU
+ * siw_gate_rx_null_fpdu - consume the first FPDU if it has no ULPDU
  * @qp: the QP, fenced, at the start of its first FPDU
  * @rv: if true is returned: 0, -EAGAIN for more bytes or a negative errno
  *
- * RFC 6581 section 9.2 does not say whether the zero-length FPDU has the headers
- * of a Send. This function takes the form without headers: two bytes of length,
- * both 0, two of padding, four of CRC.
+ * RFC 6581 section 9.2 does not specify whether the zero-length FPDU has the
+ * headers of a Send. This function accepts the form without headers: two bytes
+ * of length, both 0, two of padding, four of CRC.
  *
- * Return: true if the FPDU has no ULPDU or this is not known yet; the bytes
- * that are there have been taken. False if the FPDU has a header; the bytes
- * taken are in their place in the header.
+ * Return: true if the FPDU has no ULPDU or more bytes are needed to decide; the
+ * available bytes have been consumed. False if the FPDU has a header; the bytes
+ * consumed are in their place in the header.
  */
 bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 {
@@ -60,7 +60,7 @@ bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 
 	if (!(qp->rtr_expected & RDMA_MPA_RTR_SEND))
 		return false;
-	/* The length has come before and is not 0: there is a header */
+	/* The length was received before and is not 0: the FPDU has a header */
 	if (srx->fpdu_part_rcvd >= MPA_HDR_SIZE && srx->hdr.ctrl.mpa_len)
 		return false;
 
@@ -92,7 +92,7 @@ bool siw_gate_rx_null_fpdu(struct siw_qp *qp, int *rv)
 }
 
 /**
- * siw_gate_rtr_kind - the kind of RTR that the FPDU just received is
+ * siw_gate_rtr_kind - kind of RTR of the FPDU just received
  * @qp: the QP
  *
  * Return: one of enum rdma_mpa_rtr, 0 if the FPDU is no RTR

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * The gate of a responder.
+ * The gate of a responder: no sends before the initiator's first FPDU.
  */
 #ifndef _SIW_GATE_H
 #define _SIW_GATE_H

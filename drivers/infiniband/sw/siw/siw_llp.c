@@ -22,9 +22,9 @@ static int siw_tcp_create(struct net *net, int family, struct socket **s)
 }
 
 /*
- * Each message of connection setup is answered at once, so TCP's ACK can go
- * with the answer: five packets in place of nine. TCP sends it by itself if
- * the answer takes long.
+ * Each message of connection setup is answered at once, so TCP's ACK can be
+ * sent with the answer: five packets instead of nine. TCP sends the ACK
+ * separately if the answer is late.
  */
 static void siw_tcp_delay_ack(struct socket *s)
 {
@@ -51,7 +51,7 @@ int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 {
 	int rv;
 
-	/* Lets the address be bound again while old connections time out */
+	/* Allows binding the address again while old connections time out */
 	sock_set_reuseaddr(s->sk);
 	if (afonly && laddr->sa_family == AF_INET6) {
 		rv = ip6_sock_set_v6only(s->sk);
@@ -64,7 +64,7 @@ int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 
 /*
  * TCP Fast Open: the SYN carries bytes of @msg if TCP has the peer's cookie.
- * Otherwise the SYN asks for a cookie and TCP takes no bytes.
+ * Otherwise the SYN requests a cookie and TCP accepts no bytes.
  */
 static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
 			     size_t size, const void *msg, size_t len)
@@ -157,12 +157,12 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 		s->sk->sk_bound_dev_if = ifindex;
 
 	rv = siw_sock_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
-	/* Connections inherit this: the Request comes before they are accepted */
+	/* Accepted sockets inherit this: the Request arrives before accept() */
 	if (!rv)
 		siw_tcp_delay_ack(s);
 	/*
-	 * The sysctl may turn Fast Open on for all listeners. But not every
-	 * ULP can bear the same Request twice, so the policy decides.
+	 * The sysctl may enable Fast Open for all listeners. But not every ULP
+	 * tolerates duplicate Requests, so the policy decides.
 	 */
 	if (!rv && READ_ONCE(early->max_qlen))
 		rv = siw_tcp_take_early(s, 0);
@@ -171,7 +171,7 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 
 /*
  * tcp_abort() closes the socket, which stays bound. Accepted sockets would
- * inherit that it is shut down: only a disconnect takes this back.
+ * inherit its shutdown state, which only a disconnect clears.
  */
 static int siw_tcp_listen_again(struct socket *s)
 {
@@ -214,9 +214,9 @@ static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
 }
 
 /*
- * This needs no socket lock. For data that comes meanwhile, TCP calls
- * sk_data_ready(): siw's or, once the QP has taken the socket over, the QP's.
- * Both check for data again.
+ * This needs no socket lock. For data that arrives meanwhile, TCP calls
+ * sk_data_ready(): siw's or, once the QP uses the socket, the QP's. Both check
+ * for data again.
  */
 static bool siw_tcp_is_empty(const struct sock *sk)
 {
@@ -289,9 +289,9 @@ static void siw_tcp_addr6(struct sockaddr_storage *ss, const struct sock *sk,
  * @local: its own address
  * @remote: the peer's address; an unknown address has family 0
  *
- * This does not use getname(), which takes the socket's lock. Tracepoints must
- * not take locks. After a connection has broken, getname() also knows no peer.
- * Any context.
+ * This does not use getname(), which takes the socket's lock: tracepoints must
+ * not take locks. Also, getname() reports no peer after a connection has
+ * broken. Any context.
  */
 void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
 		    struct sockaddr_storage *remote)
@@ -301,7 +301,7 @@ void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
 
 #if IS_ENABLED(CONFIG_IPV6)
 	/*
-	 * A listener on :: also takes connections of IPv4. rdma_cm finds no
+	 * A listener on :: also accepts IPv4 connections. rdma_cm finds no
 	 * device for their mapped addresses.
 	 */
 	if (sk->sk_family == AF_INET6 &&

@@ -28,14 +28,14 @@ struct siw_llp_ops {
 	int (*create)(struct net *net, int family, struct socket **s);
 	/**
 	 * @connect: bind to @laddr and start to connect to @raddr; does not
-	 * block. The result comes with the socket's state change.
+	 * block. The socket's state change reports the result.
 	 */
 	int (*connect)(struct socket *s, struct sockaddr *laddr,
 		       struct sockaddr *raddr, bool afonly);
 	/**
 	 * @connect_with: like @connect, with the @len bytes at @msg in the
-	 * first packet if possible. Returns the number of bytes taken, or a
-	 * negative errno. Bytes that were taken must not be sent again.
+	 * first packet if possible. Returns the number of bytes accepted, or
+	 * a negative errno. Accepted bytes must not be sent again.
 	 */
 	int (*connect_with)(struct socket *s, struct sockaddr *laddr,
 			    struct sockaddr *raddr, bool afonly,
@@ -47,7 +47,7 @@ struct siw_llp_ops {
 	int (*status)(struct socket *s);
 	/**
 	 * @early_data: did the first packet of this connection carry data that
-	 * the receiver took? The connection is up or has just been accepted.
+	 * the receiver accepted? The connection is up or was just accepted.
 	 * Any context, takes no lock.
 	 */
 	bool (*early_data)(const struct socket *s);
@@ -63,8 +63,8 @@ struct siw_llp_ops {
 	 */
 	int (*listen_again)(struct socket *s);
 	/**
-	 * @take_early: let a listener take data in first packets, for at most
-	 * @pending connections that are not up yet
+	 * @take_early: make a listener accept data in first packets, for at
+	 * most @pending connections that are not up yet
 	 */
 	int (*take_early)(struct socket *s, int pending);
 	/** @accept: accept a connection of a listener; does not block */
@@ -75,7 +75,7 @@ struct siw_llp_ops {
 	 */
 	int (*adopt)(struct siw_cep *cep, struct socket *s);
 	/**
-	 * @detach: the endpoint gives up its socket; @close or @abort follows.
+	 * @detach: the endpoint releases its socket; @close or @abort follows.
 	 * Under the socket's callback lock. Optional.
 	 */
 	void (*detach)(struct siw_cep *cep, struct socket *s);
@@ -86,10 +86,10 @@ struct siw_llp_ops {
 	/**
 	 * @recv: receive up to @len bytes of control messages; if @peek, the
 	 * bytes stay in the stream. Does not block. Returns the number of
-	 * bytes, 0 at the end of the stream, -EAGAIN if no bytes have come.
+	 * bytes, 0 at the end of the stream, -EAGAIN if no bytes are available.
 	 */
 	int (*recv)(struct socket *s, void *buf, size_t len, bool peek);
-	/** @start_rx: from now on received data goes to the QP */
+	/** @start_rx: from now on pass received data to the QP */
 	void (*start_rx)(struct siw_cep *cep, struct siw_qp *qp);
 	/**
 	 * @rx_setup: process received control messages, with the endpoint in
@@ -98,11 +98,11 @@ struct siw_llp_ops {
 	 */
 	enum iw_mpa_next (*rx_setup)(struct siw_cep *cep);
 	/**
-	 * @pump: let the QP process received data, with the endpoint in use.
+	 * @pump: pass received data to the QP, with the endpoint in use.
 	 * Optional: without it a callback of the socket does so.
 	 */
 	void (*pump)(struct siw_cep *cep);
-	/** @kick_rx: let the QP process data that came before it was ready */
+	/** @kick_rx: pass data to the QP that arrived before it was ready */
 	void (*kick_rx)(struct socket *s);
 	/**
 	 * @addrs: the connection's addresses, also after it has broken; an

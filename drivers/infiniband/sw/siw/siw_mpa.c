@@ -54,7 +54,7 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 				   SIW_QP_ATTR_MPA);
 	}
 	if (!rv) {
-		/* No WR of the ULP is active before the lock is free */
+		/* No WR of the ULP is active before the lock is released */
 		if (rtr)
 			siw_qp_prepare_rtr(qp, rtr);
 		cep->state = SIW_EPSTATE_RDMA_MODE;
@@ -217,7 +217,7 @@ int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id)
 }
 
 /**
- * siw_mpa_listen - take the settings for the connections of a listener
+ * siw_mpa_listen - get the settings for the connections of a listener
  * @cep: the endpoint
  * @id: the listener, with the options of its ULP
  *
@@ -235,7 +235,7 @@ int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
 	return 0;
 }
 
-/* Data that comes while the peer has to wait for us ends the session */
+/* Data that arrives while the peer must wait for us ends the session */
 static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 {
 	size_t used;
@@ -300,7 +300,7 @@ static int siw_mpa_add(struct siw_device *sdev,
 /**
  * siw_mpa_register - add a device to iw_mpa
  * @sdev: the device, not yet registered
- * @crc: the kernel has a CRC32c
+ * @crc: the kernel supports CRC32c
  * @model: connection model in force until an administrator sets one
  *
  * Return: 0 or a negative errno
@@ -375,7 +375,7 @@ void siw_mpa_unregister(struct siw_device *sdev)
  * @qp: the QP that received it
  * @term: the message
  *
- * In soft interrupts.
+ * May run in soft interrupts.
  */
 void siw_mpa_term_received(struct siw_qp *qp, struct iwarp_terminate *term)
 {

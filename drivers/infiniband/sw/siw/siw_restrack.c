@@ -16,8 +16,8 @@
 
 /*
  * The endpoint of a QP, with a reference, or NULL. Does not wait for the lock:
- * as long as a task waits, siw_post_send() cannot have it, and leaves its WR to
- * a task that writes.
+ * while a task waits, siw_post_send() cannot acquire the lock, and leaves its
+ * WR to a writer.
  */
 static struct siw_cep *siw_qp_cep(struct siw_qp *qp)
 {
@@ -48,8 +48,8 @@ static int siw_nest_res(struct sk_buff *msg, const struct siw_cep *cep)
 }
 
 /*
- * rdma_cm makes its object, whose first member is the rdma_cm_id, the context of
- * the iw_cm_id. The endpoint is in use and keeps its iw_cm_id.
+ * rdma_cm makes its object, whose first member is the rdma_cm_id, the context
+ * of the iw_cm_id. The endpoint is in use and keeps its iw_cm_id.
  */
 static bool siw_cep_is_of(const struct siw_cep *cep,
 			  const struct rdma_cm_id *id)
@@ -92,9 +92,9 @@ int siw_fill_res_qp(struct sk_buff *msg, struct ib_qp *base_qp)
  * @msg: the message
  * @id: the connection
  *
- * The iw_cm_id of @id may have been freed, and another connection may have one
- * at this address. The address serves to find an endpoint, whose own iw_cm_id
- * says whether it is that of @id.
+ * The iw_cm_id of @id may have been freed and its memory reused for another
+ * connection. Its address is only used to find an endpoint. The endpoint's own
+ * iw_cm_id shows whether it belongs to @id.
  *
  * Return: 0 or a negative errno
  */

@@ -3,27 +3,28 @@
  * SCTP as siw's lower layer protocol (RFC 5043).
  *
  * An association carries one session on its one stream. Each DATA chunk is a
- * DDP segment or a session control message behind a DDP-SSN of 16 bits. Where an
- * FPDU of MPA begins with its length, a chunk begins with its DDP-SSN. So siw
- * makes and reads segments as FPDUs. This file exchanges the two, adds the pad
- * and CRC that the receive path takes off, and leaves them away when sending.
+ * DDP segment or a session control message after a DDP-SSN of 16 bits. An FPDU
+ * of MPA begins with its length, a chunk with its DDP-SSN. So siw builds and
+ * parses segments as FPDUs. This file exchanges the two fields, adds the pad
+ * and CRC that the receive path removes, and omits them when sending.
  *
- * Receive: callbacks only queue the endpoint's work. It reads the socket, as its
- * one reader, with the endpoint in use. Chunks behind a gap have to be read: the
- * missing one may come after them, and an unread socket shuts the window for it.
- * Their memory is charged to the socket and limited for the session, the remote
- * address and the host. The time that a gap may last is limited as well.
+ * Receive: callbacks only queue the endpoint's work, which is the only reader
+ * of the socket and runs with the endpoint in use. Chunks after a gap must be
+ * read: the missing chunk may arrive after them, and an unread socket closes
+ * the window for it. Their memory is charged to the socket and limited for the
+ * session, the remote address and the host. The duration of a gap is limited as
+ * well.
  *
- * Send: a chunk goes as a whole or not at all. SCTP does not call
+ * Send: a chunk is sent as a whole or not at all. SCTP does not call
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
  * association has an entry there.
  *
- * Memory: nothing of the socket tells when there is memory again. So a timer
- * tries again to send and to receive.
+ * Memory: the socket does not report when memory becomes available. So a timer
+ * retries sending and receiving.
  *
- * End: a socket with unread data would abort the association on close, and with
- * it our last messages. So a closed association is drained by a work item until
- * the peer has agreed to the shutdown, or takes no more of our data.
+ * End: closing a socket with unread data would abort the association and lose
+ * our last messages. So a work item drains a closed association until the peer
+ * has completed the shutdown, or acknowledges no more of our data.
  */
 #include <linux/delay.h>
 #include <linux/hashtable.h>
@@ -64,45 +65,46 @@
 #define SIW_SCTP_AUTH_ROOM	40
 
 /*
- * Memory for chunks behind a gap, in bytes: of a session, and before its Initiate.
- * Linux receives at most 4096 chunks behind one that is missing: those of packets
- * of up to 1700 bytes fit always.
+ * Memory for chunks after a gap, in bytes: of a session, and before its
+ * Initiate. Linux receives at most 4096 chunks after a missing chunk: they
+ * always fit if the packets have up to 1700 bytes.
  */
 #define SIW_SCTP_HELD_MAX	(10 << 20)
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
-/* Segments that come before the ULP has answered: others wait in the socket */
+/* Segments read before the ULP has answered: the rest stays in the socket */
 #define SIW_SCTP_EARLY_MAX	(64 << 10)
-/* All sessions together: one part in so many of the host's memory */
+/* All sessions together: 1/SIW_SCTP_HELD_PART of the host's memory */
 #define SIW_SCTP_HELD_PART	16
 /*
- * No more in flight than our own receiver would hold, one part in so many of
- * that. It may need 2.3 times the memory that the sender needs for a chunk. Nor
- * are these 32767 chunks.
+ * Data in flight: 1/SIW_SCTP_SNDBUF_PART of the memory that our own receiver
+ * would hold, which may need 2.3 times the sender's memory for a chunk. This is
+ * also less than 32767 chunks.
  */
 #define SIW_SCTP_SNDBUF_PART	4
-/* Milliseconds that a gap may last while SCTP misses no chunk */
+/* Milliseconds that a gap may last while SCTP has no missing chunk */
 #define SIW_SCTP_GAP_MS		30000
-/* Associations that wait for accept(), at least: there SCTP refuses the next */
+/* Smallest backlog: SCTP refuses an association beyond the backlog */
 #define SIW_SCTP_BACKLOG_MIN	1024
 /* Chunks to process before the endpoint is released to other users */
 #define SIW_SCTP_RX_BATCH	64
 
-/* Until the next try to get memory; in jiffies */
+/* Delay before the next attempt to allocate memory, in jiffies */
 #define SIW_SCTP_AGAIN		msecs_to_jiffies(20)
 
 /* Parts of messages to discard at a time, after close */
 #define SIW_SCTP_DISCARD_BATCH	4096
 
-/* Milliseconds until a shutdown that the peer does not follow is an abort */
+/* Milliseconds until a shutdown without the peer's answer becomes an abort */
 #define SIW_SCTP_LINGER_MS	5000
-/* Milliseconds until the next look: more each time while nothing comes */
+/* Milliseconds between polls: the interval grows while no data arrives */
 #define SIW_SCTP_POLL_MIN_MS	10U
 #define SIW_SCTP_POLL_MAX_MS	320U
-/* The same for a peer that acknowledges a little now and then */
+/* Milliseconds until the abort if the peer acknowledges data now and then */
 #define SIW_SCTP_LINGER_MAX_MS	120000
 /*
- * Peers that answer no shutdown hold no more associations: in all, and each. For
- * the next one, that one is aborted whose peer has not acknowledged data for longest.
+ * Limits of closing associations: in total, and for each remote address. Beyond
+ * a limit, the association is aborted whose peer has not acknowledged data for
+ * longest.
  */
 #define SIW_SCTP_CLOSING_MAX	1024
 #define SIW_SCTP_CLOSING_SHARE	256
@@ -113,7 +115,7 @@
  * @refs: number of associations; under remotes_lock
  * @net: cookie of their namespace
  * @ip: the address, IPv4 mapped
- * @held: memory behind gaps
+ * @held: memory charged to the windows of these associations
  * @n_closing: number of associations in closing_assocs; under closing_lock
  */
 struct siw_remote {
@@ -127,10 +129,10 @@ struct siw_remote {
 
 /**
  * struct siw_gap - the gap in a stream
- * @open: there is one
+ * @open: a chunk is missing
  * @next: DDP-SSN of the missing chunk
- * @since: since when it is missing, in jiffies
- * @explained: when SCTP has missed a chunk last, in jiffies
+ * @since: when the gap was detected, in jiffies
+ * @explained: when SCTP last had a missing chunk, in jiffies
  */
 struct siw_gap {
 	bool open;
@@ -145,13 +147,13 @@ struct siw_gap {
  * @tx_ssn: DDP-SSN of the next chunk to send
  * @rx: order of the received chunks
  * @gap: the gap in this order
- * @early: segments that came before the ULP has answered the Initiate; charged
+ * @early: segments received before the ULP has answered the Initiate; charged
  *	to @rx
- * @asked: the ULP has the Initiate
+ * @asked: the Initiate was reported to the ULP
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
- * @partial: a received message whose end has not come, charged to @rx; or %NULL
+ * @partial: a message whose end has not been received, charged to @rx; or %NULL
  */
 struct siw_chan {
 	u16 stream;
@@ -168,29 +170,30 @@ struct siw_chan {
 
 /**
  * struct siw_assoc - an SCTP association
- * @chan: its sessions; today there is one
+ * @chan: its sessions; currently one
  * @up: it has been established
  * @peer_tag: the peer's initiate tag
- * @restarted: the peer has started anew
- * @err: it is lost or the session has ended: negative errno
+ * @restarted: the peer has restarted the association
+ * @err: negative errno if it is lost or the session has ended
  * @seg_max: largest chunk without its header, in bytes
  * @local: our address
  * @remote: the peer's address
- * @peer: the same for all associations with @remote; %NULL until it is up
+ * @peer: shared by all associations with @remote; %NULL until @up
  * @qp: QP to wake when send space is freed
  * @space: entry in the socket's wait queue
  * @cep: until detach: the endpoint
- * @again: until detach: there was no memory to send or to receive, or a gap has
- *	lasted too long
+ * @again: until detach: timer after an allocation failure, and for the end of a
+ *	gap
  * @sock: after detach: the socket
- * @net: its namespace, held: accepted sockets of older kernels hold none
- * @drain: after close: work until the peer has agreed
- * @deadline: after close: jiffies, later if the peer acknowledges data
+ * @net: its namespace, with a reference: on older kernels, accepted sockets
+ *	hold none
+ * @drain: after close: work until the peer has completed the shutdown
+ * @deadline: after close: jiffies, extended if the peer acknowledges data
  * @latest: after close: jiffies, latest @deadline
- * @poll_ms: after close: milliseconds between two looks
- * @unacked: after close: memory of what the peer has not acknowledged, in bytes
+ * @poll_ms: after close: milliseconds between polls
+ * @unacked: after close: memory of unacknowledged data in bytes
  * @owes_terminate: the Terminate has to be sent after close
- * @evicted: another association has its place among those that close
+ * @evicted: no longer counted in n_closing
  * @list: after detach: in detached_assocs; after close: in closing_assocs
  */
 struct siw_assoc {
@@ -231,14 +234,14 @@ static struct workqueue_struct *closing_wq;
 static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
-/* The lists, the numbers, and the deadlines of what is listed */
+/* The lists, the counts, and the deadlines of listed associations */
 static DEFINE_SPINLOCK(closing_lock);
 
 static struct siw_ssn_pool held_pool;
 /* SIW_SCTP_HELD_MAX, or less on a small host */
 static u32 held_max __ro_after_init;
 static DEFINE_HASHTABLE(remotes, 8);
-/* The table and its counts of references */
+/* The table and its reference counts */
 static DEFINE_SPINLOCK(remotes_lock);
 
 static struct siw_chunk_cb *chunk_cb(struct sk_buff *skb)
@@ -323,7 +326,7 @@ static struct sctp_association *sctp_assoc_of(const struct sock *sk)
 					struct sctp_association, asocs);
 }
 
-/* SCTP gives each address a scope, but only link-local ones have one */
+/* SCTP sets a scope ID in each address, but only link-local ones have one */
 static void set_addr6(struct sockaddr_in6 *sin6, u16 port)
 {
 	sin6->sin6_port = htons(port);
@@ -389,9 +392,9 @@ static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 }
 
 /*
- * A peer that starts anew from the same addresses takes the place of the first
- * one in our association (RFC 9260 section 5.2). The session is gone, and a
- * Terminate would come to another one.
+ * A peer that restarts from the same addresses takes over our association
+ * (RFC 9260 section 5.2). The session is lost, and a Terminate would reach
+ * another session.
  */
 static void check_restart(struct siw_assoc *assoc,
 			  const struct sctp_association *peer)
@@ -402,7 +405,7 @@ static void check_restart(struct siw_assoc *assoc,
 	assoc->restarted = true;
 }
 
-/* The state of the socket does not tell that an association is lost */
+/* The socket's state does not show that an association is lost */
 static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 {
 	const struct sctp_association *peer = sctp_assoc_of(sk);
@@ -418,7 +421,7 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 		check_restart(assoc, peer);
 		return assoc->err;
 	default:
-		/* Chunks may have come before the end: read them first */
+		/* Chunks may have arrived before the end: read them first */
 		if (assoc->up && !skb_queue_empty(&sk->sk_receive_queue))
 			return assoc->err;
 		return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
@@ -511,8 +514,8 @@ static bool siw_sctp_early_data(const struct socket *s)
 }
 
 /*
- * siw accepts at once, and limits itself what has sent no Initiate. TCP lets a
- * connection wait while too many are there, but SCTP refuses it for good.
+ * siw accepts at once, and itself limits the sessions without an Initiate. When
+ * the backlog is full, TCP makes a connection wait, but SCTP refuses it.
  */
 static int siw_sctp_listen(struct socket *s, struct sockaddr *laddr,
 			   bool afonly, int ifindex, int backlog)
@@ -527,7 +530,7 @@ static struct lock_class_key accepted_key[2];
 
 /*
  * A socket from accept() has the lock class of all sockets of its family. The
- * class of the spin lock stays: it may be taken already.
+ * class of the spin lock is not changed: the lock may be held already.
  */
 static void classify_accepted(struct sock *sk)
 {
@@ -537,7 +540,7 @@ static void classify_accepted(struct sock *sk)
 #endif
 }
 
-/* If there is nobody to accept, sctp_accept() sleeps a tick, also O_NONBLOCK */
+/* With none to accept, sctp_accept() sleeps a tick, even with O_NONBLOCK */
 static int siw_sctp_accept(struct socket *s, struct socket **new_s)
 {
 	const struct sctp_association *peer;
@@ -570,7 +573,7 @@ static void siw_sctp_addrs(const struct socket *s,
 
 /* ---- callbacks */
 
-/* If the peer @ends, the QP is flushed: its sends do not fail one by one */
+/* If the peer @ends, the QP's sends are flushed instead of failing singly */
 static void queue_news(struct sock *sk, bool state_changed, bool ends)
 {
 	struct siw_cep *cep;
@@ -631,7 +634,7 @@ static void try_again(struct timer_list *timer)
 		siw_sq_start(qp);
 }
 
-/* At @when, in jiffies, or before. Not after detach, which waits for the timer. */
+/* Expires at @when (jiffies) or before. Not after detach, which awaits it. */
 static void arm_again(struct siw_assoc *assoc, struct sock *sk,
 		      unsigned long when)
 {
@@ -641,7 +644,7 @@ static void arm_again(struct siw_assoc *assoc, struct sock *sk,
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* The endpoint takes a socket over: one of its own, or an accepted one */
+/* The endpoint takes over a socket: its own or an accepted one */
 static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 {
 	struct siw_assoc *assoc = kzalloc_obj(*assoc);
@@ -650,8 +653,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	if (!assoc)
 		return -ENOMEM;
 	/*
-	 * Segments come right behind an Accept, which may get lost. A session
-	 * may always hold as much as its socket could.
+	 * Segments may directly follow an Accept, which may get lost. A session
+	 * may always hold as much as its socket's receive buffer.
 	 */
 	siw_ssn_init(&assoc->chan[0].rx,
 		     cep->state == SIW_EPSTATE_CONNECTING ?
@@ -660,7 +663,7 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->cep = cep;
-	/* The listener's socket holds it now */
+	/* The listener's socket still holds a reference */
 	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
 	sk->sk_sndbuf = min_t(u32, sk->sk_sndbuf,
@@ -673,8 +676,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 	if (cep->qp)
 		cep->qp->assoc = assoc;
 	/*
-	 * Before 7.2, accept() gives a socket callbacks of its own; siw has
-	 * put those of the listener into the endpoint already, for the end.
+	 * Before 7.2, accept() sets a socket's own callbacks. siw has already
+	 * saved the listener's in the endpoint, to be restored at the end.
 	 */
 	if (sk_to_cep(sk) != cep)
 		siw_sk_set_cep(sk, cep);
@@ -686,8 +689,8 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 }
 
 /*
- * The endpoint gives its socket up; siw_sctp_close() follows. The caller holds
- * the callback lock and has restored the callbacks.
+ * The endpoint releases its socket; siw_sctp_close() or siw_sctp_abort()
+ * follows. The caller holds the callback lock and has restored the callbacks.
  */
 static void siw_sctp_detach(struct siw_cep *cep, struct socket *s)
 {
@@ -697,7 +700,7 @@ static void siw_sctp_detach(struct siw_cep *cep, struct socket *s)
 		return;
 	remove_wait_queue(sk_sleep(s->sk), &assoc->space);
 	timer_delete_sync(&assoc->again);
-	/* A callback that waits for the lock must not find it in the socket */
+	/* A callback that waits for the lock must not find the association */
 	assoc->sock = s;
 	spin_lock_bh(&closing_lock);
 	list_add(&assoc->list, &detached_assocs);
@@ -750,8 +753,8 @@ static int send_message(struct socket *s, const struct siw_chan *chan,
 }
 
 /*
- * Packets are so small that SCTP or IP has to fragment: SCTP does (RFC 5043
- * section 9). Segments are as small as can be from now on.
+ * Packets are so small that SCTP or IP must fragment: SCTP does (RFC 5043
+ * section 9). Segments have the smallest size from now on.
  */
 static void allow_fragments(struct socket *s, struct siw_chan *chan)
 {
@@ -763,9 +766,8 @@ static void allow_fragments(struct socket *s, struct siw_chan *chan)
 }
 
 /*
- * Sends a chunk, whose first two bytes are its DDP-SSN, or nothing. One caller
- * at a time, which the endpoint (setup), tx_mutex (segments) or the drain work
- * provides.
+ * Sends a whole chunk, whose first two bytes are its DDP-SSN, or nothing. The
+ * endpoint (setup), tx_mutex (segments) or the drain work serialises callers.
  */
 static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 		      struct kvec *iov, size_t num, size_t len)
@@ -812,7 +814,7 @@ static int send_terminate(struct socket *s, struct siw_chan *chan)
 	return send_control(s, chan, &code, sizeof(code));
 }
 
-/* The session ends while it is set up: siw_sctp_close() follows */
+/* The session ends during setup: siw_sctp_close() follows */
 static void siw_sctp_end(struct siw_cep *cep)
 {
 	if (cep->assoc)
@@ -828,8 +830,8 @@ static void siw_sctp_end(struct siw_cep *cep)
  * @len: bytes in @iov
  *
  * Return: 0, -EAGAIN if siw_sq_start() follows, -EMSGSIZE if
- * siw_sctp_segment_max() has become smaller, or another negative errno. After an
- * error nothing has been sent.
+ * siw_sctp_segment_max() has become smaller, or another negative errno. After
+ * an error nothing has been sent.
  */
 int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 			  struct kvec *iov, size_t num, size_t len)
@@ -902,7 +904,7 @@ static struct siw_first peek_first(struct sock *sk)
 	return first;
 }
 
-/* Nothing has come: why? Negative errno */
+/* Returns the reason for an empty socket as a negative errno */
 static int nothing_came(struct socket *s)
 {
 	struct msghdr msg = {};
@@ -913,13 +915,13 @@ static int nothing_came(struct socket *s)
 	iov = (struct kvec) { .iov_base = &byte, .iov_len = sizeof(byte) };
 	rv = kernel_recvmsg(s, &msg, &iov, 1, sizeof(byte),
 			    MSG_DONTWAIT | MSG_PEEK);
-	/* Something has come now, and the callback has said so */
+	/* Data has arrived meanwhile, and the callback has been called */
 	if (rv > 0)
 		return -EAGAIN;
 	return rv ?: -ECONNRESET;
 }
 
-/* Is this message one that RFC 5043 knows? */
+/* Is this a message of RFC 5043? */
 static bool read_info(struct msghdr *msg, const struct siw_chan *chan,
 		      struct sk_buff *skb)
 {
@@ -956,7 +958,7 @@ static void uncharge_sock(struct sock *sk, int cost)
 	release_sock(sk);
 }
 
-/* Memory for what is no chunk behind a gap. Returns 0 or -ENOBUFS. */
+/* Charges memory of a chunk that is not after a gap. Returns 0 or -ENOBUFS. */
 static int charge(struct siw_chan *chan, struct sock *sk, struct sk_buff *skb)
 {
 	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
@@ -988,8 +990,8 @@ static struct sk_buff *take_partial(struct siw_chan *chan, struct sock *sk)
 }
 
 /*
- * SCTP delivers the first part of a message alone if the window is shut before
- * the rest has come; the next message in the socket is the next part then.
+ * SCTP delivers the first part of a message alone if the window closes before
+ * the rest has arrived; the next message in the socket is then the next part.
  * Returns 0 or -ENOBUFS.
  */
 static int keep_partial(struct siw_chan *chan, struct sock *sk,
@@ -1002,7 +1004,7 @@ static int keep_partial(struct siw_chan *chan, struct sock *sk,
 	return rv;
 }
 
-/* May these bytes come next? Before this no memory is spent (RFC 5043 section 10) */
+/* May these bytes be next? Called before allocation (RFC 5043 section 10) */
 static bool is_possible(const struct siw_chan *chan,
 			const struct siw_first *first)
 {
@@ -1014,7 +1016,7 @@ static bool is_possible(const struct siw_chan *chan,
 			siw_ssn_possible(&chan->rx, be16_to_cpu(first->ssn)));
 }
 
-/* With room for the pad and the CRC of an FPDU. Returns NULL if there is no memory. */
+/* Provides room for @len bytes, pad and CRC of an FPDU. NULL: no memory. */
 static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
 {
 	len += 2 * MPA_CRC_SIZE;
@@ -1045,14 +1047,14 @@ static int recv_part(struct socket *s, const struct siw_chan *chan,
 	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
 	if (rv < 0)
 		return rv;
-	/* The end of the control data has moved on */
+	/* recvmsg has advanced msg_control */
 	msg.msg_control = &control;
 	if (rv != len || !read_info(&msg, chan, skb))
 		return -EPROTO;
 	return !!(msg.msg_flags & MSG_EOR);
 }
 
-/* Takes one chunk off the socket; ERR_PTR(-EAGAIN) if none has come */
+/* Reads one chunk from the socket; ERR_PTR(-EAGAIN) if none has arrived */
 static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
 {
 	for (;;) {
@@ -1083,7 +1085,7 @@ static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
 	}
 }
 
-/* Holds a chunk behind a gap. Returns 0 or a negative errno. */
+/* Holds a chunk after a gap. Returns 0 or a negative errno. */
 static int hold_chunk(struct siw_chan *chan, struct sock *sk,
 		      struct sk_buff *skb)
 {
@@ -1100,8 +1102,9 @@ static int hold_chunk(struct siw_chan *chan, struct sock *sk,
 }
 
 /*
- * For how long may a gap last, in jiffies? As long as SCTP tries to send a chunk
- * again, if it misses one. If not, the sender has changed the order.
+ * Returns the time in jiffies when a gap times out. While SCTP has a missing
+ * chunk, a gap may last as long as SCTP retransmits a chunk. Otherwise the
+ * sender has changed the order, and SIW_SCTP_GAP_MS applies.
  */
 static unsigned long gap_end(struct siw_gap *gap, struct sock *sk)
 {
@@ -1122,7 +1125,7 @@ static unsigned long gap_end(struct siw_gap *gap, struct sock *sk)
 							end;
 }
 
-/* All that has come is read. Returns -EAGAIN, or -EPROTO if it took too long. */
+/* The socket is empty. Returns -EAGAIN, or -EPROTO if a gap has timed out. */
 static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
 		     struct sock *sk)
 {
@@ -1148,8 +1151,9 @@ static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
 }
 
 /*
- * Takes the next chunk in order. Returns an ERR_PTR: -EAGAIN if it has not come,
- * -ENOMEM if there is no memory now, -ENOBUFS if too much is held.
+ * Returns the next chunk in order, or an ERR_PTR: -EAGAIN if it has not
+ * arrived, -ENOMEM if allocation fails, -ENOBUFS if a limit of held memory is
+ * exceeded, or another error.
  */
 static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
 {
@@ -1183,7 +1187,8 @@ static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
 
 /*
  * The active side may send segments as soon as its Initiate was acknowledged
- * (RFC 5043 section 6.6). They wait for the ULP's answer. Returns 0 or -ENOBUFS.
+ * (RFC 5043 section 6.6). Keeps them until the ULP's answer. Returns 0 or
+ * -ENOBUFS.
  */
 static int keep_early(struct siw_chan *chan, struct sock *sk,
 		      struct sk_buff *skb)
@@ -1223,7 +1228,7 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 	return next;
 }
 
-/* Takes @skb */
+/* Consumes @skb */
 static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 {
 	struct siw_chan *chan = &cep->assoc->chan[0];
@@ -1242,7 +1247,7 @@ static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 	return next;
 }
 
-/* Nothing is read until the ULP answers: the association may end before */
+/* Nothing is read until the ULP answers: checks that the association is up */
 static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
 {
 	const struct sctp_association *peer;
@@ -1268,7 +1273,7 @@ static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 	case -EAGAIN:
 		return IW_MPA_NEXT_WAIT;
 	case -ENOBUFS:
-		/* Nothing but the Initiate may come first */
+		/* Only the Initiate may arrive first */
 		if (chan->sent || chan->asked)
 			return iw_mpa_abort(&cep->mpa, err);
 		fallthrough;
@@ -1296,13 +1301,13 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 			return no_chunk(cep, PTR_ERR(skb));
 		next = take_chunk(cep, skb);
 	}
-	/* Segments may have come right behind the Accept */
+	/* Segments may have arrived directly after the Accept */
 	if (next == IW_MPA_NEXT_DONE)
 		siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
 	return next;
 }
 
-/* The session is over: the endpoint's work finds this in the status */
+/* The session has ended: the endpoint's work reads this from the status */
 static void lose_session(struct siw_cep *cep, int err, bool over)
 {
 	cep->assoc->err = err;
@@ -1311,7 +1316,7 @@ static void lose_session(struct siw_cep *cep, int err, bool over)
 	siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
 }
 
-/* Gives the segment to the QP as an FPDU. Returns false if it was cut short. */
+/* Passes the segment to the QP as an FPDU. Returns false if it is truncated. */
 static bool feed_qp(struct siw_qp *qp, struct sk_buff *skb)
 {
 	read_descriptor_t rd_desc = { .arg.data = qp, .count = 1 };
@@ -1363,8 +1368,8 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 }
 
 /*
- * Gives received segments to the QP. A holder of the QP's lock may wait for the
- * endpoint, which is in use here, so this does not wait for the lock.
+ * Passes received segments to the QP. A holder of the QP's lock may wait for
+ * the endpoint, which is in use here, so this does not wait for the lock.
  */
 static void siw_sctp_pump(struct siw_cep *cep)
 {
@@ -1375,7 +1380,7 @@ static void siw_sctp_pump(struct siw_cep *cep)
 	if (!qp || !cep->sock)
 		return;
 	for (i = 0; i < SIW_SCTP_RX_BATCH && more; i++) {
-		/* After this there is nothing to wait for */
+		/* Receiving has ended: do not queue the work again */
 		if (qp->rx_stream.rx_suspend)
 			return;
 		if (!down_read_trylock(&qp->state_lock))
@@ -1389,7 +1394,7 @@ static void siw_sctp_pump(struct siw_cep *cep)
 
 /* ---- end */
 
-/* The session is over: nobody processes what is behind a gap */
+/* The session has ended: held chunks are not processed */
 static void free_held(struct siw_assoc *assoc, struct sock *sk)
 {
 	struct siw_ssn_entry *entry;
@@ -1406,7 +1411,7 @@ static void free_held(struct siw_assoc *assoc, struct sock *sk)
 	uncharge_sock(sk, cost);
 }
 
-/* After its socket */
+/* To be called after the socket is released */
 static void free_assoc(struct siw_assoc *assoc)
 {
 	put_net(assoc->net);
@@ -1415,9 +1420,9 @@ static void free_assoc(struct siw_assoc *assoc)
 }
 
 /*
- * Nobody reads what comes now, but unread data would make close() abort. The
- * limit is for a peer that sends as fast as this reads: the deadline counts.
- * Returns whether there was data.
+ * Received data has no reader any more, but unread data would make close()
+ * abort. The limit ensures that the deadline also ends an association whose
+ * peer sends as fast as this reads. Returns whether there was data.
  */
 static bool discard_data(struct socket *s)
 {
@@ -1439,7 +1444,7 @@ static bool discard_data(struct socket *s)
 	return i > 0;
 }
 
-/* Has it been shut down, or does the peer take no more? */
+/* Is the association shut down, or does the peer acknowledge no more data? */
 static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 {
 	const struct sctp_association *peer;
@@ -1464,10 +1469,10 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 }
 
 /*
- * A control message must not overtake the one before it (RFC 5043 section 6.6).
- * That one is our first chunk: an Initiate or an Accept. It is never a fragment:
- * the ULP has 255 bytes of private data at most, and SCTP makes no path MTU less
- * than 512.
+ * A control message must not overtake the one before it (RFC 5043 section 6.6),
+ * which is our first chunk: an Initiate or an Accept. This chunk is never
+ * fragmented: the ULP has at most 255 bytes of private data, and SCTP uses no
+ * path MTU below 512.
  */
 static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
 {
@@ -1507,7 +1512,7 @@ static void drain(struct work_struct *work)
 	}
 	if (!assoc->owes_terminate)
 		kernel_sock_shutdown(s, SHUT_WR);
-	/* A thousand peers that answer no shutdown must not cost much time */
+	/* Limits the CPU time for a thousand peers that answer no shutdown */
 	assoc->poll_ms = discard_data(s) ? SIW_SCTP_POLL_MIN_MS :
 			 min(2 * assoc->poll_ms, SIW_SCTP_POLL_MAX_MS);
 	if (!is_drained(assoc, s->sk)) {
@@ -1525,7 +1530,7 @@ static void drain(struct work_struct *work)
 
 /*
  * Makes room for another association with @peer, or with any if @peer is %NULL.
- * The drain work of the one that loses its place ends it soon.
+ * The drain work of the evicted association ends it soon.
  */
 static void evict_closing(const struct siw_remote *peer)
 {
@@ -1557,8 +1562,8 @@ static void add_closing(struct siw_assoc *assoc)
 }
 
 /*
- * The association that siw_sctp_detach() has taken from the endpoint, or NULL. It
- * holds nothing any more.
+ * Returns the association that siw_sctp_detach() has removed from the endpoint,
+ * without held chunks, or NULL.
  */
 static struct siw_assoc *take_assoc(const struct socket *s)
 {
@@ -1583,7 +1588,7 @@ static bool has_to_drain(struct siw_assoc *assoc, struct sock *sk)
 {
 	if (!assoc->up || !assoc->peer)
 		return false;
-	/* The peer may have started anew meanwhile */
+	/* The peer may have restarted meanwhile */
 	lock_sock(sk);
 	assoc_status(assoc, sk);
 	release_sock(sk);
@@ -1668,7 +1673,7 @@ void siw_sctp_exit(void)
 
 	if (!closing_wq)
 		return;
-	/* Each has its work item queued or running, which ends soon now */
+	/* The work item of each is queued or running and now ends soon */
 	while (!list_empty(&closing_assocs)) {
 		spin_lock_bh(&closing_lock);
 		list_for_each_entry(assoc, &closing_assocs, list)

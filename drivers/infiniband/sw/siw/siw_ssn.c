@@ -2,30 +2,32 @@
 /*
  * The order of the chunks of a DDP stream over SCTP.
  *
- * SCTP delivers unordered chunks as they come. Each has a DDP-SSN of 16 bits,
- * and the stream is judged in the order of these numbers (RFC 5043 sections 6.1
- * and 10). A sender has at most 32767 chunks in flight, so a number in the next
- * half of the circle is ahead, and one in the other half has come before. SCTP
- * delivers no chunk twice: the peer has used such a number twice.
+ * SCTP delivers unordered chunks as they arrive. Each has a DDP-SSN of 16 bits,
+ * and the stream is evaluated in the order of these numbers (RFC 5043 sections
+ * 6.1 and 10). A sender has at most 32767 chunks in flight, so a number in the
+ * next half of the number space is ahead, and one in the other half was
+ * received before. SCTP delivers no chunk twice: the peer has used such a
+ * number twice.
  *
- * A peer that leaves a gap makes us hold what comes behind it. That memory is
- * limited for each window, for all windows of a remote address and for the host.
- * The host's memory is shared as buffers of a switch are: an address may hold a
- * quarter of what is free. So one address holds a fifth at most, and however many
- * hold as much as they may, the next one gets its part. A window may always hold
- * its floor: otherwise many windows of one address would have next to nothing each.
+ * A peer that leaves a gap makes us hold the chunks after it. Their memory is
+ * limited for each window, for all windows of a remote address and for the
+ * host. The host's memory is shared like the buffers of a switch: an address
+ * may hold a quarter of the free memory. So one address holds at most a fifth
+ * of all memory, and further addresses get a part even if many others are at
+ * their limit. A window may always hold its floor: otherwise many windows of
+ * one address would have almost no memory each.
  *
  * The functions are pure: no allocation, no locks. Any context.
  */
 #include "siw_ssn.h"
 
-/* The next half of the circle; RFC 5043 section 10 */
+/* The next half of the number space; RFC 5043 section 10 */
 #define SSN_AHEAD_MAX	32767
 
-/* A remote address may hold one part in so many of the free memory */
+/* A remote address may hold 1/SSN_SHARE of the free memory */
 #define SSN_SHARE	4
 
-/* How far a number is ahead. For numbers ahead of the window this is an order. */
+/* Distance from the next number. It gives the order of the numbers ahead. */
 static u16 ssn_distance(const struct siw_ssn_window *window, u16 ssn)
 {
 	return ssn - window->next;
@@ -39,8 +41,8 @@ static struct siw_ssn_entry *to_entry(struct rb_node *node)
 /**
  * siw_ssn_init - begin a stream
  * @window: filled
- * @limit: largest number of bytes to hold behind a gap
- * @floor: number of bytes to hold, whatever others hold
+ * @limit: largest number of bytes to hold
+ * @floor: number of bytes that may be held independently of other windows
  * @pool: memory of all windows
  */
 void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
@@ -59,10 +61,10 @@ void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
  * @window: the window
  * @ssn: its DDP-SSN
  *
- * To be asked before memory is spent on the chunk (RFC 5043 section 10).
+ * To be called before memory is allocated for the chunk (RFC 5043 section 10).
  *
- * Return: false if the number has come before, or if the sender had more than
- * 32767 chunks in flight
+ * Return: false if the number was received before, or if the sender had more
+ * than 32767 chunks in flight
  */
 bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn)
 {
@@ -70,7 +72,7 @@ bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn)
 }
 
 /**
- * siw_ssn_holds - are there chunks behind a gap?
+ * siw_ssn_holds - does the window hold chunks after a gap?
  * @window: the window
  *
  * Return: true if so
@@ -108,8 +110,7 @@ static bool charge_share(struct siw_ssn_share *share, long cost, long max)
  * @window: the window
  * @cost: bytes
  *
- * Return: true, or false if one of them would hold too much; then nothing is
- * charged
+ * Return: true, or false if a limit would be exceeded; then nothing is charged
  */
 bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
 {
@@ -167,9 +168,9 @@ static bool insert_entry(struct siw_ssn_window *window,
 }
 
 /**
- * siw_ssn_offer - a chunk has come
+ * siw_ssn_offer - find the place of a received chunk, hold it if necessary
  * @window: the window
- * @entry: the chunk, with @ssn and @cost; the window's own if it is held
+ * @entry: the chunk, with @ssn and @cost; owned by the window if it is held
  *
  * Return: see enum siw_ssn_verdict
  */
@@ -201,10 +202,10 @@ static struct siw_ssn_entry *remove_entry(struct siw_ssn_window *window,
 }
 
 /**
- * siw_ssn_take - take the next chunk in order out of the window
+ * siw_ssn_take - remove the next chunk in order from the window
  * @window: the window
  *
- * Return: the chunk, or NULL if it has not come yet
+ * Return: the chunk, or NULL if the window does not hold it
  */
 struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window)
 {
@@ -217,8 +218,8 @@ struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window)
 }
 
 /**
- * siw_ssn_drop - take any chunk out of the window, to free it
- * @window: the window, whose stream is over
+ * siw_ssn_drop - remove any chunk from the window, to free it
+ * @window: the window, whose stream has ended
  *
  * Return: a chunk, or NULL if none is left
  */

@@ -10,10 +10,10 @@
 #include <linux/types.h>
 
 /**
- * struct siw_ssn_entry - a chunk that waits for its turn
+ * struct siw_ssn_entry - a received chunk
  * @node: private
  * @ssn: its DDP-SSN
- * @cost: bytes of memory that it holds
+ * @cost: its memory in bytes
  */
 struct siw_ssn_entry {
 	struct rb_node node;
@@ -41,12 +41,12 @@ struct siw_ssn_share {
 
 /**
  * struct siw_ssn_window - the chunks of one direction of a DDP stream
- * @held: private: chunks behind a gap, by DDP-SSN
- * @cost: bytes of memory that they hold
+ * @held: private: chunks after a gap, by DDP-SSN
+ * @cost: memory charged to the window in bytes
  * @limit: largest @cost
- * @floor: @cost that @share and @pool do not limit
+ * @floor: part of @cost that @share and @pool do not limit
  * @pool: also charged with @cost
- * @share: also charged with @cost; %NULL: the window holds nothing
+ * @share: also charged with @cost; %NULL: each charge fails
  * @next: DDP-SSN of the next chunk in order
  */
 struct siw_ssn_window {
@@ -60,11 +60,12 @@ struct siw_ssn_window {
 };
 
 /**
- * enum siw_ssn_verdict - the place of a chunk that has come
- * @SIW_SSN_NEXT: it is the next one: process it, then siw_ssn_take()
+ * enum siw_ssn_verdict - place of a received chunk in the stream
+ * @SIW_SSN_NEXT: next in order: process it, then call siw_ssn_take()
  * @SIW_SSN_HELD: chunks before it are missing; the window holds it
- * @SIW_SSN_BAD: this number has come before: end the session
- * @SIW_SSN_FULL: the window, its share or the pool hold too much: end the session
+ * @SIW_SSN_BAD: see siw_ssn_possible(), or a held chunk has this number: end
+ *	the session
+ * @SIW_SSN_FULL: a limit of window, share or pool is exceeded: end the session
  */
 enum siw_ssn_verdict {
 	SIW_SSN_NEXT,

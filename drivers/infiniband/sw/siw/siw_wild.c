@@ -2,17 +2,17 @@
 /*
  * Listeners on all addresses of a device, with a socket for each address.
  *
- * An SCTP socket with a wildcard address tells its peers all addresses of the
- * host, also those of other devices. DDP's associations have one (RFC 5043
- * section 7.2). Addresses that the device gets later are added by a work item.
- * It looks again while IPv6 is still checking an address: nobody is notified
- * when that ends. It also does so if there was no memory. It waits longer each
- * time: an interface without a carrier checks its addresses for ever.
- * The socket of an address that goes away stays, and serves the address when it
- * comes back.
+ * An SCTP socket with a wildcard address announces all addresses of the host to
+ * its peers, also those of other devices. DDP's associations have one address
+ * (RFC 5043 section 7.2). A work item adds addresses that the device gets
+ * later. It repeats the scan during IPv6's duplicate address detection, whose
+ * end is not notified, and after an allocation failure. Its delay grows,
+ * because on an interface without a carrier the detection never ends. If an
+ * address is removed, its socket stays and is used again when the address
+ * returns.
  *
  * Lock: wild_lock, a mutex: the list of these listeners and the endpoints of
- * each. Its holder takes endpoints into use and sockets' locks.
+ * each. Under it, endpoints are taken into use and sockets are locked.
  */
 #include <linux/inetdevice.h>
 #include <linux/list.h>
@@ -31,9 +31,9 @@
 #include "siw_cm.h"
 #include "siw_wild.h"
 
-/* Addresses of a device that a listener has a socket for */
+/* Largest number of addresses for which a listener has a socket */
 #define SIW_WILD_ADDRS	64
-/* Until the next look at an address that has no socket yet; in jiffies */
+/* Delay before the next scan for addresses without a socket, in jiffies */
 #define SIW_WILD_AGAIN_MIN	(HZ / 2)
 #define SIW_WILD_AGAIN_MAX	(4 * HZ)
 
@@ -41,7 +41,7 @@
  * struct siw_wild - a listener on all addresses
  * @list: in wild_listeners
  * @id: the listener; it exists until siw_wild_forget()
- * @backlog: as the ULP has asked for
+ * @backlog: as requested by the ULP
  */
 struct siw_wild {
 	struct list_head list;
@@ -58,7 +58,7 @@ static LIST_HEAD(wild_listeners);
 /* See the top of this file */
 static DEFINE_MUTEX(wild_lock);
 
-/* The next look may have been put off for long */
+/* A scan that is already scheduled may be too far in the future */
 static void look_after(unsigned long delay)
 {
 	WRITE_ONCE(again_after, SIW_WILD_AGAIN_MIN);
@@ -68,7 +68,7 @@ static void look_after(unsigned long delay)
 
 /* ---- the device's addresses */
 
-/* @again: there are addresses that cannot be used yet */
+/* @again: some addresses cannot be used yet */
 struct addr_list {
 	bool again;
 	unsigned int num;
@@ -120,7 +120,7 @@ static void add_v6(struct addr_list *list, struct inet6_dev *idev, __be16 port)
 	read_unlock_bh(&idev->lock);
 }
 
-/* The port has the same place in both kinds of address */
+/* The port is at the same offset in both kinds of address */
 static void collect_addrs(const struct iw_cm_id *id, struct net_device *ndev,
 			  struct addr_list *list)
 {
@@ -171,7 +171,7 @@ static bool has_socket(const struct iw_cm_id *id, const struct sockaddr *addr)
 	return false;
 }
 
-/* Returns 0, or the first error: other addresses are listened on all the same */
+/* Returns 0 or the first error; an error does not affect other addresses */
 static int listen_on_each(struct siw_wild *wild)
 {
 	struct net_device *ndev = ib_device_get_netdev(wild->id->device,
@@ -235,7 +235,7 @@ void siw_wild_forget(struct iw_cm_id *id)
 /**
  * siw_wild_listen - listen on all addresses of a device
  * @id: the listener
- * @backlog: as the ULP has asked for
+ * @backlog: as requested by the ULP
  *
  * Return: 0, or a negative errno; then there is no endpoint.
  */
@@ -258,7 +258,7 @@ int siw_wild_listen(struct iw_cm_id *id, int backlog)
 	return rv;
 }
 
-/* ---- addresses that come later */
+/* ---- addresses that are added later */
 
 static void add_new_addrs(struct work_struct *work)
 {
@@ -306,9 +306,9 @@ int siw_wild_init(void)
 }
 
 /**
- * siw_wild_exit - no longer watch them
+ * siw_wild_exit - stop watching the addresses of devices
  *
- * There is no listener.
+ * No listener is left.
  */
 void siw_wild_exit(void)
 {

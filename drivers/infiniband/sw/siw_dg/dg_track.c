@@ -2,13 +2,13 @@
 /*
  * Messages of Write-Record that arrive in pieces. See NOTICE and dg_track.h.
  *
- * The functions are pure: no allocation, no locks; the caller gives memory and
- * time. Any context. libdgm and the fuzzers compile this file in user space
+ * The functions are pure: no allocation, no locks; the caller provides memory
+ * and time. Any context. libdgm and the fuzzers compile this file in user space
  * with shim headers.
  *
  * Each slot is in one of three lists: unused, active or ended. Segments are
- * marked in a bitmap. A sum of bytes alone would take a message with a hole for
- * whole as soon as the network duplicates a datagram.
+ * marked in a bitmap. With a sum of bytes alone, a message with a hole would
+ * appear complete as soon as the network duplicates a datagram.
  */
 #include <linux/bitops.h>
 #include <linux/jhash.h>
@@ -62,7 +62,7 @@ static void end_message(struct dg_track *track, struct dg_slot *slot, u64 now)
 	slot->ended = now;
 }
 
-/* There is always one: what has ended goes first, then the oldest message */
+/* Never fails: evicts the oldest ended message, else the oldest in progress */
 static struct dg_slot *obtain_slot(struct dg_track *track)
 {
 	struct dg_slot *slot;
@@ -80,11 +80,11 @@ static struct dg_slot *obtain_slot(struct dg_track *track)
 }
 
 /**
- * dg_track_init - begin
+ * dg_track_init - initialise a tracker
  * @track: filled
  * @slots: memory of the tracker from now on
  * @number: slots, 1 to %DG_SLOTS_MAX
- * @seed: a random number, which peers must not know
+ * @seed: a random number that must be secret from peers
  * @times: durations
  */
 void dg_track_init(struct dg_track *track, struct dg_slot *slots, u32 number,
@@ -109,7 +109,7 @@ void dg_track_init(struct dg_track *track, struct dg_slot *slots, u32 number,
 	}
 }
 
-/* Can a message of at most DG_SEGMENTS segments have this one? */
+/* Can this segment belong to a message of at most DG_SEGMENTS segments? */
 static bool is_countable(const struct dg_segment *seg)
 {
 	if (!seg->last)
@@ -146,7 +146,7 @@ static struct dg_slot *new_slot(struct dg_track *track,
 	return slot;
 }
 
-/* Does the segment go with those that have come? The first one always does. */
+/* Does the segment match the received ones? The first one always does. */
 static bool fits_message(const struct dg_slot *slot,
 			 const struct dg_segment *seg)
 {
@@ -155,7 +155,7 @@ static bool fits_message(const struct dg_slot *slot,
 	if (!seg->last) {
 		if (slot->seg_len)
 			return seg->len == slot->seg_len;
-		/* The last segment has come before all others */
+		/* The last segment has arrived before all others */
 		return !slot->last || (slot->last_mo % seg->len == 0 &&
 				       slot->ml - slot->last_mo <= seg->len);
 	}
@@ -203,18 +203,18 @@ static enum dg_verdict add_segment(struct dg_track *track, struct dg_slot *slot,
 		end_message(track, slot, now);
 		return DG_DELIVER;
 	}
-	/* Wait for what Last has overtaken */
+	/* Wait for segments that Last has overtaken */
 	slot->gap_until = now + track->times.gap;
 	list_add_tail(&slot->gap, &track->gaps);
 	return DG_PLACE;
 }
 
 /**
- * dg_track_offer - judge a segment that has come
+ * dg_track_offer - evaluate a received segment
  * @track: the tracker
- * @source: who sent it
+ * @source: its source
  * @seg: a Write-Record that dg_parse() has accepted
- * @partial: the zone wants messages with holes
+ * @partial: the zone accepts messages with holes
  * @now: the time; dg_track_expire() has been called for it
  * @message: set if the verdict is %DG_DELIVER or %DG_OLDER; valid until the
  *           next call
@@ -279,11 +279,11 @@ static struct dg_slot *first_due(struct dg_track *track, u64 now)
 }
 
 /**
- * dg_track_expire - end messages whose time is over
+ * dg_track_expire - end messages that have timed out
  * @track: the tracker
  * @now: the time, never less than in the call before
  *
- * Call it until it returns NULL. It discards messages that are wanted whole.
+ * Call it until it returns NULL. It discards messages that are not partial.
  *
  * Return: a partial message to record, valid until the next call, or NULL
  */
@@ -322,7 +322,7 @@ bool dg_track_next(struct dg_track *track, u64 *when)
 }
 
 /**
- * dg_track_run - walk through the parts of a message that have come
+ * dg_track_run - iterate over the received parts of a message
  * @message: a message that has ended
  * @from: set it to 0 before the first call
  * @run: filled
@@ -334,7 +334,7 @@ bool dg_track_run(const struct dg_slot *message, u32 *from, struct dg_run *run)
 	u32 segments, first, next;
 
 	if (!message->seg_len) {
-		/* Only the last segment has come */
+		/* Only the last segment has been received */
 		*run = (struct dg_run) {
 			.mo = message->last_mo,
 			.len = message->ml - message->last_mo,
@@ -365,7 +365,7 @@ static void forget_in(struct dg_track *track, struct list_head *list, u32 stag)
 }
 
 /**
- * dg_track_forget - drop all that concerns a zone, which is closed
+ * dg_track_forget - drop all messages of a zone that is being closed
  * @track: the tracker
  * @stag: the zone
  */

@@ -10,8 +10,8 @@
  *
  * A source has one message in progress per zone: a newer MSN (RFC 1982)
  * discards the older message, or ends it if it is partial and its Last has
- * come. A message that has ended is remembered for some time, so that what
- * arrives late is not placed.
+ * arrived. A message that has ended is remembered for some time, so that its
+ * late segments are not placed.
  */
 #ifndef _DG_TRACK_H
 #define _DG_TRACK_H
@@ -22,13 +22,13 @@
 
 #include "dg_wire.h"
 
-/* Segments that a message can have */
+/* Maximum number of segments of a message */
 #define DG_SEGMENTS	1024
-/* Slots that a tracker can have */
+/* Maximum number of slots of a tracker */
 #define DG_SLOTS_MAX	4096
 
 /**
- * struct dg_source - who sent a datagram
+ * struct dg_source - source of a datagram
  * @addr: IPv6 address, or IPv4-mapped
  * @scope: interface of a link-local address, else 0
  * @port: UDP port
@@ -44,22 +44,22 @@ struct dg_source {
  * @bucket: private: slots with a hash of this slot's index
  * @hash: private: place in a bucket
  * @order: private: place in the tracker's list of its state
- * @gap: private: place in the tracker's list of messages whose Last has come
- * @source: who sends it
+ * @gap: private: place in the tracker's list of messages whose Last has arrived
+ * @source: its source
  * @stag: the zone
  * @msn: number of the message
  * @ml: length of the message in bytes
- * @bytes: bytes that have come
- * @seg_len: S; 0 while only the last segment has come
+ * @bytes: bytes received
+ * @seg_len: S; 0 while only the last segment has been received
  * @last_mo: MO of the last segment, if @last
  * @base: where the message begins in the zone
- * @started: when its first segment came
- * @ended: when it ended, if so
+ * @started: when its first segment arrived
+ * @ended: when it ended; valid unless @active
  * @gap_until: end of the wait for segments that Last has overtaken
  * @active: it has not ended
  * @partial: deliver it with holes
- * @last: the last segment has come
- * @bits: segments that have come, once @seg_len is known
+ * @last: the last segment has been received
+ * @bits: segments received, once @seg_len is known
  */
 struct dg_slot {
 	struct hlist_head bucket;
@@ -84,7 +84,7 @@ struct dg_slot {
 };
 
 /**
- * struct dg_track_times - durations, in the unit of the clock that the caller has
+ * struct dg_track_times - durations, in the unit of the caller's clock
  * @deadline: from the first segment of a message until it ends
  * @gap: from the last segment until a partial message ends; 0: at once
  * @late: for how long a message that has ended is remembered
@@ -103,10 +103,10 @@ struct dg_track_times {
  * @times: durations
  * @unused: private: slots
  * @active: private: messages in progress, by @started
- * @gaps: private: those of them that end when the gap is over, by @gap_until
+ * @gaps: private: messages in progress that end at @gap_until, by @gap_until
  * @ended: private: messages that are remembered, by @ended
  * @superseded: messages discarded for a newer one
- * @evicted: messages discarded for want of a slot
+ * @evicted: messages discarded for lack of a slot
  * @expired: messages discarded at their deadline
  */
 struct dg_track {
@@ -131,7 +131,7 @@ struct dg_track {
  * @DG_OLDER: its message ends an older one: record the runs of that one, then
  *            offer the segment again
  * @DG_LATE: its message has ended, or a newer one has begun: drop it
- * @DG_DUPLICATE: it has come before: drop it
+ * @DG_DUPLICATE: it was received before: drop it
  * @DG_MISMATCH: it contradicts the segments before it: drop it
  * @DG_TOO_MANY: its message has more than %DG_SEGMENTS segments: drop it
  */
@@ -147,7 +147,7 @@ enum dg_verdict {
 };
 
 /**
- * struct dg_run - a contiguous part of a message that has come
+ * struct dg_run - a contiguous received part of a message
  * @mo: offset in the message
  * @len: length in bytes
  * @end: no further run follows

@@ -2,8 +2,8 @@
 /*
  * Messages of Write-Record in pieces: each rule of the tracker. See NOTICE.
  *
- * S is 8 and ML is 28 where a case does not choose them: four segments, the last
- * of 4 bytes. The tracker is pure, so the test has its own copy and its own clock.
+ * S is 8 and ML is 28 unless a case sets them: four segments, the last of 4
+ * bytes. The tracker is pure, so the test has its own copy and its own clock.
  */
 #include <kunit/test.h>
 #include <linux/module.h>
@@ -135,7 +135,7 @@ static void segments_in_any_order_make_one_record(struct kunit *test)
 	}
 }
 
-/* A count of bytes would take three times segment 0 and Last for the message */
+/* A byte count would accept three times segment 0 and Last as the message */
 static void duplicate_segment_does_not_fill_a_hole(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
@@ -149,7 +149,7 @@ static void duplicate_segment_does_not_fill_a_hole(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_DELIVER, piece(w, 1, 7, 2));
 }
 
-/* The document's four criteria do not see it */
+/* The document's four criteria do not detect this loss */
 static void lost_first_segment_is_detected(struct kunit *test)
 {
 	static const struct dg_run tail[] = { { S, ML - S } };
@@ -181,7 +181,7 @@ static void newer_message_of_a_source_discards_the_older(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, dg_track_expire(&w->track, w->now));
 }
 
-/* Only the gap has kept it: a busy receiver may see the next message first */
+/* The older one waits for its gap: a busy receiver may read the newer first */
 static void newer_message_ends_an_older_one_with_last_received(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
@@ -233,7 +233,7 @@ static void full_tracker_discards_the_oldest_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, w->track.evicted);
 	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, SLOTS, 7, 0));
 	KUNIT_EXPECT_EQ(test, 1ull, w->track.evicted);
-	/* 1 to 4 are left; 0 begins anew and takes the place of 1 */
+	/* Sources 1 to 4 are left; source 0 starts again and evicts source 1 */
 	KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, 1, 7, 0));
 	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 0, 7, 0));
 	KUNIT_EXPECT_EQ(test, 2ull, w->track.evicted);
@@ -463,7 +463,7 @@ static void message_has_at_most_1024_segments(struct kunit *test)
 			offer(w, 1, segment(7, 8 * 1023, 8, 8 * 1024)));
 }
 
-/* A segment that is dropped must not end a message either */
+/* A dropped segment must not end a message */
 static void dropped_segment_does_not_end_an_older_message(struct kunit *test)
 {
 	struct world *w = new_world(test, false);

@@ -122,7 +122,7 @@ static enum dg_result parse_untagged(const u8 *p, size_t len,
 	return get_unaligned_be32(p + OFF_U_MO) ? DG_BAD_MO : DG_OK;
 }
 
-/* Only these messages exist: see the top of dg_track.h for the rules */
+/* Checks the rules for messages; see the top of dg_track.h */
 static enum dg_result check_place(const struct dg_segment *seg)
 {
 	u64 end = (u64)seg->mo + seg->len;
@@ -215,7 +215,7 @@ void dg_parse_error(const void *buf, struct dg_error *error)
  * @seg: a Write-Record that dg_parse() has accepted
  * @size: length of the zone in bytes
  *
- * If the message is, then so is each of its segments. Any context.
+ * If the message is within the zone, so is each of its segments. Any context.
  *
  * Return: true if so
  */
@@ -240,9 +240,9 @@ static void build_untagged(u8 *p, u8 opcode, u32 ulp, u32 qn, u32 msn)
  * @buf: destination
  * @size: bytes at @buf
  *
- * Data and CRC are for the caller to add. Any context.
+ * The caller adds data and CRC. Any context.
  *
- * Return: length of the header in bytes, -EINVAL if no such segment exists,
+ * Return: length of the header in bytes, -EINVAL if @seg is not valid,
  * -EMSGSIZE if the header is longer than @size.
  */
 int dg_build(const struct dg_segment *seg, void *buf, size_t size)
@@ -284,8 +284,8 @@ int dg_build(const struct dg_segment *seg, void *buf, size_t size)
  *
  * The caller sends no error message that is longer than its cause. Any context.
  *
- * Return: length in bytes, -EINVAL if no such error message exists, -EMSGSIZE if
- * it is longer than @size.
+ * Return: length in bytes, -EINVAL if @error is not valid, -EMSGSIZE if the
+ * message is longer than @size.
  */
 int dg_build_error(u32 msn, const struct dg_error *error, void *buf,
 		   size_t size)
@@ -310,7 +310,7 @@ int dg_build_error(u32 msn, const struct dg_error *error, void *buf,
 }
 
 /**
- * dg_crc_add - go on with a CRC
+ * dg_crc_add - continue a CRC
  * @crc: %DG_CRC_START, or the result for the bytes before these
  * @buf: bytes
  * @len: their number
@@ -325,7 +325,7 @@ u32 dg_crc_add(u32 crc, const void *buf, size_t len)
 }
 
 /**
- * dg_crc_put - write a CRC as it goes onto the wire
+ * dg_crc_put - write a CRC in wire format
  * @crc: result of dg_crc_add() for the whole datagram before its CRC
  * @buf: destination, %DG_CRC_LEN bytes
  *
@@ -343,7 +343,7 @@ void dg_crc_put(u32 crc, void *buf)
  *
  * Any context.
  *
- * Return: true if it is right
+ * Return: true if the CRC is correct
  */
 bool dg_crc_good(const void *buf, size_t len)
 {

@@ -33,16 +33,18 @@ enum dg_form {
 /**
  * enum dg_result - result of dg_parse()
  * @DG_OK: a good header
- * @DG_BAD_LENGTH: shorter than header and CRC, or not as long as the header demands
+ * @DG_BAD_LENGTH: shorter than header and CRC, or not the length that the
+ *                 header requires
  * @DG_BAD_DDP: DDP version or a reserved bit
  * @DG_BAD_RDMAP: RDMAP version or a reserved bit
- * @DG_BAD_OPCODE: no opcode of this tag bit
+ * @DG_BAD_OPCODE: opcode not defined for this tag bit
  * @DG_NO_MSN: a tagged segment without MSN: an RDMA Write of iWARP
  * @DG_BAD_QN: untagged for another queue
  * @DG_BAD_LAST: Last set before the end of the message, or clear at it
- * @DG_BAD_MO: MO not 0, no multiple of the segment's length, or beyond the message
- * @DG_BAD_TO: TO before the beginning of the message, or the message wraps around
- * @DG_BAD_CAUSE: an error message whose control field or cause is impossible
+ * @DG_BAD_MO: MO not 0, not a multiple of the segment's length, or beyond the
+ *             message
+ * @DG_BAD_TO: TO less than MO, or the message wraps around
+ * @DG_BAD_CAUSE: an error message with an invalid control field or cause
  * @DG_RESULTS: number of results
  */
 enum dg_result {
@@ -89,7 +91,7 @@ struct dg_segment {
 };
 
 /**
- * struct dg_error - what an error message reports
+ * struct dg_error - contents of an error message
  * @layer: 0 RDMAP, 1 DDP, 2 LLP
  * @type: error type of the layer, 4 bits
  * @code: error code

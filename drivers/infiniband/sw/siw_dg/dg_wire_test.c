@@ -261,7 +261,7 @@ static void invalid_header_field_is_detected(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, dg_crc_good(bytes, len));
 }
 
-/* Only the CRC shows that a Send or a segment before the last was longer */
+/* Only the CRC detects that a Send or a segment before the last is truncated */
 static bool has_one_length(const struct vector *v)
 {
 	return v->seg.form != DG_SEND && v->seg.last;

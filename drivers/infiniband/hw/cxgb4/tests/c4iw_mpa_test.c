@@ -31,7 +31,7 @@ int cxgb4_clip_get(const struct net_device *dev, const u32 *lip, u8 v6)
 	return -1;
 }
 
-/* The driver calls this for a listener on an IPv4 address, too */
+/* The driver calls this also for a listener on an IPv4 address */
 void cxgb4_clip_release(const struct net_device *dev, const u32 *lip, u8 v6)
 {
 }
@@ -54,10 +54,10 @@ enum {
  * @id: a connection, or a listener
  * @refs: references to @id that the driver holds
  * @count: events, by type
- * @event: the last of them
+ * @event: the last event
  * @pdata: private data of the last event
  * @rv: result for an event
- * @options: options that it has set with rdma_set_option()
+ * @options: options set with rdma_set_option()
  * @request: the last request that has not been answered
  */
 struct ulp {
@@ -114,7 +114,7 @@ static void set_address(struct sockaddr_storage *ss, u32 ip, u16 port)
 	sin->sin_port = htons(port);
 }
 
-/* A new port for each test: iw_mpa remembers peers that know only Rev 1 */
+/* A new port for each test: iw_mpa caches peers that support only Rev 1 */
 static u16 peer_port = 7471;
 
 static void ulp_init(struct ulp *ulp)
@@ -244,7 +244,7 @@ static void cpl_act_establish(int atid, int tid)
 	deliver(CPL_ACT_ESTABLISH, skb);
 }
 
-/* The tid in this message is one that the driver does not know */
+/* The tid in this message is not known to the driver */
 static void cpl_act_open_rpl(int atid, int status)
 {
 	struct cpl_act_open_rpl *cpl;
@@ -306,8 +306,8 @@ static void cpl_fw4_ack(int tid)
 	deliver(CPL_FW4_ACK, skb);
 }
 
-/* Like cxgb4_pktgl_to_skb(): up to 256 bytes are copied. Of more bytes the
- * first 128 are copied; the others stay in the adapter's page.
+/* Like cxgb4_pktgl_to_skb(): up to 256 bytes are copied. Of a longer message
+ * the first 128 bytes are copied; the rest stays in the adapter's page.
  */
 static void cpl_rx_data(int tid, const void *data, size_t len)
 {
@@ -335,7 +335,7 @@ static void cpl_rx_data(int tid, const void *data, size_t len)
 	deliver(CPL_RX_DATA, skb);
 }
 
-/* A frame in hex, @pdata more bytes of the private data, @chunk at a time */
+/* A frame in hex, then @pdata bytes of private data, @chunk bytes at a time */
 static void peer_sends_in(struct kunit *test, int tid, const char *hex,
 			  size_t pdata, size_t chunk)
 {
@@ -632,7 +632,7 @@ static void connect_beyond_the_adapters_limits_is_refused(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, ulp_connects(32, 32, 508));
 }
 
-/* The failure is told once, and never on a NULL cm_id */
+/* The failure is reported once, and never on a NULL cm_id */
 static void request_alloc_failure_is_reported_once(struct kunit *test)
 {
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
@@ -716,7 +716,7 @@ static void reply_moves_the_qp_to_rts(struct kunit *test)
 	/* FPDUs follow Request and Reply in the streams */
 	KUNIT_EXPECT_EQ(test, 1024u, be32_to_cpu(init->iss));
 	KUNIT_EXPECT_EQ(test, 2024u, be32_to_cpu(init->irs));
-	/* Some peers refuse an STag of 0 in the RTR */
+	/* Some peers reject an STag of 0 in the RTR */
 	if (c->p2ptype == FW_RI_INIT_P2PTYPE_READ_REQ) {
 		KUNIT_EXPECT_EQ(test, FW_RI_RDMA_READ_WR,
 				(int)init->u.read.opcode);
@@ -928,7 +928,7 @@ static void bad_reply_is_reported_once(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->terms);
 	KUNIT_EXPECT_EQ(test, 1, edge->cpl[CPL_ABORT_REQ]);
 	KUNIT_EXPECT_EQ(test, 1, edge->frames);
-	/* Data that comes later finds the endpoint in ABORTING */
+	/* The endpoint is in ABORTING when further data arrives */
 	peer_sends(test, INITIATOR_TID, REP "5002000480084008");
 	expect_no_other_event(test);
 }
@@ -956,7 +956,7 @@ static void size_desc(const struct size_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(reply_size, reply_sizes, size_desc);
 
-/* Of more than 240 bytes only the first 112 are in the skb's head */
+/* Of a frame of over 240 bytes, only the first 112 are in the skb's head */
 static void long_reply_is_read_from_its_pages(struct kunit *test)
 {
 	const struct size_case *c = test->param_value;
@@ -1123,7 +1123,7 @@ static void ord_of_a_reply_is_checked_against_the_adapters_ird(struct kunit *tes
 	ulp_destroys_qp();
 }
 
-/* -------------------------------------------------- initiator: once again */
+/* ------------------------------------------ initiator: retry with Rev 1 */
 
 /* IOP-06 IOP-07: same data, Rev 1, and the ULP gets no event */
 static void reset_after_the_request_is_retried_with_rev1(struct kunit *test)
@@ -1226,7 +1226,7 @@ static void arp_failure_waits_for_the_endpoints_mutex(struct kunit *test)
 	c4iw_get_ep(&ep->com);
 	mutex_lock(&ep->com.mutex);
 	edge_fail_arp(test, 0);
-	/* Wait until the worker has taken the message and could do harm */
+	/* Wait until the worker has dequeued the message and could do harm */
 	while (!skb_queue_empty_lockless(&rxq))
 		msleep(20);
 	msleep(20);
@@ -1242,7 +1242,7 @@ static void arp_failure_waits_for_the_endpoints_mutex(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* ARP may fail for the second attempt, too */
+/* ARP may also fail for the second attempt */
 static void arp_failure_of_the_rev1_retry_is_reported_once(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1257,7 +1257,7 @@ static void arp_failure_of_the_rev1_retry_is_reported_once(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* The adapter connects TCP: a deadline of iw_mpa could end nothing */
+/* The adapter connects TCP: a deadline of iw_mpa could not abort it */
 static void tcp_connect_has_no_deadline_of_iw_mpa(struct kunit *test)
 {
 	struct c4iw_ep *ep;
@@ -1282,7 +1282,7 @@ static void reset_of_the_rev1_retry_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* IOP-08 AMB-23: a peer that has sent a byte knows MPA */
+/* IOP-08 AMB-23: a peer that has sent a byte of a Reply supports MPA */
 static void reset_after_a_partial_reply_is_reported(struct kunit *test)
 {
 	initiator(test, 8, 8, 20);
@@ -1304,7 +1304,7 @@ static void reset_after_a_plain_request_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* IOP-08: a timeout is no sign of an old peer */
+/* IOP-08: a timeout does not indicate an old peer */
 static void tcp_timeout_after_the_request_is_not_retried(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
@@ -1348,7 +1348,7 @@ struct accept_case {
 	const char *desc;
 	int p2p_type, peer2peer;
 	const char *request;
-	size_t pdata;		/* of the Request, behind its hex digits */
+	size_t pdata;		/* of the Request, after its hex digits */
 	size_t told;		/* bytes of it that the ULP gets */
 	u8 event_ird, event_ord;
 	u32 ird, ord;		/* the ULP's depths for accept */
@@ -1619,7 +1619,7 @@ static void depths_of_a_request_are_limited_to_the_adapters(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, c->limit, init_ord());
 }
 
-/* ------------------------------------------------------- responder: no */
+/* --------------------------------------------------- responder: reject */
 
 static void reject_is_as_enhanced_as_its_request(struct kunit *test)
 {
@@ -1813,7 +1813,7 @@ static void ended_passive_endpoint_releases_its_listener(struct kunit *test)
 	cpl_simple(CPL_ABORT_RPL_RSS, tid);
 	listener_refs(test, 1);
 
-	/* the request was shown, then reset */
+	/* the request was reported, then reset */
 	child(test, ++tid);
 	peer_sends(test, tid, REQ "5002000480084008");
 	cpl_abort(tid, CPL_ERR_CONN_RESET);
@@ -2052,7 +2052,7 @@ static void changed_setting_applies_to_the_next_request(struct kunit *test)
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, c->port, c->attr, c->value));
 	next_initiator(test);
 	expect_frame(test, 2, c->frame, 0);
-	/* A reset brings the parameters' values back */
+	/* A reset restores the parameters' values */
 	KUNIT_ASSERT_EQ(test, 0, mpa_reset(test, c->port));
 	next_initiator(test);
 	expect_frame(test, 3, REQ "5002000480084008", 0);
@@ -2227,7 +2227,7 @@ static void listener_releases_its_settings(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, edge->configs);
 }
 
-/* The failure comes after the listener took the first port's settings */
+/* The listener has acquired the first port's settings before the failure */
 static void failed_listener_releases_its_settings(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->listener.options;
@@ -2268,7 +2268,7 @@ static void resource_tracking_shows_a_connection_in_each_state(struct kunit *tes
 	KUNIT_EXPECT_TRUE(test, contains(msg, "RDMA"));
 	KUNIT_EXPECT_TRUE(test, contains(msg, "peer-to-peer"));
 	len = msg->len;
-	/* The same by the QP */
+	/* The QP shows the same values */
 	KUNIT_EXPECT_EQ(test, 0, c4iw_mpa_fill_res_qp(msg, fix->qp));
 	KUNIT_EXPECT_EQ(test, 2 * len, msg->len);
 	KUNIT_EXPECT_EQ(test, 0, memcmp(msg->data, msg->data + len, len));
@@ -2299,7 +2299,7 @@ static void connection_raises_the_port_counters(struct kunit *test)
 	ulp_destroys_qp();
 }
 
-/* The result of c4iw_connect() tells the failure; no session stays half open */
+/* c4iw_connect() returns the failure; no session stays half open */
 static void connect_send_failure_is_reported_once(struct kunit *test)
 {
 	edge->skbs_left = CN_MAX_CON_BUF;

@@ -48,7 +48,7 @@ enum edge_sizes {
  * @dst: its only route
  * @neigh: its only neighbour
  * @neigh_silent: ARP gets no answer; a request to connect waits for one
- * @waiting: the request that waits
+ * @waiting: the request that waits for ARP
  * @configs: settings of listeners that the driver holds
  * @skbs_left: skbs that can still be allocated, %EDGE_NO_LIMIT = all
  * @no_l2t: allocation of an L2T entry fails
@@ -58,16 +58,16 @@ enum edge_sizes {
  * @cpl: work requests sent, by CPL
  * @flowcs: FW_FLOWC_WR sent
  * @inits: FW_RI_INIT sent
- * @init: the last of them
+ * @init: the last FW_RI_INIT
  * @finis: FW_RI_FINI sent
  * @terms: FW_RI_TERMINATE sent
- * @term: layer, type and code of the last of them
+ * @term: layer, type and code of the last FW_RI_TERMINATE
  * @closes_before_term: CPL_CLOSE_CON_REQ and CPL_ABORT_REQ sent before the TERM
  * @frames: streaming data sent
- * @frame: the last of it
- * @frame_len: its length in bytes
- * @frame_tid: its connection
- * @frame_imm: it was in the work request itself
+ * @frame: the last frame
+ * @frame_len: length of @frame in bytes
+ * @frame_tid: connection of @frame
+ * @frame_imm: @frame was in the work request itself
  * @tid_releases: tids released
  */
 struct edge {
@@ -565,7 +565,7 @@ void c4iw_rqtpool_free(struct c4iw_rdev *rdev, u32 addr, int size)
 
 /* ------------------------------------------------------------- life cycle */
 
-/* A chip that has room for @max_ordird reads on a connection */
+/* A chip that supports @max_ordird reads on a connection */
 static void edge_up(struct kunit *test, enum chip_type chip, u32 max_ordird)
 {
 	static const unsigned short mtus[NMTUS] = { 1500 };
@@ -656,7 +656,7 @@ static u64 edge_counter(struct kunit *test, u32 port, const char *name)
 	return value;
 }
 
-/* Connections that have begun and not ended */
+/* Connections that have started and not ended */
 static u64 edge_half_open(struct kunit *test, u32 port)
 {
 	return edge_counter(test, port, "mpa_started_initiator") +
@@ -686,7 +686,7 @@ static void edge_config_put(struct iw_mpa_config *config)
 	iw_mpa_config_put(config);
 }
 
-/* Checks that the driver has released everything that it took */
+/* Checks that the driver has released everything that it acquired */
 static void edge_down(struct kunit *test)
 {
 	struct c4iw_dev *dev = edge->dev;
