@@ -30,6 +30,7 @@ constexpr iw_mpa_caps siw_caps = {
 	.no_crc = false,
 	.no_connect_ms = false,
 	.fastopen = true,
+	.large = true,
 };
 
 void demand(bool claim)
