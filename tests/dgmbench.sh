@@ -83,9 +83,10 @@ memory() {
 			"$DGM/dgm_bench" memory $transport $clients
 		done
 	done
-	# of 10,000 not all are made in this machine
-	for clients in 1 1000; do
-		"${TESTS%/*}/build/tools/bench/rdmabench" connect --per-pair $clients b=10.77.0.2 a=10.77.0.1 |
+	# the backlog of rdma_cm has 1024 at most
+	for clients in 1 1000 10000; do
+		"${TESTS%/*}/build/tools/bench/rdmabench" connect --pattern many-to-one --per-pair $clients --at-once 500 --timeout 900 \
+			b=10.77.0.2 a=10.77.0.1 |
 			jq -c --argjson clients $clients '{what: "memory", transport: "siw", clients: $clients, octets: (.bytes_per_connection |
 				map_values(select(. > 0)) | to_entries | map(select(.key | startswith("objects ") | not) | .value) | add / 2 * $clients)}'
 	done

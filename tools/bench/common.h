@@ -44,6 +44,7 @@ struct Job {
 	std::vector<std::string> targets;
 	unsigned per_target = 1;
 	unsigned incoming = 0;
+	unsigned at_once = 0; // limit of connections in setup, 0 for none
 	uint16_t port = 0;
 	std::chrono::milliseconds timeout{60000};
 };

@@ -34,6 +34,7 @@ struct Options {
 	std::string transport = "rdma";
 	std::string pattern = "many-to-one";
 	unsigned per_pair = 1;
+	unsigned at_once = 0;
 	uint16_t port = 7174;
 	double timeout = 60;
 	std::vector<int> backlogs = {16, 1024};
@@ -111,6 +112,7 @@ std::vector<Job> make_jobs(const Options &options)
 		job.place = parse_place(place);
 		job.port = options.port;
 		job.per_target = options.per_pair;
+		job.at_once = options.at_once;
 		job.timeout = std::chrono::milliseconds(static_cast<long>(options.timeout * 1000));
 		jobs.push_back(job);
 	}
@@ -326,6 +328,8 @@ int main(int argc, char **argv)
 			->capture_default_str();
 		command->add_option("--per-pair", options.per_pair, "connections from one node to another")
 			->check(CLI::PositiveNumber)
+			->capture_default_str();
+		command->add_option("--at-once", options.at_once, "limit of RDMA connections in setup for each node; 0: no limit")
 			->capture_default_str();
 		command->add_option("--timeout", options.timeout, "time limit of each step, in seconds")->capture_default_str();
 	};

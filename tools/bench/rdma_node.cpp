@@ -62,6 +62,7 @@ private:
 	void create_qp(rdma_cm_id *id);
 	void resolve(Connection &connection);
 	void retry(Connection &connection);
+	void start(Connection &connection);
 	void handle(const rdma_cm_event &event);
 	void handle_request(const rdma_cm_event &event);
 	void handle_own(Connection &connection, const rdma_cm_event &event);
@@ -170,26 +171,36 @@ void RdmaNode::prepare()
 		create_qp(connection->id.get());
 }
 
+void RdmaNode::start(Connection &connection)
+{
+	rdma_conn_param param{};
+	param.responder_resources = 1;
+	param.initiator_depth = 1;
+	connection.state = State::connecting;
+	connection.start = Clock::now();
+	if (rdma_connect(connection.id.get(), &param) != 0)
+		throw SystemError("rdma_connect");
+}
+
 Result RdmaNode::connect()
 {
+	const size_t at_once = job_.at_once != 0 ? job_.at_once : own_.size();
 	result_.start = Clock::now();
-	for (const auto &connection : own_) {
-		rdma_conn_param param{};
-		param.responder_resources = 1;
-		param.initiator_depth = 1;
-		connection->state = State::connecting;
-		connection->start = Clock::now();
-		if (rdma_connect(connection->id.get(), &param) != 0)
-			throw SystemError("rdma_connect");
-	}
 	try {
+		for (size_t i = 0; i < own_.size(); i++) {
+			start(*own_[i]);
+			if ((i + 1) % at_once == 0 && i + 1 < own_.size())
+				run_until([&] { return count(own_, State::connecting) == 0; }, "connections");
+		}
 		run_until(
 			[&] {
 				return count(own_, State::connecting) == 0 &&
 				       (result_.incoming >= job_.incoming || result_.failed != 0);
 			},
 			"connections");
-	} catch (const std::runtime_error &) {
+	} catch (const SystemError &) {
+		throw;
+	} catch (const std::runtime_error &) { // the time is up
 		result_.failed += count(own_, State::connecting);
 	}
 	if (result_.incoming < job_.incoming)
