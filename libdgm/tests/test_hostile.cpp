@@ -134,7 +134,7 @@ TEST(Timers, DGM_14_PartialMessageWithoutLastEndsAtItsDeadline)
 TEST(Timers, WithoutAGapLastEndsThePartialMessage)
 {
 	auto chosen = options();
-	chosen.gap_ms = 100;
+	chosen.gap_ms = 0;
 	const Endpoint b(&chosen);
 	const Raw raw;
 	Zone zone(b, 2000, DGM_PARTIAL);
@@ -224,8 +224,8 @@ TEST_F(Hostile, DGM_33_36_SourcesByTheThousandCostOnlyTheSlots)
 	EXPECT_TRUE(big.holds(0, data));
 }
 
-// A host on the path has recorded datagrams, and sends them again. A message is remembered for 200 ms: a host that stalls for
-// longer shows nothing, so once more
+// A host on the path has recorded datagrams, and sends them again. A message is remembered for 200 ms: a host that
+// stalls for longer shows nothing, so once more
 TEST_F(Hostile, ReplayedMessageIsCountedAndNotWritten)
 {
 	auto chosen = options();
