@@ -354,7 +354,7 @@ on_links() {
 	set_link mtu 1500 gso_max_segs 1
 	"$@"
 	set_link gso_max_segs 65535
-	extra='{}'
+	extra=$given
 }
 
 # Programs that poll: on one processor they would measure its clock. A round trip takes 1 ms: without a delay,
@@ -394,9 +394,7 @@ measure_path() {
 	done
 	extra='{"size": 65536}'
 	on_links run_perftest ib_write_bw mib_s 4 -n "${messages[65536]}" -s 65536
-	extra='{"size": 65536}'
 	on_links run_perftest ib_read_bw mib_s 4 -e -n "${messages[65536]}" -s 65536
-	extra='{"size": 65536}'
 	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
 
@@ -436,9 +434,7 @@ measure_tcp_path() {
 	iperf ib_write_bw 65536 20M -P 4
 	extra='{"size": 65536}'
 	on_links iperf ib_write_bw 65536 40M
-	extra='{"size": 65536}'
 	on_links iperf ib_read_bw 65536 40M -R
-	extra='{"size": 65536}'
 	lossy iperf ib_write_bw 65536 13M
 }
 

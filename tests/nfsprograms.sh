@@ -53,10 +53,6 @@ compiles_the_kernel() {
 	nm "$source/init/main.o" | grep -q ' start_kernel$'
 }
 
-clones_on_the_mount() {
-	clones_a_repository "$MOUNT/work"
-}
-
 # Ten programs append to one file under a lock, and each writes a file of its own
 ten_writers() {
 	local writer
@@ -108,9 +104,9 @@ fio_verifies() {
 
 declare -A seconds=()
 
-program() { # VERSION NAME CLAIM FUNCTION
+program() { # VERSION NAME CLAIM FUNCTION [ARG…]
 	local begin=$SECONDS
-	check "RPC-over-RDMA version $1: $3" "$4"
+	check "RPC-over-RDMA version $1: $3" "${@:4}"
 	seconds[$1 $2]=$((SECONDS - begin))
 }
 
@@ -118,7 +114,7 @@ works_with() { # VERSION
 	check "RPC-over-RDMA version $1: an NFSv4.2 mount succeeds" begin "$1"
 	program "$1" dbench 'dbench completes over NFS' dbench_runs
 	program "$1" kernel 'a kernel source is unpacked to NFS, read back and compiled' compiles_the_kernel
-	program "$1" git 'git clones a repository over NFS' clones_on_the_mount
+	program "$1" git 'git clones a repository over NFS' clones_a_repository "$MOUNT/work"
 	program "$1" writers 'data of ten concurrent writers is read back unchanged' ten_writers
 	program "$1" fio 'fio verifies the data of four jobs over NFS' fio_verifies
 	program "$1" restart 'dd writes on while nfsd is restarted' survives_a_restart
