@@ -284,7 +284,7 @@ static void inability_desc(const struct inability *c, char *desc)
 
 KUNIT_ARRAY_PARAM(inability, inabilities, inability_desc);
 
-static void default_unsupported_by_a_device_is_ignored(struct kunit *test)
+static void default_setting_unsupported_by_a_device_is_ignored(struct kunit *test)
 {
 	const struct inability *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &c->caps);
@@ -325,7 +325,7 @@ static void default_unsupported_by_a_device_is_ignored(struct kunit *test)
 	iw_mpa_unregister_device(other);
 }
 
-static void default_that_contradicts_device_settings_is_ignored(struct kunit *test)
+static void default_setting_contradicting_device_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	struct iw_mpa_view view;
@@ -363,7 +363,7 @@ static void default_that_contradicts_device_settings_is_ignored(struct kunit *te
 }
 
 /* A ceiling can exclude the last kind of RTR */
-static void default_that_contradicts_port_settings_is_ignored(struct kunit *test)
+static void default_setting_contradicting_port_settings_is_ignored(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 
@@ -383,7 +383,7 @@ static void default_that_contradicts_port_settings_is_ignored(struct kunit *test
 	iw_mpa_unregister_device(dev);
 }
 
-static void default_that_contradicts_driver_settings_is_ignored(struct kunit *test)
+static void default_setting_contradicting_driver_settings_is_ignored(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
 		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
@@ -409,7 +409,7 @@ static void default_that_contradicts_driver_settings_is_ignored(struct kunit *te
 }
 
 /* The log names each setting once, when a session would have needed it */
-static void ignored_default_is_logged_once(struct kunit *test)
+static void ignored_default_setting_is_logged_once(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	const u32 both = BIT(RDMA_MPA_SETTING_CRC) |
@@ -485,7 +485,7 @@ static void expect_contradiction(struct kunit *test, struct iw_mpa_place place,
 	reset(test, place);
 }
 
-static void contradictory_settings_are_refused_on_every_layer(struct kunit *test)
+static void contradictory_default_device_and_port_settings_are_refused(struct kunit *test)
 {
 	const struct contradiction *c = test->param_value;
 	struct iw_mpa_device *dev = new_device(test, &able);
@@ -513,7 +513,7 @@ static void contradictory_settings_are_refused_on_every_layer(struct kunit *test
 /* ---- the settings of a device */
 
 /* Such settings would become invalid when the default is removed */
-static void settings_valid_only_with_the_default_are_refused(struct kunit *test)
+static void settings_valid_only_due_to_a_default_setting_are_refused(struct kunit *test)
 {
 	static const struct iw_mpa_choice rev1 = {
 		RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044
@@ -562,7 +562,7 @@ static void setting_unsupported_by_the_device_is_refused(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void port_beats_device_beats_default(struct kunit *test)
+static void port_setting_overrides_device_and_default_settings(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ms = RDMA_MPA_SETTING_REPLY_MS;
@@ -586,7 +586,7 @@ static void port_beats_device_beats_default(struct kunit *test)
 }
 
 /* The owner of a device can lower the administrator's limit, not raise it */
-static void lowest_ird_limit_of_all_layers_is_effective(struct kunit *test)
+static void lowest_ird_limit_of_port_device_and_default_applies(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_device(test, &able);
 	enum rdma_mpa_setting ird = RDMA_MPA_SETTING_IRD;
@@ -621,7 +621,7 @@ static void crc_if_asked_is_ignored_by_a_device_without_crc(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void device_has_only_supported_settings(struct kunit *test)
+static void unsupported_settings_do_not_exist_for_a_device(struct kunit *test)
 {
 	static const struct iw_mpa_caps tcp = CAPS(.no_connect_ms = true);
 	static const struct iw_mpa_caps rtr = CAPS(.rtr_offload = true);
@@ -791,21 +791,21 @@ static void iw_cm_event_matches_the_iw_mpa_event(struct kunit *test)
 
 static struct kunit_case device_cases[] = {
 	KUNIT_CASE(default_setting_applies_to_devices_and_ports),
-	KUNIT_CASE_PARAM(default_unsupported_by_a_device_is_ignored,
+	KUNIT_CASE_PARAM(default_setting_unsupported_by_a_device_is_ignored,
 			 inability_gen_params),
-	KUNIT_CASE(default_that_contradicts_device_settings_is_ignored),
-	KUNIT_CASE(default_that_contradicts_port_settings_is_ignored),
-	KUNIT_CASE(default_that_contradicts_driver_settings_is_ignored),
-	KUNIT_CASE(ignored_default_is_logged_once),
-	KUNIT_CASE_PARAM(contradictory_settings_are_refused_on_every_layer,
+	KUNIT_CASE(default_setting_contradicting_device_settings_is_ignored),
+	KUNIT_CASE(default_setting_contradicting_port_settings_is_ignored),
+	KUNIT_CASE(default_setting_contradicting_driver_settings_is_ignored),
+	KUNIT_CASE(ignored_default_setting_is_logged_once),
+	KUNIT_CASE_PARAM(contradictory_default_device_and_port_settings_are_refused,
 			 contradiction_gen_params),
-	KUNIT_CASE(settings_valid_only_with_the_default_are_refused),
+	KUNIT_CASE(settings_valid_only_due_to_a_default_setting_are_refused),
 	KUNIT_CASE_PARAM(setting_unsupported_by_the_device_is_refused,
 			 inability_gen_params),
-	KUNIT_CASE(port_beats_device_beats_default),
-	KUNIT_CASE(lowest_ird_limit_of_all_layers_is_effective),
+	KUNIT_CASE(port_setting_overrides_device_and_default_settings),
+	KUNIT_CASE(lowest_ird_limit_of_port_device_and_default_applies),
 	KUNIT_CASE(crc_if_asked_is_ignored_by_a_device_without_crc),
-	KUNIT_CASE(device_has_only_supported_settings),
+	KUNIT_CASE(unsupported_settings_do_not_exist_for_a_device),
 	KUNIT_CASE(changed_settings_do_not_affect_existing_sessions),
 	KUNIT_CASE(connection_options_are_checked_against_the_device),
 	KUNIT_CASE(nonexistent_port_of_a_device_is_refused),

@@ -99,7 +99,7 @@ KUNIT_ARRAY_PARAM(vector, iw_mpa_vectors, vector_desc);
 
 /* ---------------------------------------------------------------- vectors */
 
-static void vector_is_parsed_to_the_expected_frame(struct kunit *test)
+static void known_mpa_frame_is_parsed_to_the_expected_fields(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	u8 *buf = vector_at_the_edge(test, v);
@@ -131,7 +131,7 @@ static void vector_is_parsed_to_the_expected_frame(struct kunit *test)
 						v->ulp_len));
 }
 
-static void prefix_of_a_frame_is_incomplete_or_invalid(struct kunit *test)
+static void truncated_mpa_frame_is_incomplete_or_invalid(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t whole = iw_mpa_vector_len(v);
@@ -178,7 +178,7 @@ static void request_is_invalid_as_reply_and_reply_as_request(struct kunit *test)
 	}
 }
 
-static void bytes_after_the_frame_are_trailing(struct kunit *test)
+static void bytes_after_an_mpa_frame_are_reported_as_trailing(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t len = iw_mpa_vector_len(v);
@@ -201,7 +201,7 @@ static void bytes_after_the_frame_are_trailing(struct kunit *test)
 	}
 }
 
-static void vector_is_rebuilt_byte_by_byte(struct kunit *test)
+static void parsed_mpa_frame_is_rebuilt_byte_for_byte(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	int len = iw_mpa_vector_len(v);
@@ -322,7 +322,7 @@ static void assert_the_book(struct kunit *test, enum iw_mpa_kind kind,
 		assert_untouched(test, &got);
 }
 
-static void parser_matches_the_model_for_flipped_header_bits(struct kunit *test)
+static void mpa_parser_matches_a_model_for_flipped_header_bits(struct kunit *test)
 {
 	const struct iw_mpa_vector *v = test->param_value;
 	size_t len = iw_mpa_vector_len(v);
@@ -337,7 +337,7 @@ static void parser_matches_the_model_for_flipped_header_bits(struct kunit *test)
 	}
 }
 
-static void parser_matches_the_model_for_flags_revs_and_lengths(struct kunit *test)
+static void mpa_parser_matches_a_model_for_flags_revs_and_lengths(struct kunit *test)
 {
 	static const u16 lengths[] = {
 		0, 1, 2, 3, 4, 5, 255, 256, 508, 511, 512, 513, 516, 1024,
@@ -366,7 +366,7 @@ static void parser_matches_the_model_for_flags_revs_and_lengths(struct kunit *te
 	}
 }
 
-static void frame_key_fails_at_its_first_wrong_byte(struct kunit *test)
+static void mpa_key_is_rejected_at_its_first_wrong_byte(struct kunit *test)
 {
 	u8 key[IW_MPA_KEY_LEN];
 	struct reading got;
@@ -516,7 +516,7 @@ static void random_frame(struct rnd_state *rnd, enum rdma_mpa_dialect dialect,
 		f->enh.p2p = f->enh.rtr;
 }
 
-static void random_frames_are_parsed_as_they_were_built(struct kunit *test)
+static void random_mpa_frames_are_parsed_as_they_were_built(struct kunit *test)
 {
 	u8 *pdata = kunit_kzalloc(test, IW_MPA_PDATA_MAX, GFP_KERNEL);
 	u8 *wire = kunit_kzalloc(test, IW_MPA_FRAME_MAX, GFP_KERNEL);
@@ -596,7 +596,7 @@ static void invalid_frame_header_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 28, BUILT_WITH(kind, IW_MPA_REQUEST));
 }
 
-static void request_with_reject_is_not_built(struct kunit *test)
+static void mpa_request_with_the_reject_flag_is_not_built(struct kunit *test)
 {
 	struct iw_mpa_frame f = good_frame();
 
@@ -634,7 +634,7 @@ static void invalid_rtr_kinds_are_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, BUILT_WITH(enh.p2p, false));
 }
 
-static void private_data_beyond_512_bytes_is_not_built(struct kunit *test)
+static void frame_with_over_512_bytes_of_private_data_is_not_built(struct kunit *test)
 {
 	struct iw_mpa_frame plain = {
 		.kind = IW_MPA_REPLY, .rev = 2, .pdata = much,
@@ -671,7 +671,7 @@ static void frame_builder_stays_inside_its_buffer(struct kunit *test)
 	}
 }
 
-static void plain_frame_contains_no_ird_ord_word(struct kunit *test)
+static void plain_mpa_frame_contains_no_ird_ord_word(struct kunit *test)
 {
 	struct iw_mpa_frame f = good_frame();
 	u8 buf[64];
@@ -699,14 +699,14 @@ static void every_parse_result_has_a_unique_string(struct kunit *test)
 }
 
 static struct kunit_case vector_cases[] = {
-	KUNIT_CASE_PARAM(vector_is_parsed_to_the_expected_frame, vector_gen_params),
-	KUNIT_CASE_PARAM(prefix_of_a_frame_is_incomplete_or_invalid,
+	KUNIT_CASE_PARAM(known_mpa_frame_is_parsed_to_the_expected_fields, vector_gen_params),
+	KUNIT_CASE_PARAM(truncated_mpa_frame_is_incomplete_or_invalid,
 			 vector_gen_params),
 	KUNIT_CASE_PARAM(request_is_invalid_as_reply_and_reply_as_request, vector_gen_params),
-	KUNIT_CASE_PARAM(bytes_after_the_frame_are_trailing,
+	KUNIT_CASE_PARAM(bytes_after_an_mpa_frame_are_reported_as_trailing,
 			 vector_gen_params),
-	KUNIT_CASE_PARAM(vector_is_rebuilt_byte_by_byte, vector_gen_params),
-	KUNIT_CASE_PARAM(parser_matches_the_model_for_flipped_header_bits,
+	KUNIT_CASE_PARAM(parsed_mpa_frame_is_rebuilt_byte_for_byte, vector_gen_params),
+	KUNIT_CASE_PARAM(mpa_parser_matches_a_model_for_flipped_header_bits,
 			 vector_gen_params),
 	{}
 };
@@ -717,22 +717,22 @@ static struct kunit_suite vector_suite = {
 };
 
 static struct kunit_case frame_cases[] = {
-	KUNIT_CASE(parser_matches_the_model_for_flags_revs_and_lengths),
-	KUNIT_CASE(frame_key_fails_at_its_first_wrong_byte),
+	KUNIT_CASE(mpa_parser_matches_a_model_for_flags_revs_and_lengths),
+	KUNIT_CASE(mpa_key_is_rejected_at_its_first_wrong_byte),
 	KUNIT_CASE_PARAM(ird_ord_word_is_parsed_in_the_selected_dialect,
 			 early_gen_params),
 	KUNIT_CASE(each_rtr_flag_has_its_bit_in_dialect_rfc6581),
 	KUNIT_CASE(each_rtr_flag_has_its_bit_in_dialect_early_draft),
 	KUNIT_CASE(unpacking_and_packing_preserves_the_ird_ord_word),
-	KUNIT_CASE(random_frames_are_parsed_as_they_were_built),
+	KUNIT_CASE(random_mpa_frames_are_parsed_as_they_were_built),
 	KUNIT_CASE(invalid_frame_header_is_not_built),
-	KUNIT_CASE(request_with_reject_is_not_built),
+	KUNIT_CASE(mpa_request_with_the_reject_flag_is_not_built),
 	KUNIT_CASE(plain_frame_of_rev_3_is_not_built),
 	KUNIT_CASE(ird_or_ord_above_0x3fff_is_not_built),
 	KUNIT_CASE(invalid_rtr_kinds_are_not_built),
-	KUNIT_CASE(private_data_beyond_512_bytes_is_not_built),
+	KUNIT_CASE(frame_with_over_512_bytes_of_private_data_is_not_built),
 	KUNIT_CASE(frame_builder_stays_inside_its_buffer),
-	KUNIT_CASE(plain_frame_contains_no_ird_ord_word),
+	KUNIT_CASE(plain_mpa_frame_contains_no_ird_ord_word),
 	KUNIT_CASE(every_parse_result_has_a_unique_string),
 	{}
 };

@@ -305,7 +305,7 @@ static void requests_beyond_the_backlog_are_refused(struct kunit *test)
 }
 
 /* When the listener is destroyed, all waiting requests have been answered */
-static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
+static void pending_requests_of_a_destroyed_listener_are_rejected(struct kunit *test)
 {
 	enum { WAITING = 12 };
 	struct fake *f = new_fake(test);
@@ -329,7 +329,7 @@ static void requests_of_a_destroyed_listener_are_answered(struct kunit *test)
  * Only the ULP may reject over SCTP (RFC 5043 section 6.3). The provider must
  * distinguish a rejection by the ULP from a rejection by iw_cm itself.
  */
-static void provider_distinguishes_a_reject_by_the_ulp(struct kunit *test)
+static void provider_distinguishes_rejects_by_the_ulp_from_rejects_by_iw_cm(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -398,12 +398,12 @@ static void check_failing_handler(struct kunit *test, bool established)
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
 }
 
-static void a_handler_that_accepts_and_fails_ends_the_connection(struct kunit *test)
+static void a_request_handler_that_accepts_and_fails_ends_the_connection(struct kunit *test)
 {
 	check_failing_handler(test, false);
 }
 
-static void a_handler_that_fails_sees_no_event_after_it(struct kunit *test)
+static void a_request_handler_that_fails_gets_no_further_event(struct kunit *test)
 {
 	check_failing_handler(test, true);
 }
@@ -412,7 +412,7 @@ static void a_handler_that_fails_sees_no_event_after_it(struct kunit *test)
  * The connection is established, and ends, while the handler of its request is
  * busy. The handler is not called for these events before it has returned.
  */
-static void events_of_a_new_connection_wait_for_its_handler(struct kunit *test)
+static void events_of_a_new_connection_wait_for_its_request_handler(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
@@ -532,12 +532,12 @@ static void iw_cm_holds_one_qp_reference_per_connection(struct kunit *test)
 	check_reference(test, IW_F_REFERENCED_QP);
 }
 
-static void iw_cm_acquires_a_missing_qp_reference(struct kunit *test)
+static void iw_cm_acquires_the_qp_reference_if_the_provider_does_not(struct kunit *test)
 {
 	check_reference(test, 0);
 }
 
-static void a_slow_handler_delays_no_other_connection(struct kunit *test)
+static void a_slow_event_handler_delays_no_other_connection(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
 	struct ulp *slow = new_ulp(test), *quick = new_ulp(test);
@@ -563,18 +563,18 @@ static void a_slow_handler_delays_no_other_connection(struct kunit *test)
 
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
-	KUNIT_CASE(requests_of_a_destroyed_listener_are_answered),
-	KUNIT_CASE(provider_distinguishes_a_reject_by_the_ulp),
-	KUNIT_CASE(a_handler_that_accepts_and_fails_ends_the_connection),
-	KUNIT_CASE(a_handler_that_fails_sees_no_event_after_it),
-	KUNIT_CASE(events_of_a_new_connection_wait_for_its_handler),
+	KUNIT_CASE(pending_requests_of_a_destroyed_listener_are_rejected),
+	KUNIT_CASE(provider_distinguishes_rejects_by_the_ulp_from_rejects_by_iw_cm),
+	KUNIT_CASE(a_request_handler_that_accepts_and_fails_ends_the_connection),
+	KUNIT_CASE(a_request_handler_that_fails_gets_no_further_event),
+	KUNIT_CASE(events_of_a_new_connection_wait_for_its_request_handler),
 	KUNIT_CASE(a_request_to_a_cm_id_that_does_not_listen_is_refused),
 	KUNIT_CASE(events_of_a_connection_are_handled_in_order),
 	KUNIT_CASE(a_connection_reports_only_one_connect_reply),
 	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
 	KUNIT_CASE(iw_cm_holds_one_qp_reference_per_connection),
-	KUNIT_CASE(iw_cm_acquires_a_missing_qp_reference),
-	KUNIT_CASE(a_slow_handler_delays_no_other_connection),
+	KUNIT_CASE(iw_cm_acquires_the_qp_reference_if_the_provider_does_not),
+	KUNIT_CASE(a_slow_event_handler_delays_no_other_connection),
 	{}
 };
 

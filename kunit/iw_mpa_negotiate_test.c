@@ -314,7 +314,7 @@ static void request_desc(const struct request_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
 
-static void request_matches_policy_and_ulp(struct kunit *test)
+static void mpa_request_matches_policy_and_ulp_parameters(struct kunit *test)
 {
 	const struct request_case *c = test->param_value;
 	struct iw_mpa_msg got;
@@ -660,7 +660,7 @@ static void initiator_desc(const struct initiator_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(initiator, initiator_cases, initiator_desc);
 
-static void initiator_decides_as_the_conformance_matrix_requires(struct kunit *test)
+static void initiator_follows_the_conformance_matrix_for_each_reply(struct kunit *test)
 {
 	const struct initiator_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -989,7 +989,7 @@ static void responder_desc(const struct responder_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(responder, responder_cases, responder_desc);
 
-static void responder_decides_as_the_conformance_matrix_requires(struct kunit *test)
+static void responder_follows_the_conformance_matrix_for_each_request(struct kunit *test)
 {
 	const struct responder_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -1063,7 +1063,7 @@ static void reject_desc(const struct reject_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(reject, reject_cases, reject_desc);
 
-static void reject_is_as_enhanced_as_its_request(struct kunit *test)
+static void reject_is_enhanced_only_if_its_request_is(struct kunit *test)
 {
 	const struct reject_case *c = test->param_value;
 	struct iw_mpa_msg got;
@@ -1677,7 +1677,7 @@ static void check_rejected(const struct initiating *i, const char **broken)
 	RULE(i->got.peer_ord == i->reply.enh.ord);
 }
 
-static void every_reject_is_reported_and_never_enters_rdma(struct kunit *test)
+static void every_received_reject_is_reported_and_never_enters_rdma_mode(struct kunit *test)
 {
 	const char *broken = NULL;
 	struct initiating i;
@@ -1828,12 +1828,12 @@ static void two_iw_mpa_ends_agree_on_the_negotiated_values(struct kunit *test)
 }
 
 static struct kunit_case table_cases[] = {
-	KUNIT_CASE_PARAM(request_matches_policy_and_ulp, request_gen_params),
-	KUNIT_CASE_PARAM(initiator_decides_as_the_conformance_matrix_requires,
+	KUNIT_CASE_PARAM(mpa_request_matches_policy_and_ulp_parameters, request_gen_params),
+	KUNIT_CASE_PARAM(initiator_follows_the_conformance_matrix_for_each_reply,
 			 initiator_gen_params),
-	KUNIT_CASE_PARAM(responder_decides_as_the_conformance_matrix_requires,
+	KUNIT_CASE_PARAM(responder_follows_the_conformance_matrix_for_each_request,
 			 responder_gen_params),
-	KUNIT_CASE_PARAM(reject_is_as_enhanced_as_its_request, reject_gen_params),
+	KUNIT_CASE_PARAM(reject_is_enhanced_only_if_its_request_is, reject_gen_params),
 	KUNIT_CASE(reject_lists_rtr_kinds_of_both_policy_and_device),
 	{}
 };
@@ -1862,7 +1862,7 @@ static struct kunit_suite policy_suite = {
 static struct kunit_case exhaustive_cases[] = {
 	KUNIT_CASE(every_reply_follows_the_rules_of_rfc6581),
 	KUNIT_CASE(every_accept_is_evaluated_as_rfc6581_requires),
-	KUNIT_CASE(every_reject_is_reported_and_never_enters_rdma),
+	KUNIT_CASE(every_received_reject_is_reported_and_never_enters_rdma_mode),
 	KUNIT_CASE(two_iw_mpa_ends_agree_on_the_negotiated_values),
 	{}
 };

@@ -106,7 +106,7 @@ static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
 }
 
-static void setting_value_is_in_its_range_or_refused(struct kunit *test)
+static void setting_value_out_of_range_is_refused(struct kunit *test)
 {
 	const struct setting_range *c = test->param_value;
 
@@ -151,7 +151,7 @@ struct revision_case {
 };
 
 /* IOP-01 IOP-03 IOP-06: one setting, three fields */
-static void revision_sets_rev_enhanced_and_fallback(struct kunit *test)
+static void revision_setting_selects_rev_enhanced_data_and_fallback(struct kunit *test)
 {
 	static const struct revision_case cases[] = {
 		{ RDMA_MPA_REVISION_RFC5044, 1, false, false },
@@ -240,7 +240,7 @@ static void order_desc(const struct order_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(order, order_cases, order_desc);
 
-static void rtr_order_is_completed_or_refused(struct kunit *test)
+static void short_rtr_order_is_completed_and_invalid_one_refused(struct kunit *test)
 {
 	const struct order_case *c = test->param_value;
 	struct iw_mpa_layer layer = {};
@@ -271,7 +271,7 @@ static int set_option(struct iw_mpa_layer *layer, int name, u32 value)
 	return iw_mpa_layer_set_option(layer, name, &value, sizeof(value));
 }
 
-static void option_of_wrong_length_or_number_is_refused(struct kunit *test)
+static void connection_option_of_wrong_length_or_number_is_refused(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {}, none = {};
 	const u8 zeroes[64] = {};
@@ -526,7 +526,7 @@ static void rtr_option_is_a_list_of_rtr_kinds(struct kunit *test)
 
 /* ---- layers over each other */
 
-static void empty_layer_changes_no_setting(struct kunit *test)
+static void empty_settings_layer_changes_no_setting(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -536,7 +536,7 @@ static void empty_layer_changes_no_setting(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&p, &iw_mpa_default_policy, sizeof(p)));
 }
 
-static void port_layer_beats_device_layer(struct kunit *test)
+static void port_setting_overrides_device_setting(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -555,7 +555,7 @@ static void port_layer_beats_device_layer(struct kunit *test)
 }
 
 /* The layer contains all settings */
-static void each_setting_of_a_layer_can_be_applied_alone(struct kunit *test)
+static void each_setting_of_a_device_can_be_applied_alone(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	enum rdma_mpa_setting setting, other;
@@ -586,7 +586,7 @@ static void each_setting_of_a_layer_can_be_applied_alone(struct kunit *test)
 	}
 }
 
-static void fast_open_is_inherited_and_overridden(struct kunit *test)
+static void fast_open_setting_is_inherited_and_overridden(struct kunit *test)
 {
 	struct iw_mpa_layer device = {}, port = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -721,7 +721,7 @@ static void why_desc(const struct why_case *c, char *desc)
 KUNIT_ARRAY_PARAM(layer, layer_cases, why_desc);
 KUNIT_ARRAY_PARAM(policy, policy_cases, why_desc);
 
-static void setting_of_a_layer_is_checked_against_the_device(struct kunit *test)
+static void single_setting_is_checked_against_the_device(struct kunit *test)
 {
 	const struct why_case *c = test->param_value;
 	struct iw_mpa_layer layer = {};
@@ -736,7 +736,7 @@ static void setting_of_a_layer_is_checked_against_the_device(struct kunit *test)
 }
 
 /* All unsupported settings are found, with the reason for the first */
-static void all_settings_unsupported_by_the_device_are_found(struct kunit *test)
+static void all_settings_unsupported_by_the_device_are_reported(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_layer layer = {};
@@ -755,7 +755,7 @@ static void all_settings_unsupported_by_the_device_are_found(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, "the device's largest IRD is 128", why);
 }
 
-static void policy_is_checked_against_the_device(struct kunit *test)
+static void mpa_policy_is_checked_against_the_device(struct kunit *test)
 {
 	const struct why_case *c = test->param_value;
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -961,7 +961,7 @@ static void initiator_requests_at_most_the_ird_and_ord_limits(struct kunit *test
 	expect_sent(test, f, REQ "100200048005c003");
 }
 
-static void connect_ird_above_the_device_remains_an_error(struct kunit *test)
+static void connect_with_ird_above_the_device_limit_is_an_error(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 129, .ord = 1 };
@@ -1058,7 +1058,7 @@ static void initiator_of_revision_1_sends_a_plain_request(struct kunit *test)
 	expect_sent(test, f, REQ "00010000");
 }
 
-static void connection_options_beat_the_policy(struct kunit *test)
+static void connection_options_override_the_policy(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -1074,7 +1074,7 @@ static void connection_options_beat_the_policy(struct kunit *test)
 }
 
 /* An option's ceiling can only lower a ceiling, also in a second layer */
-static void options_only_lower_the_ird_and_ord_limits(struct kunit *test)
+static void connection_options_only_lower_the_ird_and_ord_limits(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_layer layer = {};
@@ -1093,7 +1093,7 @@ static void options_only_lower_the_ird_and_ord_limits(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
 }
 
-static void contradictory_options_change_no_setting(struct kunit *test)
+static void contradictory_connection_options_change_no_setting(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_config before = config;
@@ -1144,38 +1144,38 @@ static void session_inherits_settings_from_its_listener(struct kunit *test)
 }
 
 static struct kunit_case policy_test_cases[] = {
-	KUNIT_CASE_PARAM(setting_value_is_in_its_range_or_refused, range_gen_params),
+	KUNIT_CASE_PARAM(setting_value_out_of_range_is_refused, range_gen_params),
 	KUNIT_CASE(every_setting_has_its_range_tested),
-	KUNIT_CASE(revision_sets_rev_enhanced_and_fallback),
+	KUNIT_CASE(revision_setting_selects_rev_enhanced_data_and_fallback),
 	KUNIT_CASE(ird_or_ord_setting_is_a_limit_or_a_mode),
-	KUNIT_CASE_PARAM(rtr_order_is_completed_or_refused, order_gen_params),
-	KUNIT_CASE(option_of_wrong_length_or_number_is_refused),
+	KUNIT_CASE_PARAM(short_rtr_order_is_completed_and_invalid_one_refused, order_gen_params),
+	KUNIT_CASE(connection_option_of_wrong_length_or_number_is_refused),
 	KUNIT_CASE_PARAM(connection_option_changes_only_its_own_setting, option_gen_params),
 	KUNIT_CASE(every_rdma_mpa_option_is_tested),
 	KUNIT_CASE(ird_and_ord_mode_are_connection_options),
 	KUNIT_CASE(connection_options_change_the_policy),
 	KUNIT_CASE(rtr_option_is_a_list_of_rtr_kinds),
-	KUNIT_CASE(empty_layer_changes_no_setting),
-	KUNIT_CASE(port_layer_beats_device_layer),
-	KUNIT_CASE(each_setting_of_a_layer_can_be_applied_alone),
-	KUNIT_CASE(fast_open_is_inherited_and_overridden),
+	KUNIT_CASE(empty_settings_layer_changes_no_setting),
+	KUNIT_CASE(port_setting_overrides_device_setting),
+	KUNIT_CASE(each_setting_of_a_device_can_be_applied_alone),
+	KUNIT_CASE(fast_open_setting_is_inherited_and_overridden),
 	KUNIT_CASE(ird_and_ord_limits_can_only_be_lowered),
-	KUNIT_CASE_PARAM(setting_of_a_layer_is_checked_against_the_device, layer_gen_params),
-	KUNIT_CASE(all_settings_unsupported_by_the_device_are_found),
-	KUNIT_CASE_PARAM(policy_is_checked_against_the_device, policy_gen_params),
+	KUNIT_CASE_PARAM(single_setting_is_checked_against_the_device, layer_gen_params),
+	KUNIT_CASE(all_settings_unsupported_by_the_device_are_reported),
+	KUNIT_CASE_PARAM(mpa_policy_is_checked_against_the_device, policy_gen_params),
 	KUNIT_CASE(revision_1_cannot_require_peer_to_peer),
 	KUNIT_CASE(error_reason_is_truncated_to_its_buffer),
 	KUNIT_CASE(rounding_does_not_exceed_the_ird_and_ord_limits),
 	KUNIT_CASE(initiator_requests_at_most_the_ird_and_ord_limits),
-	KUNIT_CASE(connect_ird_above_the_device_remains_an_error),
+	KUNIT_CASE(connect_with_ird_above_the_device_limit_is_an_error),
 	KUNIT_CASE(responder_grants_at_most_the_ird_and_ord_limits),
 	KUNIT_CASE(read_rtr_is_not_offered_with_ord_0),
 	KUNIT_CASE(unenhanced_responder_closes_on_an_enhanced_request),
 	KUNIT_CASE(unenhanced_responder_accepts_plain_requests),
 	KUNIT_CASE(initiator_of_revision_1_sends_a_plain_request),
-	KUNIT_CASE(connection_options_beat_the_policy),
-	KUNIT_CASE(options_only_lower_the_ird_and_ord_limits),
-	KUNIT_CASE(contradictory_options_change_no_setting),
+	KUNIT_CASE(connection_options_override_the_policy),
+	KUNIT_CASE(connection_options_only_lower_the_ird_and_ord_limits),
+	KUNIT_CASE(contradictory_connection_options_change_no_setting),
 	KUNIT_CASE(config_without_a_usable_rtr_is_refused),
 	KUNIT_CASE(session_inherits_settings_from_its_listener),
 	{}

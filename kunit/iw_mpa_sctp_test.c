@@ -125,7 +125,7 @@ static enum iw_mpa_parse parse(enum iw_mpa_kind kind, const u8 *buf, size_t len,
 				 frame, &need);
 }
 
-static void message_is_parsed_to_the_expected_frame(struct kunit *test)
+static void sctp_session_message_is_parsed_to_the_expected_fields(struct kunit *test)
 {
 	const struct message *m = test->param_value;
 	struct iw_mpa_frame frame;
@@ -151,7 +151,7 @@ static void message_is_parsed_to_the_expected_frame(struct kunit *test)
 	KUNIT_EXPECT_PTR_EQ(test, buf + len - m->pdata_len, frame.pdata);
 }
 
-static void message_is_rebuilt_byte_by_byte(struct kunit *test)
+static void parsed_sctp_session_message_is_rebuilt_byte_for_byte(struct kunit *test)
 {
 	const struct message *m = test->param_value;
 	u8 built[IW_MPA_SCTP_MAX];
@@ -200,7 +200,7 @@ static void private_data_beyond_512_octets_is_rejected(struct kunit *test)
 	}
 }
 
-static void invalid_message_is_not_built(struct kunit *test)
+static void invalid_sctp_session_message_is_not_built(struct kunit *test)
 {
 	static const struct iw_mpa_frame impossible[] = {
 		{ .kind = IW_MPA_REQUEST, .rev = 1, .crc = true },
@@ -226,7 +226,7 @@ static void invalid_message_is_not_built(struct kunit *test)
 }
 
 /* Random contents survive the wire in either dialect (OLD-11) */
-static void random_messages_are_parsed_as_they_were_built(struct kunit *test)
+static void random_sctp_session_messages_are_parsed_as_they_were_built(struct kunit *test)
 {
 	u8 pdata[IW_MPA_PDATA_MAX], buf[IW_MPA_SCTP_MAX];
 	struct rnd_state rnd;
@@ -556,7 +556,7 @@ static const struct scene initiator_scenes[] = {
 
 KUNIT_ARRAY_PARAM(initiator_scene, initiator_scenes, scene_desc);
 
-static void initiator_answers_messages_in_order_and_ends_on_others(struct kunit *test)
+static void sctp_initiator_answers_valid_and_ends_on_unexpected_messages(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	const struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8 };
@@ -618,7 +618,7 @@ static const struct scene responder_scenes[] = {
 
 KUNIT_ARRAY_PARAM(responder_scene, responder_scenes, scene_desc);
 
-static void responder_answers_messages_in_order_and_ends_on_others(struct kunit *test)
+static void sctp_responder_answers_valid_and_ends_on_unexpected_messages(struct kunit *test)
 {
 	const struct scene *scene = test->param_value;
 	struct stage *st = new_stage(test, scene->props);
@@ -628,7 +628,7 @@ static void responder_answers_messages_in_order_and_ends_on_others(struct kunit 
 }
 
 /* SCT-06: a session accepts the longest message, but not a longer one */
-static void request_with_512_octets_of_data_is_the_longest_accepted(struct kunit *test)
+static void sctp_initiate_with_512_octets_of_data_is_the_longest_accepted(struct kunit *test)
 {
 	static const char * const log[] = { "request:0 data:512", "end close" };
 	struct stage *st;
@@ -670,7 +670,7 @@ static struct stage *name_peer_and_connect(struct kunit *test,
  * A peer whose backlog is full also sends a Terminate (RFC 5043 section 6.4):
  * the next connection requests RFC 6581 again
  */
-static void after_a_terminate_the_next_connect_is_enhanced_again(struct kunit *test)
+static void sctp_terminate_does_not_make_the_next_initiate_plain(struct kunit *test)
 {
 	static const struct scene sctp = {
 		.script = "0004 connected 0002",
@@ -682,11 +682,11 @@ static void after_a_terminate_the_next_connect_is_enhanced_again(struct kunit *t
 }
 
 static struct kunit_case message_cases[] = {
-	KUNIT_CASE_PARAM(message_is_parsed_to_the_expected_frame, message_gen_params),
-	KUNIT_CASE_PARAM(message_is_rebuilt_byte_by_byte, message_gen_params),
+	KUNIT_CASE_PARAM(sctp_session_message_is_parsed_to_the_expected_fields, message_gen_params),
+	KUNIT_CASE_PARAM(parsed_sctp_session_message_is_rebuilt_byte_for_byte, message_gen_params),
 	KUNIT_CASE(private_data_beyond_512_octets_is_rejected),
-	KUNIT_CASE(invalid_message_is_not_built),
-	KUNIT_CASE(random_messages_are_parsed_as_they_were_built),
+	KUNIT_CASE(invalid_sctp_session_message_is_not_built),
+	KUNIT_CASE(random_sctp_session_messages_are_parsed_as_they_were_built),
 	{}
 };
 
@@ -696,12 +696,12 @@ static struct kunit_suite message_suite = {
 };
 
 static struct kunit_case session_cases[] = {
-	KUNIT_CASE_PARAM(initiator_answers_messages_in_order_and_ends_on_others,
+	KUNIT_CASE_PARAM(sctp_initiator_answers_valid_and_ends_on_unexpected_messages,
 			 initiator_scene_gen_params),
-	KUNIT_CASE_PARAM(responder_answers_messages_in_order_and_ends_on_others,
+	KUNIT_CASE_PARAM(sctp_responder_answers_valid_and_ends_on_unexpected_messages,
 			 responder_scene_gen_params),
-	KUNIT_CASE(request_with_512_octets_of_data_is_the_longest_accepted),
-	KUNIT_CASE(after_a_terminate_the_next_connect_is_enhanced_again),
+	KUNIT_CASE(sctp_initiate_with_512_octets_of_data_is_the_longest_accepted),
+	KUNIT_CASE(sctp_terminate_does_not_make_the_next_initiate_plain),
 	{}
 };
 

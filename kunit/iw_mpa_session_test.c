@@ -352,7 +352,7 @@ static void bad_reply_desc(const struct bad_reply *c, char *desc)
 
 KUNIT_ARRAY_PARAM(bad_reply, bad_replies, bad_reply_desc);
 
-static void bad_reply_ends_in_one_event(struct kunit *test)
+static void bad_mpa_reply_causes_exactly_one_event(struct kunit *test)
 {
 	const struct bad_reply *c = test->param_value;
 	struct fake *f = initiator(test);
@@ -629,7 +629,7 @@ static void plain_requests_get_plain_replies(struct kunit *test)
 }
 
 /* FRM-06: no CRC if neither side requests it; CRC and C=1 if we require it */
-static void crc_is_used_if_either_end_requests_it(struct kunit *test)
+static void crc_is_used_if_either_end_requests_crc(struct kunit *test)
 {
 	struct iw_mpa_policy policy = iw_mpa_default_policy;
 	struct fake *f = responder(test);
@@ -655,7 +655,7 @@ static void crc_is_used_if_either_end_requests_it(struct kunit *test)
 }
 
 /* No bytes are accepted after the frame, whether it is processed or not */
-static void bytes_after_a_complete_frame_are_refused(struct kunit *test)
+static void bytes_after_a_complete_mpa_request_end_the_connection(struct kunit *test)
 {
 	struct fake *f = responder(test);
 	u8 bin[64];
@@ -685,7 +685,7 @@ static void data_before_the_accept_ends_the_connection(struct kunit *test)
 }
 
 /* RTR-29: no RTR arrives */
-static void missing_rtr_ends_in_one_event(struct kunit *test)
+static void missing_rtr_causes_exactly_one_event(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -700,7 +700,7 @@ static void missing_rtr_ends_in_one_event(struct kunit *test)
 }
 
 /* ERR-06: RST between Reply and RTR */
-static void reset_before_the_rtr_ends_in_one_event(struct kunit *test)
+static void tcp_reset_before_the_rtr_causes_exactly_one_event(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -713,7 +713,7 @@ static void reset_before_the_rtr_ends_in_one_event(struct kunit *test)
 }
 
 /* RSP-03 RSP-04: a reject is as enhanced as its request */
-static void reject_is_as_enhanced_as_its_request(struct kunit *test)
+static void reject_is_enhanced_only_if_its_request_is(struct kunit *test)
 {
 	struct fake *f = responder(test);
 
@@ -759,7 +759,7 @@ static void request_not_delivered_to_the_ulp_is_rejected(struct kunit *test)
 }
 
 /* SEC-09: FIN after each byte of a Request: no event, one end */
-static void fin_inside_a_request_causes_no_event(struct kunit *test)
+static void fin_inside_an_mpa_request_causes_no_event(struct kunit *test)
 {
 	u8 bin[64];
 	size_t len, n, used;
@@ -777,7 +777,7 @@ static void fin_inside_a_request_causes_no_event(struct kunit *test)
 }
 
 /* Bytes beyond the frame stay with the driver */
-static void bytes_beyond_the_frame_are_not_consumed(struct kunit *test)
+static void bytes_after_an_mpa_frame_are_not_consumed(struct kunit *test)
 {
 	struct fake *f = initiator(test);
 	u8 bin[64];
@@ -802,7 +802,7 @@ static void a_used_session_cannot_connect_again(struct kunit *test)
 }
 
 /* INI-15 */
-static void failed_tcp_connect_ends_in_one_event(struct kunit *test)
+static void failed_tcp_connect_causes_exactly_one_event(struct kunit *test)
 {
 	struct fake *f = connecting(test, &iw_mpa_default_policy);
 
@@ -1012,7 +1012,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 }
 
 /* Any user may set options. The dialect option can make a peer close. */
-static void options_of_one_program_affect_no_other_fallback(struct kunit *test)
+static void options_of_one_program_affect_no_rev1_fallback_of_others(struct kunit *test)
 {
 	const struct iw_mpa_layer options[] = {
 		option(test, RDMA_MPA_SETTING_REVISION,
@@ -1033,7 +1033,7 @@ static void options_of_one_program_affect_no_other_fallback(struct kunit *test)
 	iw_mpa_unregister_device(dev);
 }
 
-static void rev1_peer_is_remembered_for_one_port_s_policy(struct kunit *test)
+static void rev1_peer_is_remembered_for_one_port_until_its_policy_changes(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, fallback,
 						  ARRAY_SIZE(fallback));
@@ -1118,7 +1118,7 @@ static void initiator_whose_qp_fails(struct kunit *test,
 	KUNIT_EXPECT_EQ(test, 0ULL, half_open(test, dev, "initiator"));
 }
 
-static void term_is_counted_only_if_it_is_sent(struct kunit *test)
+static void term_is_counted_only_if_the_driver_sends_it(struct kunit *test)
 {
 	struct iw_mpa_device *dev = new_iw_device(test, &fake_caps, NULL, 0);
 
@@ -1476,7 +1476,7 @@ static void failed_session_reports_no_negotiated_values(struct kunit *test)
 }
 
 /* A peer that has sent less than a header costs no buffer */
-static void receive_buffer_is_as_long_as_the_frame(struct kunit *test)
+static void mpa_receive_buffer_is_as_long_as_the_frame(struct kunit *test)
 {
 	static const u16 lengths[] = { 0, 1, 4, 12, 13, 100, 508, 512 };
 	u8 bin[IW_MPA_FRAME_MAX] = {};
@@ -1513,7 +1513,7 @@ static void receive_buffer_is_as_long_as_the_frame(struct kunit *test)
 	}
 }
 
-static void private_data_is_copied_by_the_session(struct kunit *test)
+static void private_data_of_connect_is_copied(struct kunit *test)
 {
 	struct iw_mpa_ulp ulp = { .ird = 8, .ord = 8, .pdata_len = 4 };
 	struct fake *f = new_fake(test, &iw_mpa_default_policy);
@@ -1771,7 +1771,7 @@ static void rev1_retry_sends_no_request_in_the_syn(struct kunit *test)
 }
 
 /* ERR-06 INI-15: the SYN gets a RST or no answer */
-static void undelivered_request_in_the_syn_ends_in_one_event(struct kunit *test)
+static void unanswered_syn_with_a_request_causes_exactly_one_event(struct kunit *test)
 {
 	struct fake *f = fast_opener(test, true);
 
@@ -1891,7 +1891,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(default_request_offers_write_and_read_rtr),
 	KUNIT_CASE(initiator_enters_rdma_mode_when_it_sends_the_rtr),
 	KUNIT_CASE(reply_may_arrive_in_any_portions),
-	KUNIT_CASE_PARAM(bad_reply_ends_in_one_event, bad_reply_gen_params),
+	KUNIT_CASE_PARAM(bad_mpa_reply_causes_exactly_one_event, bad_reply_gen_params),
 	KUNIT_CASE(reject_reports_the_peers_ird_ord_and_private_data),
 	KUNIT_CASE(initiator_sends_a_term_if_its_qp_fails),
 	KUNIT_CASE(silent_responder_times_out),
@@ -1904,32 +1904,32 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(markers_are_requested_by_policy),
 	KUNIT_CASE(client_server_accept_is_established_at_once),
 	KUNIT_CASE(plain_requests_get_plain_replies),
-	KUNIT_CASE(crc_is_used_if_either_end_requests_it),
-	KUNIT_CASE(bytes_after_a_complete_frame_are_refused),
+	KUNIT_CASE(crc_is_used_if_either_end_requests_crc),
+	KUNIT_CASE(bytes_after_a_complete_mpa_request_end_the_connection),
 	KUNIT_CASE(data_before_the_accept_ends_the_connection),
-	KUNIT_CASE(missing_rtr_ends_in_one_event),
-	KUNIT_CASE(reset_before_the_rtr_ends_in_one_event),
-	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
+	KUNIT_CASE(missing_rtr_causes_exactly_one_event),
+	KUNIT_CASE(tcp_reset_before_the_rtr_causes_exactly_one_event),
+	KUNIT_CASE(reject_is_enhanced_only_if_its_request_is),
 	KUNIT_CASE(failed_accept_sends_a_reject),
 	KUNIT_CASE(request_not_delivered_to_the_ulp_is_rejected),
-	KUNIT_CASE(fin_inside_a_request_causes_no_event),
-	KUNIT_CASE(bytes_beyond_the_frame_are_not_consumed),
+	KUNIT_CASE(fin_inside_an_mpa_request_causes_no_event),
+	KUNIT_CASE(bytes_after_an_mpa_frame_are_not_consumed),
 	KUNIT_CASE(a_used_session_cannot_connect_again),
-	KUNIT_CASE(failed_tcp_connect_ends_in_one_event),
+	KUNIT_CASE(failed_tcp_connect_causes_exactly_one_event),
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),
 	KUNIT_CASE(no_rev1_fallback_unless_policy_and_peer_allow_it),
 	KUNIT_CASE(rev1_peer_is_remembered),
-	KUNIT_CASE(options_of_one_program_affect_no_other_fallback),
-	KUNIT_CASE(rev1_peer_is_remembered_for_one_port_s_policy),
-	KUNIT_CASE(term_is_counted_only_if_it_is_sent),
+	KUNIT_CASE(options_of_one_program_affect_no_rev1_fallback_of_others),
+	KUNIT_CASE(rev1_peer_is_remembered_for_one_port_until_its_policy_changes),
+	KUNIT_CASE(term_is_counted_only_if_the_driver_sends_it),
 	KUNIT_CASE_PARAM(session_counts_each_event_once,
 			 story_gen_params),
 	KUNIT_CASE(refused_connect_is_not_counted),
 	KUNIT_CASE(negotiated_values_outlive_the_setup_memory),
 	KUNIT_CASE(large_fpdus_are_sent_if_enabled),
 	KUNIT_CASE(failed_session_reports_no_negotiated_values),
-	KUNIT_CASE(receive_buffer_is_as_long_as_the_frame),
-	KUNIT_CASE(private_data_is_copied_by_the_session),
+	KUNIT_CASE(mpa_receive_buffer_is_as_long_as_the_frame),
+	KUNIT_CASE(private_data_of_connect_is_copied),
 	KUNIT_CASE(device_with_its_own_tcp_timeout_has_no_connect_deadline),
 	KUNIT_CASE(revision_1_set_at_accept_drops_an_enhanced_request),
 	KUNIT_CASE(options_of_accept_apply_to_the_reply),
@@ -1939,7 +1939,7 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(request_is_in_the_syn_only_before_tcp_connects),
 	KUNIT_CASE(bytes_in_and_after_the_syn_make_one_request),
 	KUNIT_CASE(rev1_retry_sends_no_request_in_the_syn),
-	KUNIT_CASE(undelivered_request_in_the_syn_ends_in_one_event),
+	KUNIT_CASE(unanswered_syn_with_a_request_causes_exactly_one_event),
 	KUNIT_CASE(requests_in_syns_are_counted),
 	KUNIT_CASE(initial_driver_settings_are_checked_against_the_device),
 	KUNIT_CASE(fast_open_is_ignored_if_unsupported),

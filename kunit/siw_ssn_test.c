@@ -71,7 +71,7 @@ static void expect_taken(struct kunit *test, struct siw_ssn_window *window,
 }
 
 /* SC-02: a session begins with 0 */
-static void session_begins_with_ddp_ssn_0(struct kunit *test)
+static void sctp_session_begins_with_ddp_ssn_0(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -83,7 +83,7 @@ static void session_begins_with_ddp_ssn_0(struct kunit *test)
 }
 
 /* 0 to 65535 and 0 again: 200,000 chunks wrap around three times */
-static void chunks_in_ssn_order_are_never_queued(struct kunit *test)
+static void sctp_chunks_in_ddp_ssn_order_are_never_queued(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry entry = { .cost = 1 };
@@ -99,7 +99,7 @@ static void chunks_in_ssn_order_are_never_queued(struct kunit *test)
 }
 
 /* The first of a window's chunks is lost, at every place around the wrap */
-static void ssn_gap_is_filled_across_the_wrap(struct kunit *test)
+static void ddp_ssn_gap_is_filled_across_the_wraparound(struct kunit *test)
 {
 	int start;
 
@@ -118,7 +118,7 @@ static void ssn_gap_is_filled_across_the_wrap(struct kunit *test)
 	}
 }
 
-static void two_ssn_gaps_are_filled_one_by_one(struct kunit *test)
+static void two_ddp_ssn_gaps_are_filled_one_by_one(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(65534);
 
@@ -156,7 +156,7 @@ static void hostile_desc(const struct hostile *h, char *desc)
 KUNIT_ARRAY_PARAM(hostile, hostiles, hostile_desc);
 
 /* SC-05: an impossible number costs no memory */
-static void ssn_outside_the_window_is_not_queued(struct kunit *test)
+static void chunk_with_a_ddp_ssn_outside_the_window_is_not_queued(struct kunit *test)
 {
 	const struct hostile *h = test->param_value;
 	struct siw_ssn_window window = window_at(h->next);
@@ -168,7 +168,7 @@ static void ssn_outside_the_window_is_not_queued(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, h->next, window.next);
 }
 
-static void duplicate_ssn_is_refused(struct kunit *test)
+static void duplicate_ddp_ssn_is_refused(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(65535);
 
@@ -180,7 +180,7 @@ static void duplicate_ssn_is_refused(struct kunit *test)
 }
 
 /* The memory of chunks after a gap is bounded if the gap never closes */
-static void chunks_after_an_ssn_gap_are_queued_up_to_the_limit(struct kunit *test)
+static void chunks_after_a_ddp_ssn_gap_are_queued_up_to_the_memory_limit(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry *big = chunk(test, 9), *entry;
@@ -270,7 +270,7 @@ static void session_gets_its_guaranteed_reorder_memory(struct kunit *test)
 }
 
 /* Floors may exceed the pool: then nothing else is allowed */
-static void overdrawn_reorder_memory_refuses_charges(struct kunit *test)
+static void reorder_memory_above_its_limit_refuses_charges(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -294,7 +294,7 @@ static int charge_too_much(void *unused)
 }
 
 /* 200 bytes are allowed while another thread's requests for 1000 all fail */
-static void refused_memory_charge_has_no_effect_on_others(struct kunit *test)
+static void refused_memory_charge_does_not_affect_other_sessions(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 	struct task_struct *thread;
@@ -318,7 +318,7 @@ static void refused_memory_charge_has_no_effect_on_others(struct kunit *test)
 }
 
 /* A chunk taken in order is no longer charged, a refused one never */
-static void memory_is_charged_while_chunks_are_queued(struct kunit *test)
+static void reorder_memory_is_charged_while_sctp_chunks_are_queued(struct kunit *test)
 {
 	struct siw_ssn_window window = window_at(0);
 	struct siw_ssn_entry *big = chunk(test, 5);
@@ -342,7 +342,7 @@ static void memory_is_charged_while_chunks_are_queued(struct kunit *test)
 }
 
 /* The remote address is not known yet */
-static void chunk_is_not_queued_if_the_remote_address_is_unknown(struct kunit *test)
+static void sctp_chunk_is_not_queued_if_the_remote_address_is_unknown(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(NULL);
 
@@ -351,7 +351,7 @@ static void chunk_is_not_queued_if_the_remote_address_is_unknown(struct kunit *t
 }
 
 /* Chunks in random order within a window; the numbers wrap many times */
-static void chunks_in_random_order_are_delivered_in_ssn_order(struct kunit *test)
+static void chunks_in_random_order_are_delivered_in_ddp_ssn_order(struct kunit *test)
 {
 	enum { AHEAD = 64, ROUNDS = 3000 };
 	struct siw_ssn_window window = window_at(65000);
@@ -394,20 +394,20 @@ static void chunks_in_random_order_are_delivered_in_ssn_order(struct kunit *test
 }
 
 static struct kunit_case ssn_cases[] = {
-	KUNIT_CASE(session_begins_with_ddp_ssn_0),
-	KUNIT_CASE(chunks_in_ssn_order_are_never_queued),
-	KUNIT_CASE(ssn_gap_is_filled_across_the_wrap),
-	KUNIT_CASE(two_ssn_gaps_are_filled_one_by_one),
-	KUNIT_CASE_PARAM(ssn_outside_the_window_is_not_queued, hostile_gen_params),
-	KUNIT_CASE(duplicate_ssn_is_refused),
-	KUNIT_CASE(chunks_after_an_ssn_gap_are_queued_up_to_the_limit),
+	KUNIT_CASE(sctp_session_begins_with_ddp_ssn_0),
+	KUNIT_CASE(sctp_chunks_in_ddp_ssn_order_are_never_queued),
+	KUNIT_CASE(ddp_ssn_gap_is_filled_across_the_wraparound),
+	KUNIT_CASE(two_ddp_ssn_gaps_are_filled_one_by_one),
+	KUNIT_CASE_PARAM(chunk_with_a_ddp_ssn_outside_the_window_is_not_queued, hostile_gen_params),
+	KUNIT_CASE(duplicate_ddp_ssn_is_refused),
+	KUNIT_CASE(chunks_after_a_ddp_ssn_gap_are_queued_up_to_the_memory_limit),
 	KUNIT_CASE(remote_address_gets_a_quarter_of_the_free_reorder_memory),
 	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
-	KUNIT_CASE(overdrawn_reorder_memory_refuses_charges),
-	KUNIT_CASE(refused_memory_charge_has_no_effect_on_others),
-	KUNIT_CASE(memory_is_charged_while_chunks_are_queued),
-	KUNIT_CASE(chunk_is_not_queued_if_the_remote_address_is_unknown),
-	KUNIT_CASE(chunks_in_random_order_are_delivered_in_ssn_order),
+	KUNIT_CASE(reorder_memory_above_its_limit_refuses_charges),
+	KUNIT_CASE(refused_memory_charge_does_not_affect_other_sessions),
+	KUNIT_CASE(reorder_memory_is_charged_while_sctp_chunks_are_queued),
+	KUNIT_CASE(sctp_chunk_is_not_queued_if_the_remote_address_is_unknown),
+	KUNIT_CASE(chunks_in_random_order_are_delivered_in_ddp_ssn_order),
 	{}
 };
 

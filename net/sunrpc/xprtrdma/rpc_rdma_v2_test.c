@@ -148,7 +148,7 @@ static void settle(struct kunit *test)
 }
 
 /* RPC-12: the version is the server's own; RPC-3 */
-static void error_for_the_first_message_may_have_any_version(struct kunit *test)
+static void rpcrdma_error_for_the_first_call_may_have_any_version(struct kunit *test)
 {
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 1, 1, 2));
 	KUNIT_EXPECT_TRUE(test, receive_error(test, 2, 1, 2));
@@ -159,7 +159,7 @@ static void error_for_the_first_message_may_have_any_version(struct kunit *test)
 }
 
 /* RPC-3 */
-static void error_after_the_first_reply_must_have_version_two(struct kunit *test)
+static void rpcrdma_error_after_the_first_reply_must_have_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -170,7 +170,7 @@ static void error_after_the_first_reply_must_have_version_two(struct kunit *test
 }
 
 /* RPC-3: no payload, a range after ERR_VERS, no other code */
-static void malformed_error_message_is_dropped(struct kunit *test)
+static void malformed_rpcrdma_error_is_dropped(struct kunit *test)
 {
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 2, 2));
 	KUNIT_EXPECT_FALSE(test, receive_error(test, 2, 1, 1));
@@ -178,7 +178,7 @@ static void malformed_error_message_is_dropped(struct kunit *test)
 }
 
 /* RPC-12: the same call again, in version one, on the same connection */
-static void refused_version_two_selects_version_one(struct kunit *test)
+static void err_vers_selects_rpcrdma_version_one(struct kunit *test)
 {
 	struct client *client = test->priv;
 	unsigned int cookie = client->xprt.rx_xprt.connect_cookie;
@@ -195,7 +195,7 @@ static void refused_version_two_selects_version_one(struct kunit *test)
 /* RPC-12: a call of version two may be in flight when version two is refused:
  * the task of the first message was killed, and its credit released
  */
-static void second_refusal_of_version_two_is_retried_with_version_one(struct kunit *test)
+static void second_err_vers_is_retried_with_rpcrdma_version_one(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
 	KUNIT_EXPECT_EQ(test, -EAGAIN, refuse(test, 2, 1, 1));
@@ -206,7 +206,7 @@ static void second_refusal_of_version_two_is_retried_with_version_one(struct kun
 /* RPC-12: sunrpc may lose the first result and send the call again, which must
  * then have the same result
  */
-static void no_common_version_with_the_server_is_an_error(struct kunit *test)
+static void no_common_rpcrdma_version_with_the_server_is_an_error(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -217,7 +217,7 @@ static void no_common_version_with_the_server_is_an_error(struct kunit *test)
 }
 
 /* RPC-13 */
-static void unanswered_first_message_selects_version_one(struct kunit *test)
+static void disconnect_before_any_reply_selects_rpcrdma_version_one(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -227,7 +227,7 @@ static void unanswered_first_message_selects_version_one(struct kunit *test)
 }
 
 /* RPC-13: a connection on which nothing was sent selects no version */
-static void disconnect_before_the_first_message_keeps_version_two(struct kunit *test)
+static void disconnect_before_the_first_call_keeps_rpcrdma_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -238,7 +238,7 @@ static void disconnect_before_the_first_message_keeps_version_two(struct kunit *
 }
 
 /* RPC-13: the server has used version two: one loss is tolerated */
-static void invalid_message_of_version_two_confirms_version_two(struct kunit *test)
+static void malformed_version_two_message_confirms_rpcrdma_version_two(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -261,7 +261,7 @@ static void expect_thresholds(struct kunit *test, unsigned int send,
 }
 
 /* RPC-9: 4096 octets are the minimum in version two */
-static void small_inline_thresholds_are_raised_to_4096(struct kunit *test)
+static void rpcrdma2_raises_small_inline_thresholds_to_4096(struct kunit *test)
 {
 	expect_thresholds(test, 1024, 4096);
 	settle(test);
@@ -271,7 +271,7 @@ static void small_inline_thresholds_are_raised_to_4096(struct kunit *test)
 /* RPC-9, RPC-10, RFC 8797: version two keeps a larger threshold of version one,
  * except for the first message
  */
-static void larger_inline_thresholds_are_kept(struct kunit *test)
+static void rpcrdma2_keeps_inline_thresholds_above_4096(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -282,7 +282,7 @@ static void larger_inline_thresholds_are_kept(struct kunit *test)
 }
 
 /* Without version two, none of its state is set */
-static void version_one_is_the_default(struct kunit *test)
+static void rpcrdma_version_one_is_the_default(struct kunit *test)
 {
 	struct client *client = test->priv;
 
@@ -326,7 +326,7 @@ static bool is_reply(struct kunit *test, __be32 proc, u32 xid, u32 type,
 }
 
 /* RPC-6: also for a message that the server has written to memory */
-static void reply_needs_matching_xid_type_and_length(struct kunit *test)
+static void rpc_reply_needs_matching_xid_type_and_length(struct kunit *test)
 {
 	static const __be32 procs[] = { rdma_msg, rdma_nomsg };
 	int i;
@@ -341,19 +341,19 @@ static void reply_needs_matching_xid_type_and_length(struct kunit *test)
 }
 
 static struct kunit_case client_cases[] = {
-	KUNIT_CASE(error_for_the_first_message_may_have_any_version),
-	KUNIT_CASE(error_after_the_first_reply_must_have_version_two),
-	KUNIT_CASE(malformed_error_message_is_dropped),
-	KUNIT_CASE(refused_version_two_selects_version_one),
-	KUNIT_CASE(second_refusal_of_version_two_is_retried_with_version_one),
-	KUNIT_CASE(no_common_version_with_the_server_is_an_error),
-	KUNIT_CASE(unanswered_first_message_selects_version_one),
-	KUNIT_CASE(disconnect_before_the_first_message_keeps_version_two),
-	KUNIT_CASE(invalid_message_of_version_two_confirms_version_two),
-	KUNIT_CASE(small_inline_thresholds_are_raised_to_4096),
-	KUNIT_CASE(larger_inline_thresholds_are_kept),
-	KUNIT_CASE(version_one_is_the_default),
-	KUNIT_CASE(reply_needs_matching_xid_type_and_length),
+	KUNIT_CASE(rpcrdma_error_for_the_first_call_may_have_any_version),
+	KUNIT_CASE(rpcrdma_error_after_the_first_reply_must_have_version_two),
+	KUNIT_CASE(malformed_rpcrdma_error_is_dropped),
+	KUNIT_CASE(err_vers_selects_rpcrdma_version_one),
+	KUNIT_CASE(second_err_vers_is_retried_with_rpcrdma_version_one),
+	KUNIT_CASE(no_common_rpcrdma_version_with_the_server_is_an_error),
+	KUNIT_CASE(disconnect_before_any_reply_selects_rpcrdma_version_one),
+	KUNIT_CASE(disconnect_before_the_first_call_keeps_rpcrdma_version_two),
+	KUNIT_CASE(malformed_version_two_message_confirms_rpcrdma_version_two),
+	KUNIT_CASE(rpcrdma2_raises_small_inline_thresholds_to_4096),
+	KUNIT_CASE(rpcrdma2_keeps_inline_thresholds_above_4096),
+	KUNIT_CASE(rpcrdma_version_one_is_the_default),
+	KUNIT_CASE(rpc_reply_needs_matching_xid_type_and_length),
 	{}
 };
 

@@ -231,7 +231,7 @@ static enum rpcrdma2_kind decode(struct kunit *test, struct laid_out *out)
 	return rpcrdma2_decode(&out->xdr, out->word[3]);
 }
 
-static void message_is_classified(struct kunit *test)
+static void rpcrdma2_message_is_classified_by_its_header(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	struct laid_out *out = lay_out(test, vector, vector->octets);
@@ -243,7 +243,7 @@ static void message_is_classified(struct kunit *test)
 }
 
 /* RPC-16: neither an ERROR nor a message that is too short is answered */
-static void too_short_message_is_not_answered(struct kunit *test)
+static void too_short_rpcrdma2_message_is_not_answered(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	size_t smallest = vector->word[3] == 5 ? 28 : 32;
@@ -262,7 +262,7 @@ static void too_short_message_is_not_answered(struct kunit *test)
 	}
 }
 
-static void message_without_chunks_is_identified(struct kunit *test)
+static void rpcrdma2_message_without_chunks_is_identified(struct kunit *test)
 {
 	const struct vector *vector = test->param_value;
 	struct laid_out *out = lay_out(test, vector, vector->octets);
@@ -286,7 +286,7 @@ static void expect_words(struct kunit *test, const u32 *want, size_t count,
 }
 
 /* The word after the header is not changed */
-static void header_without_chunks_is_encoded(struct kunit *test)
+static void rpcrdma_header_without_chunks_is_encoded(struct kunit *test)
 {
 	static const u32 one[] = { XID, 1, CREDITS, 0, 0, 0, 0, 0xa5a5a5a5 };
 	static const u32 two[] = { XID, 2, CREDITS, 0, 1, 0, 0, 0, 0xa5a5a5a5 };
@@ -306,7 +306,7 @@ static void header_without_chunks_is_encoded(struct kunit *test)
 	expect_words(test, two, ARRAY_SIZE(two), p);
 }
 
-static void error_message_of_version_two_is_encoded(struct kunit *test)
+static void rpcrdma2_error_message_is_encoded(struct kunit *test)
 {
 	static const u32 want[] = { XID, 2, CREDITS, 4, 3, 0xa5a5a5a5 };
 	__be32 p[6];
@@ -319,11 +319,11 @@ static void error_message_of_version_two_is_encoded(struct kunit *test)
 }
 
 static struct kunit_case xdr_cases[] = {
-	KUNIT_CASE_PARAM(message_is_classified, message_gen_params),
-	KUNIT_CASE_PARAM(too_short_message_is_not_answered, message_gen_params),
-	KUNIT_CASE_PARAM(message_without_chunks_is_identified, list_gen_params),
-	KUNIT_CASE(header_without_chunks_is_encoded),
-	KUNIT_CASE(error_message_of_version_two_is_encoded),
+	KUNIT_CASE_PARAM(rpcrdma2_message_is_classified_by_its_header, message_gen_params),
+	KUNIT_CASE_PARAM(too_short_rpcrdma2_message_is_not_answered, message_gen_params),
+	KUNIT_CASE_PARAM(rpcrdma2_message_without_chunks_is_identified, list_gen_params),
+	KUNIT_CASE(rpcrdma_header_without_chunks_is_encoded),
+	KUNIT_CASE(rpcrdma2_error_message_is_encoded),
 	{}
 };
 

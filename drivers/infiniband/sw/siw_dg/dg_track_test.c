@@ -100,7 +100,7 @@ static void expect_runs(struct kunit *test, const struct dg_slot *message,
 static const struct dg_run all[] = { { 0, ML } };
 
 /* DGM-16, DGM-33 */
-static void message_of_one_datagram_uses_no_tracker_slot(struct kunit *test)
+static void write_record_of_one_datagram_uses_no_tracker_slot(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u64 when;
@@ -114,7 +114,7 @@ static void message_of_one_datagram_uses_no_tracker_slot(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0ull, w->track.evicted);
 }
 
-static void segments_in_any_order_make_one_record(struct kunit *test)
+static void segments_of_a_message_in_any_order_make_one_record(struct kunit *test)
 {
 	static const u8 orders[][4] = {
 		{ 0, 1, 2, 3 }, { 3, 2, 1, 0 }, { 3, 0, 1, 2 }, { 2, 3, 0, 1 },
@@ -136,7 +136,7 @@ static void segments_in_any_order_make_one_record(struct kunit *test)
 }
 
 /* A byte count would accept three times segment 0 and Last as the message */
-static void duplicate_segment_does_not_fill_a_hole(struct kunit *test)
+static void duplicate_segment_does_not_fill_a_hole_in_its_message(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 
@@ -150,7 +150,7 @@ static void duplicate_segment_does_not_fill_a_hole(struct kunit *test)
 }
 
 /* The document's four criteria do not detect this loss */
-static void lost_first_segment_is_detected(struct kunit *test)
+static void loss_of_the_first_segment_of_a_message_is_detected(struct kunit *test)
 {
 	static const struct dg_run tail[] = { { S, ML - S } };
 	struct world *w = new_world(test, true);
@@ -182,7 +182,7 @@ static void newer_message_of_a_source_discards_the_older(struct kunit *test)
 }
 
 /* The older one waits for its gap: a busy receiver may read the newer first */
-static void newer_message_ends_an_older_one_with_last_received(struct kunit *test)
+static void newer_message_ends_an_older_one_whose_last_segment_arrived(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
 	struct world *w = new_world(test, true);
@@ -256,7 +256,7 @@ static void ended_message_is_evicted_before_incomplete_ones(struct kunit *test)
 		KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, i, 7, 0));
 }
 
-static void segments_of_an_ended_message_are_late_for_200_ms(struct kunit *test)
+static void segments_of_an_ended_message_are_dropped_for_200_ms(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u32 i;
@@ -270,7 +270,7 @@ static void segments_of_an_ended_message_are_late_for_200_ms(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 6, 0));
 }
 
-static void newer_message_after_an_ended_one_is_not_late(struct kunit *test)
+static void newer_message_after_an_ended_one_is_not_dropped(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u32 i;
@@ -312,7 +312,7 @@ static void msn_order_wraps_at_2_to_the_32(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, o->verdict, piece(w, 1, o->second, 1));
 }
 
-static void incomplete_message_without_runs_expires_at_the_deadline(struct kunit *test)
+static void incomplete_message_is_discarded_at_the_deadline(struct kunit *test)
 {
 	struct world *w = new_world(test, false);
 	u64 when;
@@ -332,7 +332,7 @@ static void incomplete_message_without_runs_expires_at_the_deadline(struct kunit
 }
 
 /* DGM-29 */
-static void partial_message_is_recorded_as_its_received_runs(struct kunit *test)
+static void incomplete_message_is_recorded_as_its_received_ranges(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, ML - 2 * S } };
 	struct world *w = new_world(test, true);
@@ -347,7 +347,7 @@ static void partial_message_is_recorded_as_its_received_runs(struct kunit *test)
 	KUNIT_EXPECT_NULL(test, dg_track_expire(&w->track, w->now + GAP));
 }
 
-static void partial_message_without_last_waits_for_the_deadline(struct kunit *test)
+static void message_without_its_last_segment_waits_for_the_deadline(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 2 * S, S } };
 	struct world *w = new_world(test, true);
@@ -360,7 +360,7 @@ static void partial_message_without_last_waits_for_the_deadline(struct kunit *te
 	KUNIT_EXPECT_EQ(test, 0ull, w->track.expired);
 }
 
-static void last_segment_alone_is_recorded(struct kunit *test)
+static void last_segment_of_a_message_alone_is_recorded(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 3 * S, ML - 3 * S } };
 	struct world *w = new_world(test, true);
@@ -371,7 +371,7 @@ static void last_segment_alone_is_recorded(struct kunit *test)
 }
 
 /* The document: deliver on Last */
-static void without_a_gap_time_last_delivers_the_message(struct kunit *test)
+static void last_segment_delivers_the_message_if_the_gap_time_is_0(struct kunit *test)
 {
 	static const struct dg_run runs[] = { { 0, S }, { 3 * S, ML - 3 * S } };
 	struct world *w = new_world(test, true);
@@ -383,7 +383,7 @@ static void without_a_gap_time_last_delivers_the_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_LATE, piece(w, 1, 7, 1));
 }
 
-static void gap_time_ends_at_the_deadline_of_the_message(struct kunit *test)
+static void wait_for_missing_segments_ends_at_the_message_deadline(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	u64 when;
@@ -396,7 +396,7 @@ static void gap_time_ends_at_the_deadline_of_the_message(struct kunit *test)
 	KUNIT_EXPECT_NOT_NULL(test, dg_track_expire(&w->track, w->now + 1));
 }
 
-static void segment_within_the_gap_time_completes_the_message(struct kunit *test)
+static void missing_segment_within_the_gap_time_completes_the_message(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 
@@ -433,7 +433,7 @@ static void lie_desc(const struct lie *l, char *desc)
 
 KUNIT_ARRAY_PARAM(lie, lies, lie_desc);
 
-static void segment_that_contradicts_others_is_dropped(struct kunit *test)
+static void segment_that_contradicts_earlier_segments_is_dropped(struct kunit *test)
 {
 	const struct lie *l = test->param_value;
 	struct world *w = new_world(test, false);
@@ -474,7 +474,7 @@ static void dropped_segment_does_not_end_an_older_message(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_DUPLICATE, piece(w, 1, 7, 0));
 }
 
-static void closing_a_zone_drops_its_messages(struct kunit *test)
+static void closing_a_memory_zone_drops_its_messages(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	u64 when;
@@ -490,7 +490,7 @@ static void closing_a_zone_drops_its_messages(struct kunit *test)
 }
 
 /* 3,000 messages with loss, duplicates and reordering against a plain array */
-static void records_match_the_received_octets(struct kunit *test)
+static void records_of_random_messages_match_the_received_octets(struct kunit *test)
 {
 	struct world *w = new_world(test, true);
 	struct rnd_state rnd;
@@ -535,30 +535,30 @@ static void records_match_the_received_octets(struct kunit *test)
 }
 
 static struct kunit_case track_cases[] = {
-	KUNIT_CASE(message_of_one_datagram_uses_no_tracker_slot),
-	KUNIT_CASE(segments_in_any_order_make_one_record),
-	KUNIT_CASE(duplicate_segment_does_not_fill_a_hole),
-	KUNIT_CASE(lost_first_segment_is_detected),
+	KUNIT_CASE(write_record_of_one_datagram_uses_no_tracker_slot),
+	KUNIT_CASE(segments_of_a_message_in_any_order_make_one_record),
+	KUNIT_CASE(duplicate_segment_does_not_fill_a_hole_in_its_message),
+	KUNIT_CASE(loss_of_the_first_segment_of_a_message_is_detected),
 	KUNIT_CASE(newer_message_of_a_source_discards_the_older),
-	KUNIT_CASE(newer_message_ends_an_older_one_with_last_received),
+	KUNIT_CASE(newer_message_ends_an_older_one_whose_last_segment_arrived),
 	KUNIT_CASE(sources_and_zones_are_tracked_separately),
 	KUNIT_CASE(full_tracker_discards_the_oldest_message),
 	KUNIT_CASE(ended_message_is_evicted_before_incomplete_ones),
-	KUNIT_CASE(segments_of_an_ended_message_are_late_for_200_ms),
-	KUNIT_CASE(newer_message_after_an_ended_one_is_not_late),
+	KUNIT_CASE(segments_of_an_ended_message_are_dropped_for_200_ms),
+	KUNIT_CASE(newer_message_after_an_ended_one_is_not_dropped),
 	KUNIT_CASE_PARAM(msn_order_wraps_at_2_to_the_32, order_gen_params),
-	KUNIT_CASE(incomplete_message_without_runs_expires_at_the_deadline),
-	KUNIT_CASE(partial_message_is_recorded_as_its_received_runs),
-	KUNIT_CASE(partial_message_without_last_waits_for_the_deadline),
-	KUNIT_CASE(last_segment_alone_is_recorded),
-	KUNIT_CASE(without_a_gap_time_last_delivers_the_message),
-	KUNIT_CASE(gap_time_ends_at_the_deadline_of_the_message),
-	KUNIT_CASE(segment_within_the_gap_time_completes_the_message),
-	KUNIT_CASE_PARAM(segment_that_contradicts_others_is_dropped, lie_gen_params),
+	KUNIT_CASE(incomplete_message_is_discarded_at_the_deadline),
+	KUNIT_CASE(incomplete_message_is_recorded_as_its_received_ranges),
+	KUNIT_CASE(message_without_its_last_segment_waits_for_the_deadline),
+	KUNIT_CASE(last_segment_of_a_message_alone_is_recorded),
+	KUNIT_CASE(last_segment_delivers_the_message_if_the_gap_time_is_0),
+	KUNIT_CASE(wait_for_missing_segments_ends_at_the_message_deadline),
+	KUNIT_CASE(missing_segment_within_the_gap_time_completes_the_message),
+	KUNIT_CASE_PARAM(segment_that_contradicts_earlier_segments_is_dropped, lie_gen_params),
 	KUNIT_CASE(message_has_at_most_1024_segments),
 	KUNIT_CASE(dropped_segment_does_not_end_an_older_message),
-	KUNIT_CASE(closing_a_zone_drops_its_messages),
-	KUNIT_CASE(records_match_the_received_octets),
+	KUNIT_CASE(closing_a_memory_zone_drops_its_messages),
+	KUNIT_CASE(records_of_random_messages_match_the_received_octets),
 	{}
 };
 

@@ -136,7 +136,7 @@ static void valid_datagram_is_built(struct kunit *test)
 }
 
 /* DDP, tagged buffer error, invalid STag: RFC 5041 section 7.2 */
-static void error_message_contains_the_header_of_its_cause(struct kunit *test)
+static void error_message_contains_the_header_of_the_bad_datagram(struct kunit *test)
 {
 	u8 cause[LONGEST], want[LONGEST], bytes[LONGEST];
 	size_t cause_bytes = bytes_of(test, vectors[V3].hex, cause);
@@ -338,7 +338,7 @@ static void place_desc(const struct place *p, char *desc)
 
 KUNIT_ARRAY_PARAM(place, places, place_desc);
 
-static void message_bounds_are_checked_against_the_zone(struct kunit *test)
+static void message_bounds_are_checked_against_the_memory_zone(struct kunit *test)
 {
 	const struct place *p = test->param_value;
 	struct dg_segment seg = {
@@ -366,7 +366,7 @@ static void invalid_segment_is_not_built(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, -EINVAL, dg_build(&seg, bytes, sizeof(bytes)));
 }
 
-static void each_parse_result_is_printable(struct kunit *test)
+static void each_datagram_parse_result_is_printable(struct kunit *test)
 {
 	int result;
 
@@ -379,14 +379,14 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(crc_of_123456789_is_e3069283),
 	KUNIT_CASE_PARAM(valid_datagram_is_parsed, vector_gen_params),
 	KUNIT_CASE_PARAM(valid_datagram_is_built, vector_gen_params),
-	KUNIT_CASE(error_message_contains_the_header_of_its_cause),
+	KUNIT_CASE(error_message_contains_the_header_of_the_bad_datagram),
 	KUNIT_CASE_PARAM(invalid_header_field_is_detected, hostile_gen_params),
 	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, vector_gen_params),
 	KUNIT_CASE_PARAM(datagram_with_an_extra_octet_is_rejected, vector_gen_params),
 	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, vector_gen_params),
-	KUNIT_CASE_PARAM(message_bounds_are_checked_against_the_zone, place_gen_params),
+	KUNIT_CASE_PARAM(message_bounds_are_checked_against_the_memory_zone, place_gen_params),
 	KUNIT_CASE(invalid_segment_is_not_built),
-	KUNIT_CASE(each_parse_result_is_printable),
+	KUNIT_CASE(each_datagram_parse_result_is_printable),
 	{}
 };
 

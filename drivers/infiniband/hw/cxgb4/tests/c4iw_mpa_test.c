@@ -596,7 +596,7 @@ static void request_desc(const struct request_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(request, request_cases, request_desc);
 
-static void request_follows_the_module_parameters(struct kunit *test)
+static void mpa_request_follows_the_module_parameters(struct kunit *test)
 {
 	const struct request_case *c = test->param_value;
 
@@ -957,7 +957,7 @@ static void size_desc(const struct size_case *c, char *desc)
 KUNIT_ARRAY_PARAM(reply_size, reply_sizes, size_desc);
 
 /* Of a frame of over 240 bytes, only the first 112 are in the skb's head */
-static void long_reply_is_read_from_its_pages(struct kunit *test)
+static void long_mpa_reply_is_read_from_the_pages_of_its_skb(struct kunit *test)
 {
 	const struct size_case *c = test->param_value;
 	static const size_t chunks[] = { 1024, 300, 100, 7 };
@@ -998,7 +998,7 @@ static void reply_may_arrive_in_any_portions(struct kunit *test)
 }
 
 /* INI-15: if iw_cm has no memory for private data, the event has none */
-static void reply_event_is_repeated_without_data_if_iw_cm_fails(struct kunit *test)
+static void reply_event_is_repeated_without_data_if_iw_cm_has_no_memory(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	fix->ulp.rv = -ENOMEM;
@@ -1448,7 +1448,7 @@ static void expect_request_event(struct kunit *test)
 }
 
 /* RSP-16 RSP-18: the QP is ready when the Reply leaves */
-static void request_is_accepted(struct kunit *test)
+static void mpa_request_is_accepted(struct kunit *test)
 {
 	const struct accept_case *c = test->param_value;
 	struct iw_cm_event *event = &fix->listener.event;
@@ -1601,7 +1601,7 @@ static void request_may_arrive_in_any_portions(struct kunit *test)
 }
 
 /* IRD-04 IRD-27 */
-static void depths_of_a_request_are_limited_to_the_adapters(struct kunit *test)
+static void ird_and_ord_of_a_request_are_limited_to_the_adapters(struct kunit *test)
 {
 	const struct depth_case *c = test->param_value;
 	char reply[64];
@@ -1621,7 +1621,7 @@ static void depths_of_a_request_are_limited_to_the_adapters(struct kunit *test)
 
 /* --------------------------------------------------- responder: reject */
 
-static void reject_is_as_enhanced_as_its_request(struct kunit *test)
+static void reject_is_enhanced_only_if_its_request_is(struct kunit *test)
 {
 	responder(test);
 	peer_sends(test, CHILD_TID, REQ "50020008c008c00870696e67");
@@ -2078,7 +2078,7 @@ static void reply_timeout_setting_is_applied(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void setting_beyond_the_adapter_is_refused(struct kunit *test)
+static void setting_unsupported_by_the_adapter_is_refused(struct kunit *test)
 {
 	KUNIT_EXPECT_EQ(test, -EINVAL,
 			mpa_set(test, 0, RDMA_MPA_A_POLICY_RTR_OFFER,
@@ -2121,7 +2121,7 @@ static void module_parameters_are_read_once_per_adapter(struct kunit *test)
 }
 
 /* The Reply lists the preferred one of V12's kinds */
-static void listener_keeps_the_policy_of_its_creation(struct kunit *test)
+static void listener_keeps_the_mpa_policy_of_its_creation(struct kunit *test)
 {
 	responder(test);
 	KUNIT_ASSERT_EQ(test, 0, mpa_set(test, 1, RDMA_MPA_A_POLICY_RTR_ACCEPT,
@@ -2161,7 +2161,7 @@ static void set_rtr_option(struct iw_mpa_layer *options, u32 kind)
 				sizeof(kind));
 }
 
-static void option_of_connect_beats_the_port_setting(struct kunit *test)
+static void option_of_connect_overrides_the_port_setting(struct kunit *test)
 {
 	struct iw_mpa_layer *options = &fix->ulp.options;
 
@@ -2313,7 +2313,7 @@ static void connect_send_failure_is_reported_once(struct kunit *test)
 }
 
 static struct kunit_case c4iw_mpa_cases[] = {
-	KUNIT_CASE_PARAM(request_follows_the_module_parameters,
+	KUNIT_CASE_PARAM(mpa_request_follows_the_module_parameters,
 			 request_gen_params),
 	KUNIT_CASE(connect_beyond_the_adapters_limits_is_refused),
 	KUNIT_CASE(request_alloc_failure_is_reported_once),
@@ -2326,10 +2326,10 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE_PARAM(unacceptable_reply_causes_a_term, term_gen_params),
 	KUNIT_CASE(failed_connect_reports_the_peers_private_data),
 	KUNIT_CASE_PARAM(bad_reply_is_reported_once, bad_reply_gen_params),
-	KUNIT_CASE_PARAM(long_reply_is_read_from_its_pages,
+	KUNIT_CASE_PARAM(long_mpa_reply_is_read_from_the_pages_of_its_skb,
 			 reply_size_gen_params),
 	KUNIT_CASE(reply_may_arrive_in_any_portions),
-	KUNIT_CASE(reply_event_is_repeated_without_data_if_iw_cm_fails),
+	KUNIT_CASE(reply_event_is_repeated_without_data_if_iw_cm_has_no_memory),
 	KUNIT_CASE(silent_responder_times_out),
 	KUNIT_CASE(fin_instead_of_a_reply_is_reported_once),
 	KUNIT_CASE(failed_rdma_init_of_the_qp_is_reported_once),
@@ -2349,16 +2349,16 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(alloc_failure_of_the_rev1_retry_is_reported),
 	KUNIT_CASE(rev1_retry_without_an_atid_is_reported),
 	KUNIT_CASE(rev1_retry_without_an_l2t_entry_is_reported),
-	KUNIT_CASE_PARAM(request_is_accepted, accept_gen_params),
+	KUNIT_CASE_PARAM(mpa_request_is_accepted, accept_gen_params),
 	KUNIT_CASE(negotiated_values_are_shown_with_the_qp),
 	KUNIT_CASE(reply_carries_the_ulps_private_data),
 	KUNIT_CASE(unacknowledged_reply_times_out),
 	KUNIT_CASE(expired_timer_of_an_earlier_phase_has_no_effect),
 	KUNIT_CASE(reset_stops_the_timer_that_the_reply_started),
 	KUNIT_CASE(request_may_arrive_in_any_portions),
-	KUNIT_CASE_PARAM(depths_of_a_request_are_limited_to_the_adapters,
+	KUNIT_CASE_PARAM(ird_and_ord_of_a_request_are_limited_to_the_adapters,
 			 depth_gen_params),
-	KUNIT_CASE(reject_is_as_enhanced_as_its_request),
+	KUNIT_CASE(reject_is_enhanced_only_if_its_request_is),
 	KUNIT_CASE(plain_request_gets_a_plain_reject),
 	KUNIT_CASE(request_is_accepted_or_rejected_only_once),
 	KUNIT_CASE(failed_accept_sends_a_reject),
@@ -2375,10 +2375,10 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(passive_open_survives_an_alloc_failure_with_a_shared_skb),
 	KUNIT_CASE_PARAM(changed_setting_applies_to_the_next_request, policy_gen_params),
 	KUNIT_CASE(reply_timeout_setting_is_applied),
-	KUNIT_CASE(setting_beyond_the_adapter_is_refused),
+	KUNIT_CASE(setting_unsupported_by_the_adapter_is_refused),
 	KUNIT_CASE(module_parameters_are_read_once_per_adapter),
-	KUNIT_CASE(listener_keeps_the_policy_of_its_creation),
-	KUNIT_CASE(option_of_connect_beats_the_port_setting),
+	KUNIT_CASE(listener_keeps_the_mpa_policy_of_its_creation),
+	KUNIT_CASE(option_of_connect_overrides_the_port_setting),
 	KUNIT_CASE(options_of_listen_and_accept_are_applied),
 	KUNIT_CASE(listener_releases_its_settings),
 	KUNIT_CASE(failed_listener_releases_its_settings),
