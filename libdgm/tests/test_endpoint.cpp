@@ -87,7 +87,7 @@ TEST_P(Both, DGM_13_26_34_MessageOfManyDatagramsIsOneRecord)
 }
 
 // The loopback device takes datagrams of 64 KiB
-TEST_P(Both, DGM_25_MessageThatThePathTakesIsOneDatagram)
+TEST_P(Both, DGM_25_MessageUpToThePathMtuIsOneDatagram)
 {
 	Zone zone(b, 100000);
 	uint64_t datagrams = 0;
@@ -108,7 +108,7 @@ TEST_P(Both, EmptyWriteIsRecorded)
 	EXPECT_EQ(events[0].length, 0u);
 }
 
-TEST_P(Both, DGM_30_FoldMakesAMapOfTheZonesRecords)
+TEST_P(Both, DGM_30_FoldAddsTheRecordsOfOneZoneToAMap)
 {
 	Zone zone(b, 65536), other(b, 65536);
 	dgm_map *const map = dgm_map_new();
@@ -125,7 +125,7 @@ TEST_P(Both, DGM_30_FoldMakesAMapOfTheZonesRecords)
 	dgm_map_free(map);
 }
 
-TEST_P(Both, DGM_09_ErrorsOfTheNetworkAreEventsAndTheEndpointGoesOn)
+TEST_P(Both, DGM_09_NetworkErrorsAreEventsAndTheEndpointStaysUsable)
 {
 	const auto closed = Raw().address();
 	const char octet = 1;
@@ -190,7 +190,7 @@ TEST_F(Threaded, PostedReceivesAreLimited)
 }
 
 // DGM-35: a Write-Record raises no event where only solicited ones are wanted
-TEST(Endpoint, DGM_18_23_35_OnlySolicitedSendsWake)
+TEST(Endpoint, DGM_18_23_35_OnlySolicitedSendsRaiseEvents)
 {
 	const auto chosen = options(DGM_SOLICITED_ONLY);
 	const Endpoint a, b(&chosen);
@@ -219,7 +219,7 @@ TEST(Endpoint, DGM_18_23_35_OnlySolicitedSendsWake)
 	EXPECT_FALSE(readable(0));
 }
 
-TEST_F(Threaded, NobodyMayWriteBeforeBeingNamed)
+TEST_F(Threaded, WriteOfASourceThatIsNotAllowedIsDropped)
 {
 	Zone zone(b, 100, 0, false);
 	ASSERT_EQ(write(a, b, zone, 0, random_bytes(10)), 0);
@@ -249,7 +249,7 @@ INSTANTIATE_TEST_SUITE_P(Sources, Names,
 					 Naming{"FirstBitOfOthers", "129.2.3.4", false, false, 1, false}),
 			 [](const auto &p) { return p.param.name; });
 
-TEST_P(Names, OnlyNamedSourcesWrite)
+TEST_P(Names, OnlyWritesOfAllowedSourcesArePlaced)
 {
 	const Naming &n = GetParam();
 	const Endpoint a, b;
@@ -296,7 +296,7 @@ TEST_F(Ip6, WritesAndSendsArrive)
 	EXPECT_EQ(octet, 'x');
 }
 
-TEST_F(Ip6, OnlyNamedSourcesWrite)
+TEST_F(Ip6, OnlyWritesOfAllowedSourcesArePlaced)
 {
 	for (const auto &[source, prefix, allowed] : {std::tuple{"::1", 128, true}, {"::2", 128, false}, {"::2", 127, false},
 						      {"::2", 126, true}, {"fd77::1", 64, false}, {"127.0.0.1", 32, false}}) {
@@ -313,7 +313,7 @@ TEST_F(Ip6, OnlyNamedSourcesWrite)
 	}
 }
 
-TEST_F(Ip6, EndpointOfBothFamiliesSeesIp4)
+TEST_F(Ip6, DualStackEndpointReportsIpv4SourceAddresses)
 {
 	dgm_address everywhere = loopback6();
 	everywhere.v6.sin6_addr = in6addr_any;
@@ -327,7 +327,7 @@ TEST_F(Ip6, EndpointOfBothFamiliesSeesIp4)
 	EXPECT_EQ(std::memcmp(&events[0].peer.v4, &source, sizeof(source)), 0);
 }
 
-TEST_F(Threaded, EverybodyIsNotAPrefix)
+TEST_F(Threaded, InvalidSourcePrefixLengthsAreRejected)
 {
 	Zone zone(b, 100, 0, false);
 	const auto source = loopback();
@@ -337,7 +337,7 @@ TEST_F(Threaded, EverybodyIsNotAPrefix)
 	}
 }
 
-TEST_F(Threaded, ClosedZoneIsNotWritten)
+TEST_F(Threaded, WriteToAClosedZoneIsDropped)
 {
 	Zone zone(b, 100);
 	ASSERT_EQ(write(a, b, zone, 0, random_bytes(10)), 0);
@@ -349,7 +349,7 @@ TEST_F(Threaded, ClosedZoneIsNotWritten)
 	EXPECT_TRUE(zone.is_blank());
 }
 
-TEST_F(Threaded, DGM_17_NumbersOfZonesAreChosenOrRandom)
+TEST_F(Threaded, DGM_17_ZoneNumbersAreChosenByTheProgramOrRandom)
 {
 	uint8_t memory[10];
 	const dgm_zone_options chosen{.number = 77, .qkey = 88, .flags = 0, .block = 0};
@@ -365,7 +365,7 @@ TEST_F(Threaded, DGM_17_NumbersOfZonesAreChosenOrRandom)
 	EXPECT_NE(dgm_zone_qkey(random), 0u);
 }
 
-TEST_F(Threaded, DGM_12_31_MapShowsBlocksWithoutTheQueue)
+TEST_F(Threaded, DGM_12_31_ValidBlocksOfAZoneAreReadWithoutEvents)
 {
 	Zone zone(b, 1050, DGM_NO_RECORD, true, 100);
 	ASSERT_EQ(write(a, b, zone, 100, random_bytes(250)), 0); // blocks 1 and 2, and half of 3
@@ -416,14 +416,14 @@ TEST_F(Threaded, DGM_19_MulticastWritesToThreeReaders)
 	}
 }
 
-TEST_F(Threaded, GroupMustBeMulticast)
+TEST_F(Threaded, JoiningAUnicastAddressIsRejected)
 {
 	const auto address = loopback();
 	EXPECT_EQ(dgm_join(b, any(address), sizeof(address), 0), -1);
 	EXPECT_EQ(errno, EINVAL);
 }
 
-TEST(Endpoint, FullQueueDropsBeforeItPlaces)
+TEST(Endpoint, WriteIsDroppedUnplacedIfTheEventQueueIsFull)
 {
 	auto chosen = options();
 	chosen.records = 4;
@@ -439,7 +439,7 @@ TEST(Endpoint, FullQueueDropsBeforeItPlaces)
 	EXPECT_EQ(b.events(1).size(), 1u);
 }
 
-TEST(Endpoint, DGM_01_OnlyABoundUdpSocketIsTakenOver)
+TEST(Endpoint, DGM_01_OnlyABoundUdpSocketIsAccepted)
 {
 	auto chosen = options();
 	const auto address = loopback();
@@ -460,7 +460,7 @@ TEST(Endpoint, DGM_01_OnlyABoundUdpSocketIsTakenOver)
 	EXPECT_EQ(errno, EBADF);
 }
 
-TEST(Endpoint, ImpossibleOptionsAreRejected)
+TEST(Endpoint, InvalidEndpointOptionsAreRejected)
 {
 	const auto address = loopback();
 	const auto refused = [&](auto change) {
@@ -481,7 +481,7 @@ TEST(Endpoint, ImpossibleOptionsAreRejected)
 	EXPECT_EQ(dgm_open(nullptr, 0, nullptr), nullptr);
 }
 
-TEST_F(Threaded, ImpossibleCallsAreRejected)
+TEST_F(Threaded, InvalidArgumentsOfCallsAreRejected)
 {
 	Zone zone(b, 100);
 	dgm_event event;

@@ -17,7 +17,7 @@ protected:
 	Raw raw;
 };
 
-TEST_F(Hostile, DGM_03_24_EachWrongDatagramRaisesItsCounterAlone)
+TEST_F(Hostile, DGM_03_24_EachInvalidDatagramRaisesOnlyItsCounter)
 {
 	Zone zone(b, 65536);
 	Bytes memory(100);
@@ -35,7 +35,7 @@ TEST_F(Hostile, DGM_03_24_EachWrongDatagramRaisesItsCounterAlone)
 }
 
 // The first datagrams of a peer: nothing was exchanged before
-TEST_F(Hostile, DGM_04_18_27_HonestDatagramsOfThatPeerAreGood)
+TEST_F(Hostile, DGM_04_18_27_ValidDatagramsAreAcceptedWithoutConnectionSetup)
 {
 	Zone zone(b, 65536);
 	Bytes memory(100);
@@ -51,7 +51,7 @@ TEST_F(Hostile, DGM_04_18_27_HonestDatagramsOfThatPeerAreGood)
 }
 
 // A segment is a datagram: no marker, no length, no pad, and the socket has it when dgm_send() returns
-TEST_F(Hostile, DGM_05_08_39_DatagramsAreThoseOfTheSpecification)
+TEST_F(Hostile, DGM_05_08_39_SentDatagramsHaveTheSpecifiedFormat)
 {
 	auto chosen = options();
 	chosen.segment = 8;
@@ -82,7 +82,7 @@ protected:
 	Bytes message = random_bytes(ML);
 };
 
-TEST_F(Pieces, DGM_14_29_PartialMessageIsARecordForEachRun)
+TEST_F(Pieces, DGM_14_29_PartialMessageRaisesARecordForEachReceivedRange)
 {
 	Zone zone(b, 2000, DGM_PARTIAL);
 	for (const uint32_t index : {0, 1, 4, 5, 9, 7})
@@ -102,7 +102,7 @@ TEST_F(Pieces, DGM_14_29_PartialMessageIsARecordForEachRun)
 	EXPECT_TRUE(zone.holds(base + 200, Bytes(100)));
 }
 
-TEST(Timers, DGM_14_WholeMessageIsDiscardedAtItsDeadline)
+TEST(Timers, DGM_14_IncompleteMessageIsDiscardedAtItsDeadline)
 {
 	auto chosen = options();
 	chosen.deadline_ms = 100;
@@ -114,7 +114,7 @@ TEST(Timers, DGM_14_WholeMessageIsDiscardedAtItsDeadline)
 	EXPECT_EQ(b.events(1, 20).size(), 0u);
 }
 
-TEST(Timers, DGM_14_PartialMessageWithoutLastEndsAtItsDeadline)
+TEST(Timers, DGM_14_PartialMessageWithoutItsLastSegmentEndsAtItsDeadline)
 {
 	for (const uint32_t flags : {0, DGM_NO_THREAD}) {
 		auto chosen = options(flags);
@@ -131,7 +131,7 @@ TEST(Timers, DGM_14_PartialMessageWithoutLastEndsAtItsDeadline)
 	}
 }
 
-TEST(Timers, WithoutAGapLastEndsThePartialMessage)
+TEST(Timers, LastSegmentEndsAPartialMessageIfTheGapTimeIsZero)
 {
 	auto chosen = options();
 	chosen.gap_ms = 0;
@@ -144,7 +144,7 @@ TEST(Timers, WithoutAGapLastEndsThePartialMessage)
 	EXPECT_EQ(events[0].offset, 8u);
 }
 
-TEST_F(Pieces, DGM_15_NewerMessageDiscardsTheOlder)
+TEST_F(Pieces, DGM_15_NewerMessageDiscardsAnOlderIncompleteMessage)
 {
 	Zone zone(b, 2000);
 	piece(zone, 0xffffffff, 0);
@@ -158,7 +158,7 @@ TEST_F(Pieces, DGM_15_NewerMessageDiscardsTheOlder)
 	EXPECT_EQ(b.counter("messages_superseded"), 1u);
 }
 
-TEST_F(Pieces, LyingMlAndBaseOfLaterSegmentsAreDropped)
+TEST_F(Pieces, SegmentsThatContradictTheFirstSegmentAreDropped)
 {
 	Zone zone(b, 2000);
 	piece(zone, 1, 0);
@@ -190,7 +190,7 @@ constexpr size_t events_max(size_t events)
 	return 2 * events * sizeof(dgm_event);
 }
 
-TEST(Memory, DGM_36_EndpointHasWhatTheManualSays)
+TEST(Memory, DGM_36_EndpointUsesNoMoreMemoryThanDocumented)
 {
 	const size_t before = heap();
 	const Endpoint endpoint;
@@ -199,7 +199,7 @@ TEST(Memory, DGM_36_EndpointHasWhatTheManualSays)
 }
 
 // 1,024 sources with a message in progress, and a record of each, 64 slots: an honest message still comes through
-TEST_F(Hostile, DGM_33_36_SourcesByTheThousandCostOnlyTheSlots)
+TEST_F(Hostile, DGM_33_36_ThousandsOfSourcesUseNoMemoryBeyondTheSlots)
 {
 	constexpr uint32_t sources = 1024, at_once = 64; // no faster than the socket takes them
 	Zone zone(b, 65536);
@@ -265,7 +265,7 @@ TEST_F(Hostile, ReplayedMessageIsCountedAndNotWritten)
 }
 
 // dgm(7): it keeps no state
-TEST_F(Hostile, DGM_16_SingleDatagramThatIsLateOrReplayedIsPlaced)
+TEST_F(Hostile, DGM_16_LateOrReplayedMessageOfOneDatagramIsPlaced)
 {
 	Zone zone(b, 100);
 	for (const uint32_t msn : {2, 1, 1})
@@ -276,7 +276,7 @@ TEST_F(Hostile, DGM_16_SingleDatagramThatIsLateOrReplayedIsPlaced)
 
 // Loss, duplicates, reordering and replays, several messages at once: exactly what came whole is recorded, and the
 // octets of each record are those that were sent
-TEST(Timers, RecordsAreExactlyWhatCame)
+TEST(Timers, RecordsMatchTheReceivedSegments)
 {
 	// Last may come one datagram too early, and a slow host needs more than the default of 2 ms for the next one
 	auto chosen = options();
@@ -339,7 +339,7 @@ TEST(Timers, RecordsAreExactlyWhatCame)
 }
 
 // A flood keeps the program in dgm_poll() for one system call behind the deadline: 16 datagrams or bundles
-TEST_F(Hostile, PollEndsAtItsDeadlineThoughTheSocketIsFull)
+TEST_F(Hostile, PollReturnsAtItsTimeoutWhileTheSocketIsFull)
 {
 	const auto chosen = options(DGM_NO_THREAD);
 	const Endpoint polled(&chosen);
@@ -357,7 +357,7 @@ TEST_F(Hostile, PollEndsAtItsDeadlineThoughTheSocketIsFull)
 }
 
 // 10^5 bad datagrams between those of an honest sender, no faster than the socket takes them
-TEST_F(Hostile, BadDatagramsDoNotCostTheHonestSenderItsOwn)
+TEST_F(Hostile, BadDatagramsDoNotCostTheHonestSenderDatagrams)
 {
 	Zone zone(b, 65536, DGM_NO_RECORD);
 	const auto bad = dgmpeer::hostile_datagrams({dgm_qkey(b), zone.number, zone.qkey, zone.size()});

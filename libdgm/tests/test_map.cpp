@@ -16,7 +16,7 @@ struct Map {
 	dgm_map *map;
 };
 
-TEST(Map, NeighboursAreJoined)
+TEST(Map, AdjacentIntervalsAreMerged)
 {
 	const Map m;
 	EXPECT_EQ(dgm_map_add(m.map, 10, 10), 0);
@@ -44,7 +44,7 @@ TEST(Map, IntervalThatWrapsIsRejected)
 	EXPECT_EQ(dgm_map_bytes(m.map), 1u);
 }
 
-TEST(Map, RandomIntervalsAreThoseOfAPlainArray)
+TEST(Map, RandomIntervalsMatchAPlainArray)
 {
 	std::mt19937 random(7);
 	for (int round = 0; round < 300; round++) {

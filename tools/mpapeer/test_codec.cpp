@@ -58,7 +58,7 @@ TEST(Frame, WithAWrongKeyIsStillParsed)
     EXPECT_EQ(build_frame(*parse.frame), wire);
 }
 
-TEST(EnhancedWord, KeepsDepthsOutOfTheFlags)
+TEST(EnhancedWord, TruncatesDepthsToFourteenBits)
 {
     EXPECT_EQ((EnhancedWord{.ird = 0xffff, .ord = 0xffff}.to_wire()), 0x3fff3fffU);
     for (const std::uint32_t word : {0x00000000U, 0xffffffffU, 0x80000000U, 0x40000000U,
@@ -78,7 +78,7 @@ TEST(Fpdu, IsPaddedToFourBytes)
     }
 }
 
-TEST(Fpdu, HasTheLargestSize)
+TEST(Fpdu, WithTheLargestLengthIsParsed)
 {
     const Bytes fpdu = build_fpdu(Bytes(65535));
     ASSERT_TRUE(parse_fpdu(fpdu));
@@ -86,7 +86,7 @@ TEST(Fpdu, HasTheLargestSize)
     EXPECT_FALSE(parse_fpdu(ByteView(fpdu).first(fpdu.size() - 1)));
 }
 
-TEST(Fpdu, CanBeBuiltWrong)
+TEST(Fpdu, CanBeBuiltWithInvalidFields)
 {
     Ulpdu write = make_ulpdu(UlpduKind::write);
     const Bytes good = build_fpdu(encode_ulpdu(write));
@@ -99,7 +99,7 @@ TEST(Fpdu, CanBeBuiltWrong)
     EXPECT_FALSE(parse_fpdu(build_fpdu(encode_ulpdu(write), {.ulpdu_length = 0xffff})));
 }
 
-TEST(Ulpdu, TooShortOrUnknownIsNotParsed)
+TEST(Ulpdu, TooShortOrOfAnUnknownOpcodeIsNotParsed)
 {
     for (const std::string_view hex : {"c1", "c140", "4143000000000000000000000001000000",
                                        "4141000000000000000100000001000000000000", "c143",
@@ -155,7 +155,7 @@ std::vector<std::string> decode_in_pieces(ByteView stream, std::size_t size)
     return lines;
 }
 
-TEST(StreamDecoder, GivesEqualResultsForEveryCut)
+TEST(StreamDecoder, GivesEqualResultsForEverySplitOfTheStream)
 {
     const Bytes stream = example_stream();
     const std::vector<std::string> whole = decode_in_pieces(stream, stream.size());
@@ -172,7 +172,7 @@ TEST(StreamDecoder, GivesEqualResultsForEveryCut)
         EXPECT_EQ(decode_in_pieces(stream, size), whole) << size;
 }
 
-TEST(StreamDecoder, ShowsTheBeginningOfAFrame)
+TEST(StreamDecoder, ShowsAnIncompleteFrame)
 {
     StreamDecoder decoder;
     decoder.feed(bytes("4d504120494420526571204672616d6550020201"));

@@ -37,7 +37,7 @@ TEST(Conformance, KtapHasTheTranscriptBeforeAFailureAndTheReasonAfterASkip)
     EXPECT_EQ(out.str(), "ok 1 a: claim\n# one\n# two\nnot ok 2 b: claim\nok 3 c: claim # SKIP why\n");
 }
 
-TEST(Conformance, JunitCountsAndEscapes)
+TEST(Conformance, JunitReportCountsResultsAndEscapesXml)
 {
     const std::string xml = to_junit({{Kind::passed, "a", "1 < 2", "", "", 0.5},
                                       {Kind::failed, "b", "\"&\"", "", "<- reply", 1},

@@ -217,9 +217,9 @@ using Lines = std::vector<std::string>;
 const Lines example_summary = {"initiator request", "responder reply", "initiator write",
                                "initiator fin", "responder rst"};
 
-class Formats : public testing::TestWithParam<Format> {};
+class CaptureFormats : public testing::TestWithParam<Format> {};
 
-TEST_P(Formats, AreParsed)
+TEST_P(CaptureFormats, AreParsed)
 {
     CaptureBuilder capture(GetParam());
     capture.record(bytes("ffffffffffff0000000000010806"));
@@ -237,7 +237,7 @@ TEST_P(Formats, AreParsed)
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Captures, Formats,
+    Captures, CaptureFormats,
     testing::Values(Format{}, Format{.little_endian = false}, Format{.nanoseconds = true},
                     Format{.little_endian = false, .nanoseconds = true}, Format{.v6 = true},
                     Format{.vlan = true}, Format{.link_type = 113},
@@ -275,7 +275,7 @@ TEST(Decode, ReportsAllFields)
     EXPECT_EQ(write["bytes"], 20);
 }
 
-TEST(Decode, PutsSegmentsInOrder)
+TEST(Decode, SortsTcpSegments)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -325,7 +325,7 @@ TEST(Decode, SeparatesConnections)
     EXPECT_EQ(trace_of(capture.file(), 40001).connections.size(), 1U);
 }
 
-TEST(Decode, FindsTheRolesWithoutASyn)
+TEST(Decode, DetectsTheRolesWithoutASyn)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -335,7 +335,7 @@ TEST(Decode, FindsTheRolesWithoutASyn)
               (Lines{"responder reply", "initiator request"}));
 }
 
-TEST(Decode, ShowsUnfinishedFramesAndGaps)
+TEST(Decode, ShowsIncompleteFramesAndMissingSegments)
 {
     CaptureBuilder capture;
     Conversation talk(capture);
@@ -475,7 +475,7 @@ TEST(Decode, RejectsFilesThatAreNoCapture)
     EXPECT_TRUE(trace_of(CaptureBuilder().file()).connections.empty());
 }
 
-TEST(Decode, KeepsPacketsBeforeDamage)
+TEST(Decode, ShowsThePacketsBeforeTheDamageOfACapture)
 {
     CaptureBuilder capture;
     add_example(capture);
@@ -491,7 +491,7 @@ TEST(Decode, KeepsPacketsBeforeDamage)
     EXPECT_EQ(summary(decode(damaged)[0]), example_summary);
 }
 
-TEST(Decode, SurvivesEveryCutAndRandomDamage)
+TEST(Decode, SurvivesTruncatedAndDamagedCaptures)
 {
     for (const bool v6 : {false, true}) {
         CaptureBuilder capture({.v6 = v6});

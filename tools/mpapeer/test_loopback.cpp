@@ -93,7 +93,7 @@ TEST(Loopback, PeerToPeerWithAWriteRtr)
                      "expect close\n");
 }
 
-TEST(Loopback, Ipv6)
+TEST(Loopback, ConnectsOverIpv6)
 {
     expect_both_pass("send request\nexpect reply rev=1 enhanced=0\n",
                      "expect request rev=1 enhanced=0\nsend reply\nexpect close\n", "::1");
@@ -197,7 +197,7 @@ TEST(Loopback, AFallbackUsesASecondConnection)
                      "expect no-connection for 50ms\n");
 }
 
-TEST(Loopback, ConnectionsCanBeKept)
+TEST(Loopback, ConnectionsCanBeKeptOpenWhileOthersStart)
 {
     expect_both_pass("repeat 5\n"
                      "send request first=10\n"
@@ -248,7 +248,7 @@ TEST(Loopback, BothEndsOfAStreamAreRecorded)
     expect_both_pass("expect reply\nwait 1ms\nsend request\nexpect fin\nexpect rst\n", responder);
 }
 
-TEST(Loopback, WaitsForAFile)
+TEST(Loopback, ScenarioWaitsUntilAFileExists)
 {
     const std::string file = testing::TempDir() + "/mpapeer-wait-for";
     std::filesystem::remove(file);
@@ -298,7 +298,7 @@ TEST(Failure, ReportOfSendingWithoutAConnection)
     expect_contains(out.str(), "no connection has been established");
 }
 
-TEST(Failure, ReportOfADrainWithoutEnd)
+TEST(Failure, ReportOfAPeerThatSendsWithoutEnd)
 {
     expect_contains(failure_of("send request\nexpect reply\nexpect close drain within 300ms\n",
                                "gap 1ms\nexpect request\nsend reply\n"
@@ -318,7 +318,7 @@ TEST(Failure, ReportNamesLineExpectationAndReceivedData)
     expect_contains(transcript, "ird is 3, wanted >=4");
 }
 
-TEST(Failure, ReportOfADeadline)
+TEST(Failure, ReportOfAnExpiredTimeLimit)
 {
     const std::string transcript = failure_of("send request\n"
                                               "expect reply within 1s\n",

@@ -165,7 +165,7 @@ TEST(Scenario, RepeatsBlocks)
     EXPECT_EQ(scenario.statements[4].text, "flush");
 }
 
-TEST(Scenario, IsCheckedAgainstItsRole)
+TEST(Scenario, ForAnotherRoleIsRejected)
 {
     const Scenario accept = parse_scenario("s", "accept");
     const Scenario connect = parse_scenario("s", "connect");
@@ -271,7 +271,7 @@ TEST(Expectation, RequiresZeroPaddingByDefault)
     EXPECT_EQ(mismatch_without_crc("send pad=bad", good), "pad is zero, wanted =bad");
 }
 
-TEST(Expectation, ParsesTriplets)
+TEST(Expectation, ParsesLayerTypeAndCodeOfATerm)
 {
     const StreamItem f9 =
         item_of("0016414700000000000000020000000100000000230600005cc9d979", false);

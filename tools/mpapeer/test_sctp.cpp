@@ -34,9 +34,9 @@ std::ostream &operator<<(std::ostream &out, const MessageVector &vector)
     return out << vector.name;
 }
 
-class Vectors : public testing::TestWithParam<MessageVector> {};
+class SessionMessages : public testing::TestWithParam<MessageVector> {};
 
-TEST_P(Vectors, AreParsed)
+TEST_P(SessionMessages, AreParsed)
 {
     const MessageVector &vector = GetParam();
     const auto message = parse_session_message(from_hex(vector.wire).value());
@@ -48,7 +48,7 @@ TEST_P(Vectors, AreParsed)
     EXPECT_TRUE(problems(*message).empty());
 }
 
-TEST_P(Vectors, AreWritten)
+TEST_P(SessionMessages, AreBuilt)
 {
     const std::vector<std::string> words = split_words(GetParam().statement);
     const statement::Send send = parse_send(std::span(words).subspan(1));
@@ -57,7 +57,7 @@ TEST_P(Vectors, AreWritten)
 }
 
 INSTANTIATE_TEST_SUITE_P(
-    Session, Vectors,
+    Session, SessionMessages,
     testing::Values(
         MessageVector{"S1", "00058008c00870696e67",
                       "send initiate p2p rtr=write,read ird=8 ord=8 pdata=\"ping\"", 5, "initiate",
@@ -79,7 +79,7 @@ std::string problem_of(std::string_view hex)
     return found.size() == 1 ? std::string(to_string(found[0])) : std::to_string(found.size());
 }
 
-TEST(SessionMessage, ReportsProblems)
+TEST(SessionMessage, ReportsInvalidFields)
 {
     EXPECT_EQ(problem_of("0000"), "unknown code");
     EXPECT_EQ(problem_of("0008"), "unknown code");
@@ -92,7 +92,7 @@ TEST(SessionMessage, ReportsProblems)
     EXPECT_EQ(problem_of("0001" + std::string(1026, '0')), "private data too long");
 }
 
-TEST(SessionMessage, NeedsAFunctionCode)
+TEST(SessionMessage, WithoutAFunctionCodeIsNotParsed)
 {
     EXPECT_FALSE(parse_session_message({}));
     EXPECT_FALSE(parse_session_message(Bytes{0}));

@@ -234,7 +234,7 @@ TEST_P(Frames, CanBeSentByAScenario)
     EXPECT_EQ(to_hex(bytes_sent_by(send_statement(GetParam()))), to_hex(GetParam().wire()));
 }
 
-TEST_P(Frames, NeedEveryByte)
+TEST_P(Frames, AreIncompleteIfTruncated)
 {
     const Bytes wire = GetParam().wire();
     for (std::size_t size = 0; size < wire.size(); size++) {
@@ -262,7 +262,7 @@ std::vector<FrameProblem> problems_of(std::string_view name)
     return {};
 }
 
-TEST(FrameProblems, MatchTheVectors)
+TEST(FrameProblems, AreReportedForInvalidFramesOnly)
 {
     using List = std::vector<FrameProblem>;
     EXPECT_EQ(problems_of("V24"), List{FrameProblem::enhanced_word_missing});
@@ -385,7 +385,7 @@ TEST_P(Fpdus, AreBuilt)
     EXPECT_EQ(decode_ulpdu(encode_ulpdu(fpdu.ulpdu)), fpdu.ulpdu);
 }
 
-TEST_P(Fpdus, NeedEveryByte)
+TEST_P(Fpdus, AreIncompleteIfTruncated)
 {
     const Bytes wire = bytes(GetParam().hex);
     for (std::size_t size = 0; size < wire.size(); size++)
@@ -412,7 +412,7 @@ std::string fpdu_name(const testing::TestParamInfo<FpduVector> &info)
 
 INSTANTIATE_TEST_SUITE_P(Vectors, Fpdus, testing::ValuesIn(fpdu_vectors), fpdu_name);
 
-TEST(FpduFields, ShowTheReadRtr)
+TEST(FpduFields, DecodeAReadRtr)
 {
     const auto parse = parse_fpdu(bytes(fpdu_vectors[1].hex));
     EXPECT_EQ(parse->fpdu.ulpdu.untagged, (UntaggedHeader{0, 1, 1, 0}));
@@ -420,7 +420,7 @@ TEST(FpduFields, ShowTheReadRtr)
 }
 
 /// RFC 5040 section 4.8 puts M, D and R at bits 16 to 18 of the Terminate header.
-TEST(FpduFields, ShowATermWithHeaderControlBits)
+TEST(FpduFields, DecodeATermWithHeaderControlBits)
 {
     Ulpdu term = make_ulpdu(UlpduKind::term);
     term.term = {.layer = 2, .etype = 0, .code = 7, .hdrct = 5, .reserved = 1};
@@ -429,7 +429,7 @@ TEST(FpduFields, ShowATermWithHeaderControlBits)
     EXPECT_EQ(decode_ulpdu(ulpdu), term);
 }
 
-TEST(FpduFields, ShowATerm)
+TEST(FpduFields, DecodeATerm)
 {
     const auto parse = parse_fpdu(bytes(fpdu_vectors[8].hex));
     EXPECT_EQ(parse->fpdu.ulpdu.untagged, (UntaggedHeader{0, 2, 1, 0}));

@@ -53,7 +53,7 @@ task<> echo(exs::socket &listener)
 	static_cast<void>(co_await peer.close());
 }
 
-TEST_F(Cpp, EchoInCoroutines)
+TEST_F(Cpp, CoroutinesEchoMessages)
 {
 	own.spawn(echo(listener));
 	const int rounds = own.run([](Cpp &test) -> task<int> {
@@ -74,7 +74,7 @@ TEST_F(Cpp, EchoInCoroutines)
 	own.run();
 }
 
-TEST_F(Cpp, EXS8_EXS9_Publish)
+TEST_F(Cpp, EXS8_EXS9_PersistentSendInACoroutine)
 {
 	char published = 0;
 	own.spawn([](Cpp &test, char &version) -> task<> {
@@ -101,7 +101,7 @@ TEST_F(Cpp, EXS8_EXS9_Publish)
 	own.run();
 }
 
-TEST_F(Cpp, EXS10_EXS12_Subscribe)
+TEST_F(Cpp, EXS10_EXS12_PersistentRecvInACoroutine)
 {
 	own.spawn([](Cpp &test) -> task<> {
 		exs::socket peer = (co_await test.listener.accept()).value();

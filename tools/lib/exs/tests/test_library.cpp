@@ -49,7 +49,7 @@ namespace {
 
 // ---- EXS-1
 
-TEST_F(Library, EXS1_Names)
+TEST_F(Library, EXS1_SocketAndPeerNamesMatch)
 {
 	connect();
 	sockaddr_in ours{}, theirs{};
@@ -171,7 +171,7 @@ TEST_F(Library, EXS2_DeletingAQueueWakesItsWaiters)
 	EXPECT_EQ(error, EBADF);
 }
 
-TEST_F(Library, EXS2_AQueueInUseIsBusy)
+TEST_F(Library, EXS2_DeletingAQueueInUseFailsWithEbusy)
 {
 	connect();
 	Memory to(10);
@@ -210,7 +210,7 @@ TEST_F(Library, EXS3_UnregisteredMemoryIsRejected)
 }
 
 // A receive that has just begun to use the memory must not be forgotten by the revocation
-TEST_F(Library, EXS3_RevocationWhileReceivesBegin)
+TEST_F(Library, EXS3_RevocationDuringReceivesCompletesEachReceive)
 {
 	connect();
 	for (int i = 0; i < 200 && !HasFailure(); i++) {
@@ -237,7 +237,7 @@ TEST_F(Library, EXS3_RevocationWhileReceivesBegin)
 	}
 }
 
-TEST_F(Library, EXS3_MemoryInUseIsBusyUntilItIsRevoked)
+TEST_F(Library, EXS3_DeregisteringMemoryInUseFailsUntilRevocation)
 {
 	connect();
 	Memory memory(100000);
@@ -294,7 +294,7 @@ TEST_F(Library, EXS4_MessagesOfAnySizeArrive)
 	}
 }
 
-TEST_F(Library, EXS5_ASendIsDoneWhenItHasBeenReceived)
+TEST_F(Library, EXS5_ASendCompletesWhenThePeerHasReceivedTheData)
 {
 	connect();
 	Memory from(5000), to(5000);
@@ -376,7 +376,7 @@ TEST_F(Library, EXS7_SmallMaxIsTheSmallerOfBothEnds)
 
 // ---- EXS-8 to EXS-12
 
-TEST_F(Library, EXS8_PersistentSend)
+TEST_F(Library, EXS8_ReceiversReadTheCurrentDataOfAPersistentSend)
 {
 	connect();
 	Memory from(70000), to(70000);
@@ -393,7 +393,7 @@ TEST_F(Library, EXS8_PersistentSend)
 	EXPECT_EQ(errno, ENOENT);
 }
 
-TEST_F(Library, EXS9_OneEventForEachRead)
+TEST_F(Library, EXS9_PersistentSendGetsOneEventForEachRead)
 {
 	connect();
 	Memory from(7000), to(7000);
@@ -409,7 +409,7 @@ TEST_F(Library, EXS9_OneEventForEachRead)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(Library, EXS9_UnreadNotesAreMerged)
+TEST_F(Library, EXS9_UnreadReadNotificationsAreMerged)
 {
 	connect();
 	Memory from(2000), to(2000);
@@ -424,7 +424,7 @@ TEST_F(Library, EXS9_UnreadNotesAreMerged)
 	EXPECT_EQ(notes, 50U);
 }
 
-TEST_F(Library, EXS10_PersistentRecv)
+TEST_F(Library, EXS10_SendsAreWrittenIntoThePersistentRecv)
 {
 	connect();
 	Memory from(7000), to(9000);
@@ -460,7 +460,7 @@ TEST_F(Library, EXS11_PersistentMemoryAtBothEndsIsRejected)
 	EXPECT_TRUE(error == EINVAL || error == ECANCELED) << error;
 }
 
-TEST_F(Library, EXS12_Offsets)
+TEST_F(Library, EXS12_OffsetsSelectAPartOfPersistentMemory)
 {
 	connect();
 	Memory all(10000), part(2500);
@@ -488,7 +488,7 @@ TEST_F(Library, EXS12_Offsets)
 
 // ---- EXS-1, EXS-13
 
-TEST_F(Library, EXS1_Sendfile)
+TEST_F(Library, EXS1_SendfileSendsAPartOfAFile)
 {
 	connect(SOCK_STREAM);
 	char name[] = "/tmp/exs-test-XXXXXX";
@@ -513,7 +513,7 @@ TEST_F(Library, EXS1_Sendfile)
 	EXPECT_TRUE(fails(0, 1, EBADF));
 }
 
-TEST_F(Library, EXS1_Poll)
+TEST_F(Library, EXS1_PollReportsReadyHandles)
 {
 	listen(SOCK_SEQPACKET);
 	exs_pollfd fds[2] = {{.fd = listener, .events = EXS_POLLIN, .revents = 0}, {.fd = 12345, .events = 0, .revents = 0}};
@@ -578,7 +578,7 @@ TEST_F(Library, EXS13_AnotherSocketTypeIsRejected)
 // ---- lifetimes
 
 // As the kernel does beyond fs.epoll.max_user_watches
-TEST_F(Library, AConnectionThatCannotBePolledFails)
+TEST_F(Library, ConnectFailsIfTheSocketCannotBePolled)
 {
 	listen(SOCK_SEQPACKET);
 	refuses_watches = true;
@@ -624,7 +624,7 @@ TEST_F(Library, ConnectWithoutAnAnswerTimesOut)
 	::close(plain);
 }
 
-TEST_F(Library, CloseCompletesAllOperationsOnceAndItselfLast)
+TEST_F(Library, CloseCompletesAllOperationsOnceBeforeTheClose)
 {
 	connect();
 	Memory memory(100000);
@@ -655,7 +655,7 @@ TEST_F(Library, CloseCompletesAllOperationsOnceAndItselfLast)
 }
 
 // A call that has found the socket while another thread closes it
-TEST_F(Library, NoEventFollowsTheCloseWhileReceivesStart)
+TEST_F(Library, NoEventFollowsTheCloseEventDuringReceives)
 {
 	Memory memory(64);
 	for (int i = 0; i < 100 && !HasFailure(); i++) {
@@ -742,7 +742,7 @@ size_t resident()
 }
 
 // A peer that only connects does not get the memory of a connection
-TEST_F(Library, SilentPeersTakeNoMemory)
+TEST_F(Library, PeersThatSendNothingTakeNoMemory)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "a device pins it";
@@ -759,7 +759,7 @@ TEST_F(Library, SilentPeersTakeNoMemory)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_F(Library, AConnectionWithoutMemoryIsDropped)
+TEST_F(Library, AConnectionIsDroppedIfMemoryIsExhausted)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "what a device wants of memory cannot be told";
@@ -845,7 +845,7 @@ TEST_F(Library, AChildOfForkDoesNotInheritConnections)
 	EXPECT_EQ(to.bytes, from.bytes);
 }
 
-TEST_F(Library, AChildOfAProgramThatHasStoppedTheLibraryMayStartIt)
+TEST_F(Library, AForkedChildCanRestartAStoppedLibrary)
 {
 	EXPECT_EQ(exs_exit(), 0);
 	EXPECT_EQ(in_child([] {
@@ -889,7 +889,7 @@ TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWithItsOperations)
 	EXPECT_LE(descriptors(), before);
 }
 
-TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueIsTheNextAccepts)
+TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueGoesToTheNextAccept)
 {
 	listen(SOCK_SEQPACKET);
 	const auto other = exs_qcreate();

@@ -60,7 +60,7 @@ void end(World &world)
 
 // ---- who speaks first
 
-TEST(Machine, ResponderIsSilentUntilReady)
+TEST(Machine, ResponderSendsNothingUntilReady)
 {
 	World world(World::config(), Pair::responder(World::config()));
 	EXPECT_FALSE(world.b->opened);
@@ -78,7 +78,7 @@ TEST(Machine, ResponderIsSilentUntilReady)
 
 // ---- EXS-4, EXS-5
 
-TEST(Machine, EXS4_ReceiverPullsWhenTheSendIsFirst)
+TEST(Machine, EXS4_ReceiverReadsTheDataWhenTheSendIsPostedFirst)
 {
 	Pair pair;
 	const auto send = pair.a->send(1000);
@@ -93,7 +93,7 @@ TEST(Machine, EXS4_ReceiverPullsWhenTheSendIsFirst)
 	end(pair);
 }
 
-TEST(Machine, EXS4_ReceiverPullsWhenTheRecvIsFirst)
+TEST(Machine, EXS4_ReceiverReadsTheDataWhenTheRecvIsPostedFirst)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(1000);
@@ -136,7 +136,7 @@ TEST(Machine, EXS4_ShortRecvTruncatesAMessage)
 	end(pair);
 }
 
-TEST(Machine, EXS4_MessageOfNoOctets)
+TEST(Machine, EXS4_EmptyMessageIsTransferred)
 {
 	Pair pair;
 	const auto send = pair.a->send(0);
@@ -188,7 +188,7 @@ TEST(Machine, EXS6_NoAdvertisementWithoutACredit)
 	end(pair);
 }
 
-TEST(Machine, EXS6_OneCreditIsEnoughForBothAtOnce)
+TEST(Machine, EXS6_OneCreditIsEnoughForBothDirectionsAtOnce)
 {
 	auto settings = World::config();
 	settings.send_credits = settings.recv_credits = 1;
@@ -313,7 +313,7 @@ TEST(Machine, EXS8_StreamsHaveNoPersistentMemory)
 	EXPECT_EQ(pair.a->recv(100, false, false, 5), -EOPNOTSUPP);
 }
 
-TEST(Machine, EXS9_OneEventForEachRead)
+TEST(Machine, EXS9_PersistentSendGetsOneEventForEachRead)
 {
 	Pair pair;
 	const auto send = pair.a->send(800, true, true);
@@ -329,7 +329,7 @@ TEST(Machine, EXS9_OneEventForEachRead)
 	end(pair);
 }
 
-TEST(Machine, EXS9_NoEventIsLostWhenTheSendIsCancelled)
+TEST(Machine, EXS9_NoReadEventIsLostWhenTheSendIsCancelled)
 {
 	Pair pair;
 	const auto send = pair.a->send(80, true, true);
@@ -368,7 +368,7 @@ TEST(Machine, EXS10_PersistentRecvReceivesAllSendsWithoutMessages)
 }
 
 // The sends were advertised before the sender knew
-TEST(Machine, EXS10_SendsThatCrossThePersistentRecvAreReadIntoIt)
+TEST(Machine, EXS10_SendsPostedBeforeThePersistentRecvArrivesAreReadIntoItsMemory)
 {
 	for (const uint64_t length : {20U, 800U}) {
 		Pair pair;
@@ -414,7 +414,7 @@ TEST(Machine, EXS10_CancelledPersistentRecvIsNoLongerWritten)
 	pair.check(false);
 }
 
-TEST(Machine, EXS10_PersistentRecvEndsWithTheData)
+TEST(Machine, EXS10_PersistentRecvCompletesAtEndOfFileAfterItsData)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(5000, true);
@@ -452,7 +452,7 @@ TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedAtOnce)
 	end(other);
 }
 
-TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedWhenItCrosses)
+TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedWhenBothStartAtOnce)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -483,7 +483,7 @@ TEST(Machine, EXS11_EachDirectionMayHavePersistentMemory)
 
 // ---- EXS-12
 
-TEST(Machine, EXS12_RecvOffsetReadsAPart)
+TEST(Machine, EXS12_RecvOffsetReadsAPartOfPersistentMemory)
 {
 	Pair pair;
 	const auto send = pair.a->send(5000, true);
@@ -524,7 +524,7 @@ TEST(Machine, EXS12_RecvOffsetNeedsPersistentMemory)
 	end(pair);
 }
 
-TEST(Machine, EXS12_SendOffsetWritesAPart)
+TEST(Machine, EXS12_SendOffsetWritesAPartOfPersistentMemory)
 {
 	Pair pair;
 	const auto early = pair.a->send(10, false, false, 100); // waits for the memory
@@ -547,7 +547,7 @@ TEST(Machine, EXS12_SendOffsetWritesAPart)
 
 // ---- EXS-13: streams
 
-TEST(Machine, EXS13_StreamHasNoBoundaries)
+TEST(Machine, EXS13_StreamKeepsNoMessageBoundaries)
 {
 	Pair pair(World::config(true));
 	pair.a->send(100);
@@ -566,7 +566,7 @@ TEST(Machine, EXS13_StreamHasNoBoundaries)
 }
 
 // Of the peer's advertisements one after the other: it may not answer the next Read
-TEST(Machine, EXS13_ReceivedOctetsDoNotWaitForARead)
+TEST(Machine, EXS13_ReceivedOctetsAreDeliveredBeforeAnOutstandingRead)
 {
 	Pair pair(World::config(true));
 	pair.a->send(1);
@@ -583,7 +583,7 @@ TEST(Machine, EXS13_ReceivedOctetsDoNotWaitForARead)
 	end(pair);
 }
 
-TEST(Machine, EXS13_OctetsBeforeALossAreReceived)
+TEST(Machine, EXS13_OctetsBeforeAConnectionLossAreReceived)
 {
 	auto settings = World::config(true);
 	settings.largest = 100;
@@ -677,7 +677,7 @@ TEST(Machine, EXS13_CancelledStreamRecvKeepsReceivedOctets)
 
 // ---- depths of Reads
 
-TEST(Machine, EXS2_ReadsInFlightReachTheOrd)
+TEST(Machine, EXS2_AsManyReadsAreInFlightAsTheOrdAllows)
 {
 	auto settings = World::config(); // World fails if there are more
 	for (const uint32_t depth : {1U, 2U, 7U}) {
@@ -693,7 +693,7 @@ TEST(Machine, EXS2_ReadsInFlightReachTheOrd)
 	}
 }
 
-TEST(Machine, WithoutReadsOnlyImmediateDataArrive)
+TEST(Machine, WithOrdZeroOnlyImmediateDataArrive)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 0;
@@ -709,7 +709,7 @@ TEST(Machine, WithoutReadsOnlyImmediateDataArrive)
 }
 
 // The sender does not know
-TEST(Machine, WithoutReadsLargeTransfersFailAtBothEnds)
+TEST(Machine, WithOrdZeroLargeTransfersFailAtBothEnds)
 {
 	auto one = World::config(), other = Pair::responder(World::config());
 	other.ord = 0;
@@ -761,7 +761,7 @@ TEST(Machine, CloseCancelsOperationsThatAreNotStarted)
 	pair.check(false);
 }
 
-TEST(Machine, PeerThatClosesUnreadIsAResetOtherwiseEndOfFile)
+TEST(Machine, PeerCloseWithUnreadDataIsAResetOtherwiseEndOfFile)
 {
 	Pair quiet;
 	const auto last = quiet.b->recv(10);
@@ -814,7 +814,7 @@ TEST(Machine, CancelOfAnAdvertisedSendWaitsForThePeer)
 	end(pair);
 }
 
-TEST(Machine, CancelWithTheReadInFlightDropsTheRest)
+TEST(Machine, CancelWithAReadInFlightDropsTheRestOfTheMessage)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 1;
@@ -837,7 +837,7 @@ TEST(Machine, CancelWithTheReadInFlightDropsTheRest)
 	end(pair);
 }
 
-TEST(Machine, CancelledRecvLeavesTheMessageToTheNext)
+TEST(Machine, CancelledRecvLeavesTheMessageToTheNextRecv)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 1;
@@ -858,7 +858,7 @@ TEST(Machine, CancelledRecvLeavesTheMessageToTheNext)
 	end(pair);
 }
 
-TEST(Machine, LossCompletesEachOperationOnce)
+TEST(Machine, ConnectionLossCompletesEachOperationOnce)
 {
 	Pair pair;
 	std::vector<int64_t> ops;
@@ -1051,7 +1051,7 @@ TEST(Hostile, ImmediateDataOfAnotherLengthAreRejected)
 	EXPECT_REFUSED(Hostile().say({.type = Type::fin}, 1));
 }
 
-TEST(Hostile, SecondPersistentMemoryIsRejected)
+TEST(Hostile, SecondPersistentMemoryOfADirectionIsRejected)
 {
 	EXPECT_REFUSED(Hostile().adv(1, wire::flag_persistent).adv(2));
 	EXPECT_REFUSED(Hostile().radv(1).radv(2));
@@ -1059,7 +1059,7 @@ TEST(Hostile, SecondPersistentMemoryIsRejected)
 	EXPECT_REFUSED(Hostile(World::config(true)).radv(1));
 }
 
-TEST(Hostile, AcksAreCheckedForPossibleValues)
+TEST(Hostile, ImpossibleAcksAreRejected)
 {
 	const auto ack = [](Status status, uint64_t length, uint32_t count = 0, uint32_t id = 1) {
 		return Message{.type = Type::ack, .status = status, .id = id, .length = length, .count = count};
@@ -1079,7 +1079,7 @@ TEST(Hostile, AcksAreCheckedForPossibleValues)
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say(ack(Status::canceled, 5)));
 }
 
-TEST(Hostile, RevokedBeforeTheAckIsRejected)
+TEST(Hostile, RevokedMessageBeforeTheAckIsRejected)
 {
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say({.type = Type::revoked, .id = 1}));
 	EXPECT_TAKEN(Hostile()
@@ -1124,7 +1124,7 @@ TEST(Hostile, MessagesAfterCloseAreRejected)
 	EXPECT_REFUSED(peer.say({.type = Type::close}));
 }
 
-TEST(Hostile, GarbageIsRejected)
+TEST(Hostile, MessageOfAllOnesIsRejected)
 {
 	Hostile peer;
 	std::array<uint8_t, wire::message_size> garbage{};

@@ -128,7 +128,7 @@ TEST_F(Peer, CloseEndsWithoutDataThatThePeerRequestedAndDoesNotRead)
 
 // ---- least right
 
-TEST_F(Peer, ASendExposesOnlyItsRange)
+TEST_F(Peer, ASendExposesOnlyTheMemoryOfItsMessage)
 {
 	for (const int beyond : {-1, 1}) {
 		meet();
@@ -147,7 +147,7 @@ TEST_F(Peer, ASendExposesOnlyItsRange)
 	}
 }
 
-TEST_F(Peer, AnAcknowledgedSendExposesNothing)
+TEST_F(Peer, AnAcknowledgedSendExposesNoMemory)
 {
 	meet();
 	Memory region(10000);
@@ -231,7 +231,7 @@ private:
 	}
 };
 
-TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesItsPort)
+TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesTheRequestedPort)
 {
 	occupy(false);
 	std::thread server([this] {
@@ -248,7 +248,7 @@ TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesItsPort)
 	server.join();
 }
 
-TEST_F(NextPort, AListenerOfAnotherPortRejects)
+TEST_F(NextPort, AListenerRejectsAHelloForAnotherPort)
 {
 	occupy(true);
 	EXPECT_EQ(connect_error(), ECONNRESET);

@@ -106,7 +106,7 @@ void expect_reset(int fd)
 	EXPECT_EQ(::read(fd, &octet, 1), 0);
 }
 
-TEST_F(Shim, OctetsAndTheirEndArrive)
+TEST_F(Shim, OctetsAndEndOfFileArrive)
 {
 	listen();
 	Socket one = connect(), other = accept();
@@ -138,7 +138,7 @@ TEST_F(Shim, AnAbandonedConnectionDoesNotBlockOthers)
 	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
-TEST_F(Shim, ARefusedConnectIsRefused)
+TEST_F(Shim, ANonblockingConnectWithoutAListenerReportsEconnrefused)
 {
 	Socket reserved;
 	const auto any = loopback();
@@ -158,7 +158,7 @@ TEST_F(Shim, ARefusedConnectIsRefused)
 	EXPECT_EQ(errno, ECONNREFUSED);
 }
 
-TEST_F(Shim, ALostConnectionIsAReset)
+TEST_F(Shim, ALostConnectionIsReportedAsAReset)
 {
 	NEEDS_TCP();
 	meet();
@@ -173,7 +173,7 @@ TEST_F(Shim, ALostConnectionIsAReset)
 	EXPECT_EQ(error_of(one.get()), 0);
 }
 
-TEST_F(Shim, ALossIsReportedInTheErrorOfTheSocket)
+TEST_F(Shim, AConnectionLossIsReportedBySoError)
 {
 	NEEDS_TCP();
 	meet();
@@ -231,7 +231,7 @@ TEST_F(Shim, ThePortIsReportedBeforeListen)
 	EXPECT_GE(accept().get(), 0);
 }
 
-TEST_F(Shim, PlainSocketsInAnEpollTakeNoMemory)
+TEST_F(Shim, SocketsAddedToEpollTakeNoMemory)
 {
 	const int epoll = ::epoll_create1(0);
 	const auto add = [epoll] {
