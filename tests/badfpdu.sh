@@ -445,36 +445,36 @@ bad() { # CLAIM FUNCTION [ARG…]
 	check "$@"
 }
 
-bad 'F1: a WRITE with an empty first segment to an invalid STag gets TERM 1/1/0' peer \
+bad 'F1: a WRITE whose empty first segment has an invalid STag gets TERM 1/1/0' peer \
 	'FIRST=send fpdu write stag=0 to=0 last=0' 'SECOND=send fpdu write stag=0 to=0 pdata="data"' 'END=expect term 1/1/0'
 bad 'F2: urgent TCP data after a Send causes no kernel warning' peer 'SPLIT=split urgent' 'FIRST=send fpdu send pdata="urgent"' 'SECOND=wait 300ms' 'END=shutdown'
-bad 'F3: a SEND interrupted by an unknown opcode gets TERM 0/2/6' peer \
+bad 'F3: a SEND whose second segment has an unknown opcode gets TERM 0/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 0012414f0000000000000000000000020000000000000000' \
 	'END=expect term 0/2/6'
-bad 'F3: a SEND interrupted by DDP version 2 gets TERM 1/2/6' peer \
+bad 'F3: a SEND whose second segment has DDP version 2 gets TERM 1/2/6' peer \
 	'FIRST=send fpdu send pdata="part" last=0' 'SECOND=send hex 001242430000000000000000000000020000000000000000' \
 	'END=expect term 1/2/6'
 bad 'ibv_query_qp() reports state RTS and the negotiated ORD and IRD' qp_is_told_right
-bad 'F87: ibv_query_qp() reports sq_sig_all 0 for a queue pair created with it' qp_is_not_all_signalled
-bad 'F4: a WRITE past the last address gets TERM 1/1/1' odd_terminated write-wrap 1/1/1
+bad 'F87: ibv_query_qp() reports sq_sig_all 0 for a queue pair created with sq_sig_all 0' qp_is_not_all_signalled
+bad 'F4: a WRITE whose address range wraps around the end of the address space gets TERM 1/1/1' odd_terminated write-wrap 1/1/1
 bad 'F4: a Read Request for 2 GB or more gets TERM 0/1/1' odd_terminated read-huge 0/1/1
 # the header in the TERM: mpa_len, opcode 1, QN 1, MSN 1, MO 0
-bad 'F8: the TERM for a Read Request beyond the region contains the MSN of the Read Request' odd_terminated read-beyond 0/1/1 \
+bad 'F8: the TERM for a Read Request beyond the end of a memory region contains the MSN of the Read Request' odd_terminated read-beyond 0/1/1 \
 	'414100000000000000010000000100000000'
-bad 'F9: two RDMA Reads complete when the Response to the first is invalid' odd_against two-reads 8 \
+bad 'F9: both of two outstanding RDMA Reads complete when the Response to the first is invalid' odd_against two-reads 8 \
 	'READS=expect read-request' 'MORE=expect read-request' 'THEN=send fpdu read-response stag=0xdead to=0 len=16'
 bad 'F14: an RDMA Read fails when its Response in two segments carries no data' short_read
-bad 'F11: an RDMA Read to a peer with IRD 0 completes' odd_against read 0 'THEN=wait 2s'
-bad 'F15: a work request posted to a QP in state ERROR completes' odd_completes send-in-error
+bad 'F11: an RDMA Read on a connection whose peer allows no Reads (IRD 0) gets a completion' odd_against read 0 'THEN=wait 2s'
+bad 'F15: a work request posted to a QP in state ERROR gets a completion' odd_completes send-in-error
 bad 'F73: a work request posted to a QP whose connection is closed completes as flushed' closed_completes
-bad 'F74: a work request posted into a queue entry that is being flushed is not lost' keeps_what_is_refilled
+bad 'F74: a work request posted while its send queue entry is being flushed is not lost' keeps_what_is_refilled
 bad 'F75: a Send completes with success although the peer closes directly after receiving it' is_sent_before_the_end
-bad 'F12: memory of an SGE after an empty SGE of a Send is released' memory_behind_empty_sge
-bad 'F18: an RDMA Read of memory after a Send with Invalidate of it gets TERM 0/1/0' odd_terminated invalidate 0/1/0
-bad 'F18: Send with Invalidate of an STag with another key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
+bad 'F12: a Send releases the memory of its SGE that follows an empty SGE' memory_behind_empty_sge
+bad 'F18: an RDMA Read of memory whose STag a Send with Invalidate has invalidated gets TERM 0/1/0' odd_terminated invalidate 0/1/0
+bad 'F18: Send with Invalidate of an STag with the wrong key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
 bad 'F18: Send with Invalidate of memory without remote access gets TERM 0/1/9' odd_terminated invalidate-local 0/1/9
 bad 'F19: RDMA Reads are answered while the responder modifies its QP' many_reads
-bad 'F20: a kernel address in a work request of a program is not dereferenced' odd_completes kernel-pointer
+bad 'F20: the kernel does not dereference a kernel address in a work request of a program' odd_completes kernel-pointer
 bad 'F31: an RDMA Read of memory without remote access gets TERM 0/1/2' odd_terminated read-local 0/1/2
 bad 'F32: the flush of a send queue that the program constantly refills is bounded' flushed_once
 bad "F40: a short RDMA Read across a page boundary returns the server's bytes" read_across
@@ -483,7 +483,7 @@ bad 'F41: an invalid work request posted before connecting ends the connection' 
 bad 'F42: an RDMA Read beyond the ORD is not sent while the queue pair is modified' odd_and_content reads-and-modify 1 \
 	'READS=expect read-request' 'MORE=expect nothing for 1s' 'THEN=send read-response len=16' \
 	'NEXT=expect read-request' 'LAST=send read-response len=16'
-bad 'F43: RDMA Reads of the peer are answered while a fenced Send waits for our own RDMA Read' odd_and_content fenced-send 8 \
+bad 'F43: RDMA Reads of the peer are answered while a fenced Send waits for a local RDMA Read' odd_and_content fenced-send 8 \
 	'READS=expect read-request' 'MORE=send fpdu read-request len=0' 'THEN=expect read-response len=0 within 3s' \
 	'NEXT=send read-response len=16' 'LAST=expect send'
 bad 'F44: the padding octets of a short message are zero' odd_and_content read-and-send 8 \
@@ -538,10 +538,10 @@ bad "F91: a port mapper's netlink HELLO with nlmsg_pid 0 is answered once" hello
 bad 'F64: posting to a queue pair in state ERROR raises each asynchronous event at most once' few_events
 bad 'F65: 300 failed calls of rdma_listen() log at most 100 lines' few_lines
 bad "F69: memory deregistered during the peer's RDMA Read is sent unchanged or not at all" changed_while_read
-bad 'F69: memory changed after the completion of a later work request is sent with its old content' changed_when_completed
-[[ $VM_STOCK == 1 ]] || bad 'F115: writing to memory while it is sent with a CRC causes no CRC error' changed_while_sent
+bad 'F69: a program that changes sent memory after a later work request has completed does not change the data sent' changed_when_completed
+[[ $VM_STOCK == 1 ]] || bad 'F115: writing to memory that is being sent with a CRC causes no CRC error at the peer' changed_while_sent
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F6: a registered page replaced by an unpopulated one blocks no other connection' replaced_page
+	bad 'F6: sending from a page that the program has unmapped and never populates again blocks no other connection' replaced_page
 [[ $VM_KERNEL != debian ]] ||
-	bad 'F66: a CM event read into a page that is never populated blocks no other program' events_into_nothing
+	bad 'F66: a program that reads a CM event into a page that is never populated blocks no other program' events_into_nothing
 finish

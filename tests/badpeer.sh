@@ -186,14 +186,14 @@ bad() { # CLAIM FUNCTION [ARG…]
 }
 
 # SEC-03, SEC-04, SEC-07, AMB-07: no Request at all
-bad 'a Request with S=1 and PD_Length 2 is closed unanswered (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
-bad 'a Request header with PD_Length 513 is closed before any private data arrives' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
-bad 'a Request with PD_Length 65535 is closed unanswered' refused request 'REQUEST=p2p rtr=write pd-length=65535'
-bad 'a Request with the key of a Reply is closed unanswered' refused request 'REQUEST=p2p rtr=write key=reply'
-bad 'a Request of Rev 3 is closed unanswered' refused request 'REQUEST=p2p rtr=write rev=3'
-bad 'half the header of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
-bad 'half the private data of a Request, then FIN, is closed unanswered' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
-bad 'half the header of a Request, then nothing, is closed unanswered' refused request 'REQUEST=p2p rtr=write first=8'
+bad 'a Request with S=1 and PD_Length 2 closes the connection without a Reply (V24)' refused request 'REQUEST=enhanced no-word pdata=8008'
+bad 'a Request header with PD_Length 513 closes the connection before any private data arrives' refused request 'REQUEST=p2p rtr=write pd-length=513 first=20'
+bad 'a Request with PD_Length 65535 closes the connection without a Reply' refused request 'REQUEST=p2p rtr=write pd-length=65535'
+bad 'a Request with the key of a Reply closes the connection without a Reply' refused request 'REQUEST=p2p rtr=write key=reply'
+bad 'a Request of Rev 3 closes the connection without a Reply' refused request 'REQUEST=p2p rtr=write rev=3'
+bad 'half the header of a Request, then FIN, closes the connection without a Reply' refused request 'REQUEST=p2p rtr=write first=8' MORE=shutdown
+bad 'half the private data of a Request, then FIN, closes the connection without a Reply' refused request 'REQUEST=p2p rtr=write pdata-len=100 first=60' MORE=shutdown
+bad 'half the header of a Request, then nothing: the connection is closed without a Reply' refused request 'REQUEST=p2p rtr=write first=8'
 bad 'S2: an RTR directly after the Request, before the Reply, does not establish a connection' no_connection glued-rtr
 
 # S1, S2: accepted, but no RTR
@@ -205,22 +205,22 @@ bad 'no RTR: a bad CRC in the RTR does not establish a connection' no_connection
 bad 'no RTR: half an RTR, then FIN, does not establish a connection' no_connection no-rtr-half
 bad 'no RTR: a TERM after the Reply does not establish a connection (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
 bad 'no RTR: a second Request does not establish a connection (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'
-bad 'S1, I3: no RTR, and the program is killed: a new server accepts connections' program_ends KILL
-bad 'no RTR, and the program exits: a new server accepts connections' program_ends TERM
-bad 'I2: no RTR, and the program accepts again: the second rdma_accept() fails' second_answer accept
-bad 'I2: no RTR, and the program rejects after all: its rdma_reject() after rdma_accept() fails' second_answer reject
+bad 'S1, I3: an initiator sends no RTR, and the program is killed: a new server accepts connections' program_ends KILL
+bad 'an initiator sends no RTR, and the program exits: a new server accepts connections' program_ends TERM
+bad 'I2: an initiator sends no RTR, and the program accepts again: the second rdma_accept() fails' second_answer accept
+bad 'I2: an initiator sends no RTR, and the program rejects after all: its rdma_reject() after rdma_accept() fails' second_answer reject
 bad 'FIN and RST after the Request, then the program accepts: a new server accepts connections' outlives_peer accept
 bad 'FIN and RST after the Request, then the program rejects: a new server accepts connections' outlives_peer reject
 
 # S5, S6: an honest initiator does not wait for the others
-bad 'S5: 10 initiators send half a header and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
-bad '10 initiators send nothing and hold still: an honest one connects' still_ones 10 flush
-bad '10 initiators send no RTR and hold still: an honest one connects' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
+bad 'S5: 10 initiators send half a header and hold still: an honest initiator connects' still_ones 10 'send request p2p rtr=write first=8' 'split every 1'
+bad '10 initiators send nothing and hold still: an honest initiator connects' still_ones 10 flush
+bad '10 initiators send no RTR and hold still: an honest initiator connects' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
 bad 'S6: 60 TCP clients connect and close without a Request: an honest initiator connects' scan 60 1
 bad 'F55: 1600 TCP clients connect and close while siw is slow to accept: an honest initiator connects' scan_slowly 400 4
 bad 'S5, S14: an initiator that sends byte by byte connects' slow_but_honest
-bad 'a read that waits for the RTR completes only once when the peer resets the connection' read_completes_once
-bad 'I6: Rev 1, which carries no depths: the request event contains nonzero IRD and ORD' rev1_depths
+bad 'an RDMA Read that waits for the RTR completes only once when the peer resets the connection' read_completes_once
+bad 'I6: a Request of Rev 1, which carries no depths, raises a request event with nonzero IRD and ORD' rev1_depths
 bad 'I7: an accept that fails sends a reject' failed_accept
 bad "S21: a Request with an ORD above the device's limit gets a Reply with the device's IRD limit (IRD-04)" many_reads
 finish

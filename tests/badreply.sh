@@ -116,7 +116,7 @@ bad 'connecting fails on a Reply with the key of a Request' fails reply 'REPLY=p
 bad 'connecting fails on a Reply of Rev 3' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 rev=3'
 bad 'connecting fails on a plain accept of an enhanced Request (AMB-04)' fails reply 'REPLY=rev=1 enhanced=0 pdata=00080004'
 
-bad 'connecting fails without a listener' refused
+bad 'connecting to a port without a listener fails' refused
 
 # The stream ends too early, or not at all
 bad 'connecting fails on half the header of a Reply, then FIN' fails reply 'REPLY=p2p rtr=write ird=8 ord=8 first=10' MORE=shutdown
@@ -142,5 +142,5 @@ bad 'a reject without enhanced data is reported as REJECTED (AMB-03)' fails_with
 bad 'S11: REJECTED reports all private data of a reject without enhanced data' whole_reject
 bad 'S13: a Rev 1 reject with FIN and no private data is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0' MORE=shutdown ASKS=$asks
 bad 'a reject with FIN is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject p2p rtr=write ird=8 ord=8' MORE=shutdown
-bad 'after a failed connection the next one is established' then_works
+bad 'a connection is established after an earlier one has failed' then_works
 finish

@@ -157,29 +157,29 @@ pair_transfer() { # SIZE RATE PERCENT
 sysctl -qw net.core.rmem_max=$((16 << 20))
 
 if [[ -n ${ROLE:-} ]]; then
-	check 'DGM-38: two machines, 64 MiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((64 << 20)) 100 1
-	[[ $only != *'1 GiB'* ]] || check 'DGM-38: two machines, 1 GiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((1 << 30)) 200 1
+	check 'DGM-38: Write-Record between two machines, 64 MiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((64 << 20)) 100 1
+	[[ $only != *'1 GiB'* ]] || check 'DGM-38: Write-Record between two machines, 1 GiB with 1 % loss: the validity map has exactly the octets placed' pair_transfer $((1 << 30)) 200 1
 	finish
 	exit
 fi
 
 for suite in wire track; do
-	[[ ! -e $KUNIT/dg_${suite}_test.ko ]] || check "DGM: KUnit of the $suite" kunit_suite "dg_${suite}_test"
+	[[ ! -e $KUNIT/dg_${suite}_test.ko ]] || check "DGM: the KUnit suite dg_${suite}_test passes" kunit_suite "dg_${suite}_test"
 done
 if [[ -x $DGM/dgm_tests ]]; then
-	check 'DGM: the library'"'"'s own tests' own_tests '-*BadDatagramsDoNotCost*'
-	check 'DGM-24: a network that loses nothing: all is recorded' exact_map 8000000 50
-	check 'DGM-16: 1 % loss: the validity map has exactly the octets placed' lossy 8000000 50 1
-	check 'DGM-16: 5 % loss: the validity map has exactly the octets placed' lossy 8000000 50 5
+	check "DGM: the libdgm library's own tests pass" own_tests '-*BadDatagramsDoNotCost*'
+	check 'DGM-24: Write-Record without packet loss: every message is recorded' exact_map 8000000 50
+	check 'DGM-16: Write-Record with 1 % loss: the validity map has exactly the octets placed' lossy 8000000 50 1
+	check 'DGM-16: Write-Record with 5 % loss: the validity map has exactly the octets placed' lossy 8000000 50 5
 	family=6
-	check 'DGM-16: 1 % loss over IPv6: the validity map has exactly the octets placed' lossy 8000000 50 1
+	check 'DGM-16: Write-Record with 1 % loss over IPv6: the validity map has exactly the octets placed' lossy 8000000 50 1
 	family=''
-	check 'DGM-16: datagrams of 60000 octets, in IP fragments: all come' fragmented 8000000 20
-	check 'DGM: loss, duplicates, reordering and corruption: the validity map has exactly the octets placed' worst 4000000 20
+	check 'DGM-16: datagrams of 60000 octets in IP fragments all arrive' fragmented 8000000 20
+	check 'DGM: Write-Record with loss, duplicates, reordering and corruption: the validity map has exactly the octets placed' worst 4000000 20
 	# not every kernel has filters
 	! modprobe -anq sch_ingress cls_u32 act_gact ||
-		check 'DGM-14: the last message ends at its deadline if its last datagram is lost' last_is_lost
-	check 'DGM: a path whose MTU shrinks: all messages come' shrinking_path
+		check 'DGM-14: the last Write-Record message ends at its deadline if its last datagram is lost' last_is_lost
+	check 'DGM: all messages arrive although the path MTU is lowered during the transfer' shrinking_path
 	# with a kernel with checkers, the flood is slower than its rate: as many bad datagrams as good ones
 	check 'DGM: a flood of bad datagrams costs an honest sender less than 1 %' flooded 40000 5000 "$([[ $VM_KERNEL == debug ]] || echo 36000)"
 	[[ $only != *million* ]] || check 'DGM: a flood of a million bad datagrams costs an honest sender less than 1 %' flooded 1000000 5000 900000

@@ -120,7 +120,7 @@ deleted_under_traffic() {
 
 check 'netns mode exclusive is rejected with EBUSY while other network namespaces exist' mode_is_busy exclusive
 check 'netns mode exclusive can be set after the other network namespaces are deleted' without_namespaces
-check 'netns mode exclusive: a link added inside a namespace appears in the initial one, inside it cannot be used' made_in_namespace
+check 'netns mode exclusive: a link added inside a namespace appears in the initial namespace and cannot be used inside' made_in_namespace
 check 'netns mode exclusive: a link moved to the namespace of its interface appears only there' moved
 check 'netns mode exclusive: programs in two namespaces connect over their moved links' moved_works
 check 'netns mode exclusive: a link is deleted in its namespace, added and moved again, and programs connect' deleted_inside

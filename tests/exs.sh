@@ -348,7 +348,7 @@ hostile_cases() {
 	says_bad 'an acknowledgement of data that was not advertised' "$(message $ack 0 0 7 100)"
 	says_bad 'a second READY message' "$(message $ready)"
 	says_bad 'an advertisement with an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
-	says_bad 'immediate data of another length than announced' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
+	says_bad 'immediate data whose length differs from the announced length' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
 	says_bad 'more immediate data than negotiated' "$(message $adv_imm 0 0 1 70000)"
 	says_bad 'a write note about memory that was not granted' "$(message $note 0 0 1 0 0 0 1)"
 	says_bad 'the acknowledgement of a write note that was not sent' "$(message $note_ack 0 0 1)"
@@ -388,13 +388,13 @@ check 'exs-blast --protocol any: a wildcard listener serves RDMA and TCP clients
 check 'exs-blast --protocol any: a listener at an RDMA address serves RDMA and TCP clients' any_protocol "$(address b)"
 for netns in b a; do
 	for mode in normal immediate persistent persistent-recv; do
-		check "EXS-4, EXS-7, EXS-8, EXS-10: exs-blast receives the sent data, mode $mode, 10000 octets each, server in $netns" \
+		check "EXS-4, EXS-7, EXS-8, EXS-10: exs-blast receives the sent data, mode $mode, 10000 octets each, server in namespace $netns" \
 			blast $netns $mode -s 10000 -n 300 -k 4
 	done
-	check "EXS-13: exs-blast --stream receives the sent data, server in $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
-	check "EXS-14: exs-ping completes in modes normal, immediate and persistent, server in $netns" ping_all $netns
-	check "EXS-9, EXS-14: exs-exchange completes 50 exchanges of 5000 octets, server in $netns" exchange $netns
-	check "the libexs examples (echo, publisher, file server) transfer data, also server first, server in $netns" examples $netns
+	check "EXS-13: exs-blast --stream receives the sent data, server in namespace $netns" blast $netns normal --stream -s 70001 -n 40 -k 8
+	check "EXS-14: exs-ping completes in modes normal, immediate and persistent, server in namespace $netns" ping_all $netns
+	check "EXS-9, EXS-14: exs-exchange completes 50 request-response exchanges of 5000 octets, server in namespace $netns" exchange $netns
+	check "the libexs examples (echo, publisher, file server) transfer data, also if the server sends first, server in namespace $netns" examples $netns
 done
 check 'EXS-4: Send, Read Request, Read Response and Send make up a normal libexs transfer' costs normal 100 \
 	'initiator read-response 1, initiator send 1, responder read-request 1, responder send 1'
@@ -415,7 +415,7 @@ hostile_cases
 tell_first
 for mode in normal immediate persistent persistent-recv; do
 	check "libexs: a client that closes during $mode transfers causes no RDMAP Terminate" closes $mode 300
-	check "libexs: after a client is killed during $mode transfers, the server serves the next one" killed_client $mode
+	check "libexs: after a client is killed during $mode transfers, the server serves the next client" killed_client $mode
 	check "libexs: a client gets an error when its server is killed during $mode transfers" killed_server $mode
 	check "libexs: removing the server's RDMA device during $mode transfers ends both programs with an error" device_goes $mode
 	[[ -e /sys/class/infiniband/siw1 ]] || add_device b siw1

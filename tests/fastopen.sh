@@ -386,7 +386,7 @@ check 'Fast Open: the second connection with a Read RTR takes one round trip' on
 check 'Fast Open: the second connection over IPv6 takes one round trip' one_round_trip 7902 write write 6
 check 'rdma mpa monitor and tracepoint mpa_fastopen report an MPA Request in the SYN' told
 check 'fastopen off: no SYN carries the Fast Open option or data' off_is_off
-check 'fastopen off on the responder: its listeners give no cookie, though the sysctl enables it for all listeners' listener_off_is_off
+check 'fastopen off on the responder: listeners issue no Fast Open cookie, although the sysctl enables Fast Open for all listeners' listener_off_is_off
 check 'Fast Open: connecting to a peer that no longer accepts data in SYNs takes two round trips' goes_without 7912 b 1 'cookie 24 request'
 check "Fast Open: connecting after the initiator's sysctl tcp_fastopen forbids it takes two round trips" goes_without 7913 a 2 'none 0'
 check 'Fast Open: a lost SYN with a Request is retransmitted without data, and the connection is established' lost_syn
@@ -394,11 +394,11 @@ check 'Fast Open: a duplicated SYN with a Request makes one connection and one r
 check 'Fast Open: the reject of a Request in the SYN delivers its private data to the initiator' rejected
 check 'revision fallback: a peer that resets on the Request in the SYN is tried again with Rev 1' falls_back 7917 reset
 check 'revision fallback: a peer that closes on the Request in the SYN is tried again with Rev 1' falls_back 7918 close
-check 'half a Request in a SYN, then silence: closed after request-timeout, no socket or rdma_cm_id remains' silent 7919 timeout_request "$REQ"
-check 'a whole Request in a SYN, then silence: closed after rtr-timeout, no socket or rdma_cm_id remains' silent 7920 timeout_rtr "$REQUEST"
-check 'a replayed SYN with Request and RTR: the connection ends on the RST of the host that did not send it' \
+check 'half a Request in a SYN, then silence: the connection is closed after request-timeout, no socket or rdma_cm_id remains' silent 7919 timeout_request "$REQ"
+check 'a whole Request in a SYN, then silence: the connection is closed after rtr-timeout, no socket or rdma_cm_id remains' silent 7920 timeout_rtr "$REQUEST"
+check 'a replayed SYN with Request and RTR: the connection ends on the RST of the source host, which did not send the SYN' \
 	nobody_knows_of_it 7921 "$REQUEST" 'established_responder=0 failed_responder=1'
-check 'a replayed SYN with a Request of Rev 1: the connection ends on the RST of the host that did not send it' \
+check 'a replayed SYN with a Request of Rev 1: the connection ends on the RST of the source host, which did not send the SYN' \
 	nobody_knows_of_it 7922 "${REQ}40010000" 'established_responder=1 failed_responder=0'
 plain
 finish

@@ -46,10 +46,10 @@ record() { # NETNS PORT
 port=7300
 for netns in b a; do
 	if [[ $VM_STOCK == 1 ]]; then
-		check "recorded: the responder sends first, server in $netns" record "$netns" $((++port))
+		check "recorded: the responder sends first, server in namespace $netns" record "$netns" $((++port))
 	else
-		check "the responder sends first, server in $netns" responder_first "$netns" $((++port))
-		check "the responder sends first over IPv6, server in $netns" responder_first "$netns" $((++port)) 6
+		check "the responder sends first, server in namespace $netns" responder_first "$netns" $((++port))
+		check "the responder sends first over IPv6, server in namespace $netns" responder_first "$netns" $((++port)) 6
 	fi
 done
 finish

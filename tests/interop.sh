@@ -40,7 +40,7 @@ serve_forever rping -s -P -a "$(address "$ROLE")" -p "${port[$ROLE]}"
 both_listen "${port[$ROLE]}"
 side=ours
 [[ $VM_STOCK == 0 ]] || side=unmodified
-check "rping completes from $ROLE ($side) to $peer" rping_works
+check "rping completes from machine $ROLE ($side) to machine $peer" rping_works
 if [[ $VM_STOCK == 0 ]]; then
 	check 'our initiator and an unmodified siw as responder connect peer-to-peer' we_connected
 	check 'an unmodified siw as initiator and our responder connect client-server' they_connected

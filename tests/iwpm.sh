@@ -116,14 +116,14 @@ tcpdump -Z root -U --immediate-mode -s 65535 -i eth0 -w "$WORK/udp.keep" udp por
 busybox syslogd -n -O "$WORK/syslog" &
 keep_capture
 serve "${early[$ROLE]}"
-check "without iwpmd, rping to $peer completes" connects "${early[$peer]}"
+check "rping to machine $peer completes without iwpmd (the port mapper)" connects "${early[$peer]}"
 meet without-iwpmd
 start_iwpmd
 serve "${mapped[$ROLE]}"
 meet with-iwpmd
 check 'iwpmd maps the port of a listener to itself' mapped_to_itself
-check "iwpmd on both machines: rping to a mapped port of $peer completes" connects_mapped 1 "${mapped[$peer]}"
-check "iwpmd on both machines: rping to a listener of $peer that is older than iwpmd completes" connects_mapped 3 "${early[$peer]}"
+check "iwpmd on both machines: rping to a mapped port of machine $peer completes" connects_mapped 1 "${mapped[$peer]}"
+check "iwpmd on both machines: rping to a listener of machine $peer that was started before iwpmd completes" connects_mapped 3 "${early[$peer]}"
 meet through-with-iwpmd
 if [[ $ROLE == b ]]; then
 	stop_iwpmd
@@ -145,6 +145,6 @@ if [[ $ROLE == a ]]; then
 	stop_iwpmd
 fi
 meet at-the-end
-check "after iwpmd has ended, rping to $peer completes" connects "${early[$peer]}"
+check "rping to machine $peer completes after iwpmd has ended" connects "${early[$peer]}"
 meet through
 finish

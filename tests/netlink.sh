@@ -946,9 +946,9 @@ fuzzed() {
 }
 
 ynl_start
-check 'settings can be set, shown and reset by netlink' set_and_reset
-check "the kernel's YNL client dumps policies with nothing but the specification" by_the_specification_alone
-check 'port beats device beats default; an IRD limit is only lowered' layers
+check 'MPA settings can be set, shown and reset by netlink' set_and_reset
+check "the kernel's YNL client dumps MPA policies by means of the YAML specification alone" by_the_specification_alone
+check 'a port setting overrides the device setting and the default; an IRD limit is only lowered' layers
 check 'a netlink request with several settings, of which one is invalid, changes none' all_or_nothing
 check 'contradictory settings are rejected with the reason' impossible
 check 'malformed netlink requests are rejected, each with a reason' odd_requests
@@ -956,7 +956,7 @@ check 'an ordinary user can read settings but not change them' others_may_look
 check 'an ordinary user can monitor settings but not connections' others_may_watch_changes
 check "root of another user namespace cannot change a device's settings" root_elsewhere
 check 'F47: an ordinary user cannot register as the port mapper' no_port_mapper
-check 'a default that a device does not support is logged, and the device connects and listens without it' \
+check 'a default that a device does not support is logged, and the device connects and listens without this setting' \
 	default_beyond_the_device
 check "a device's own settings do not block a conflicting default and stay in force" devices_cannot_veto
 check "port setting rtr read: the RTR on the wire and in rdma resource is a Read" port_rtr_read
@@ -964,7 +964,7 @@ check "a program's RTR option overrides the port's setting" option_beats_port
 check "a program's model option overrides the port's setting" option_model
 check "MPA options of a listener apply to its connections" listener_option_inherited
 check "MPA options set before rdma_accept() override the listener's options" accept_option
-check 'Rev 1 set between the Request and rdma_accept(): an enhanced Request is closed, a plain one accepted' revision_1_before_accept
+check 'Rev 1 set between the Request and rdma_accept(): the connection of an enhanced Request is closed, a plain Request is accepted' revision_1_before_accept
 check 'MPA options of a connection over RoCE are rejected with EOPNOTSUPP' options_of_rxe
 check 'MPA options of a program can leave the IRD unnegotiated and limit the ORD' option_depths
 check 'rdma_set_option() rejects invalid MPA options with EINVAL' option_refused
@@ -975,17 +975,17 @@ check 'a listener keeps the settings of its creation, a changed setting applies 
 check 'a responder of revision 1 closes on a Rev 2 Request, and an initiator with fallback connects by Rev 1' revision_1
 check "a program's larger IRD and ORD are lowered to the port's limits" ceiling
 check "a connection without a Request is closed after the port's request-timeout" deadline
-check 'each counter rises with the connections of its kind, and rdma mpa stat agrees' counters_add_up
-check 'each counter of a responder rises with its event, and no other counter' responder_counters
-check 'each counter of an initiator rises with its event, and no other counter' initiator_counters
-check 'a dump is marked as interrupted when the policies change during it' dumps_are_of_one_piece
+check 'each counter rises with connections of its kind, as rdma mpa stat shows' counters_add_up
+check 'each counter of a responder rises with its event, without a change of other counters' responder_counters
+check 'each counter of an initiator rises with its event, without a change of other counters' initiator_counters
+check 'a netlink dump is marked as interrupted when the policies change during the dump' dumps_are_of_one_piece
 check 'mpa_half_open counts a connection without a Request until it ends' half_open_is_counted
-check 'setting changes and connections are notified, only in the namespace of the device' notifications
+check 'setting changes and connections are notified by netlink, only in the namespace of the device' notifications
 check 'tracepoints record frames, decisions, states and the end of connection setup' tracing
 check 'the first netlink request loads the module iw_mpa' first_request_loads
 check 'the settings of a device are deleted with the device' policies_go_with_their_device
 check 'devices are removed and added during dumps and monitors of settings, without a failure' device_goes_while_watched
-check 'namespaces are deleted during dumps and monitors of settings in them, without a failure' namespace_goes_while_watched
+check 'namespaces are deleted during dumps and monitors of their settings, without a failure' namespace_goes_while_watched
 check 'siw and iw_mpa can be unloaded during dumps and monitors of settings, the next request loads iw_mpa' module_goes_while_watched
 check 'random netlink messages cause no failure of the kernel' fuzzed
 finish

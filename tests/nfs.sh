@@ -242,15 +242,15 @@ default_is_one() {
 
 work_over() { # LINK
 	if [[ $ROLE == b ]]; then
-		check "RPC-15: $1: each reply carries the RPC-over-RDMA version of its call" serve
+		check "RPC-15: $1: each reply has the RPC-over-RDMA version of its call" serve
 		return
 	fi
-	check "RPC-11, RPC-12: $1: the highest common version is used on the first connection" negotiates
-	check "RPC-9, RPC-14: $1: data written is read back unchanged, on a single connection" data_is_kept
+	check "RPC-11, RPC-12: $1: the highest common version of RPC-over-RDMA is used on the first connection" negotiates
+	check "RPC-9, RPC-14: $1: data written over NFS is read back unchanged, on a single connection" data_is_kept
 	check "$1: git clones a repository over NFS" clones_a_repository "$MOUNT"
 	check "$1: fio verifies its data over NFS" verifies
 	check "RPC-8: $1: the server recalls an NFSv4 delegation by a callback" is_called_back
-	check "RPC-10: $1: a program writes on to its mount while nfsd is restarted" survives_a_restart
+	check "RPC-10: $1: a program continues to write to its NFS mount while nfsd is restarted" survives_a_restart
 	# both have version two
 	if [[ $(version_here) == 2 && $(cat "$MOUNT/server" 2>/dev/null) == 2 ]]; then
 		check "RPC-9: $1: a READ of 8000 octets without a Write chunk gets a bad header error" reads 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2'
@@ -260,7 +260,7 @@ work_over() { # LINK
 		# F138. Linux's client makes its Receives as small as the server's Sends
 		check "RPC-9: $1: a server with sends of 4 KiB sends no READ of 8000 octets inline, even to a client with receives of 16 KiB" \
 			announces_less 1f40 '20 octets: 7e 2 [0-9a-f]+ 4 2' --private 'f6ab0e18 0100030f'
-		check "RPC-8: $1: an ERROR of the client ends a callback within 5 s" error_ends_a_callback
+		check "RPC-8: $1: an ERROR message of the client ends an NFS callback within 5 s" error_ends_a_callback
 		[[ $1 != rxe ]] || check 'tshark decodes RPC-over-RDMA version two over rxe' is_decoded
 	fi
 	check "$1: version one of RPC-over-RDMA is the default" default_is_one
@@ -269,8 +269,8 @@ work_over() { # LINK
 work_over siw
 # not every kernel has rxe
 if modprobe -nq rdma_rxe; then
-	check 'the siw link can be replaced by an rxe link after NFS' replace_link
+	check 'a siw link that NFS has used can be replaced by an rxe link' replace_link
 	work_over rxe
-	check 'the rxe link can be removed after NFS' remove_link
+	check 'an rxe link that NFS has used can be removed' remove_link
 fi
 finish

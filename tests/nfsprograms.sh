@@ -115,10 +115,10 @@ works_with() { # VERSION
 	program "$1" dbench 'dbench completes over NFS' dbench_runs
 	program "$1" kernel 'a kernel source is unpacked to NFS, read back and compiled' compiles_the_kernel
 	program "$1" git 'git clones a repository over NFS' clones_a_repository "$MOUNT/work"
-	program "$1" writers 'data of ten concurrent writers is read back unchanged' ten_writers
+	program "$1" writers 'data of ten concurrent writers is read back unchanged over NFS' ten_writers
 	program "$1" fio 'fio verifies the data of four jobs over NFS' fio_verifies
-	program "$1" restart 'dd writes on while nfsd is restarted' survives_a_restart
-	program "$1" kill 'after a writer is killed, its mount can be written to and unmounted' client_is_killed
+	program "$1" restart 'dd continues to write while nfsd is restarted' survives_a_restart
+	program "$1" kill 'after a writing program is killed, its NFS mount can be written to and unmounted' client_is_killed
 	check "RPC-over-RDMA version $1: the NFS mount can be unmounted after all programs" end
 }
 
@@ -139,12 +139,12 @@ is_done() {
 }
 
 if [[ $ROLE == b ]]; then
-	check 'the NFS server runs without a failure until all cases of the client have ended' serve_until_done 9000
+	check 'the NFS server runs without a failure until all tests of the client machine have ended' serve_until_done 9000
 else
-	check 'a kernel source is unpacked locally' unpack_kernel
+	check 'a kernel source is unpacked to a local file system, for comparison with NFS' unpack_kernel
 	works_with 1
 	works_with 2
 	show_seconds
-	check 'all cases of the client have ended, and the NFS server stops' is_done
+	check 'all tests of the client machine have ended, and the NFS server stops' is_done
 fi
 finish

@@ -37,7 +37,7 @@ serve_forever ib_send_lat -R -F -p $((port[$ROLE] + 10)) -n 50 -s 64
 serve_forever ib_read_bw -R -F -p $((port[$ROLE] + 20)) -n 50 -s 4096
 
 check "rping to machine $peer completes" rping_works
-check 'rping in both directions between two machines: frames are those of the default settings' seen_on_the_wire
+check 'rping in both directions between two machines: the MPA frames are those of the default settings' seen_on_the_wire
 check "ib_send_lat -R to machine $peer completes" perftest_works ib_send_lat $((port[$peer] + 10)) 64
 check "ib_read_bw -R to machine $peer completes" perftest_works ib_read_bw $((port[$peer] + 20)) 4096
 finish

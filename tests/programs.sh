@@ -409,15 +409,15 @@ few_packets() {
 port=7000
 for netns in b a; do
 	for program in rping ucmatose rdma_client rstream; do
-		check "$program completes, server in $netns" talk "$program" "$netns" $((++port))
+		check "$program completes, server in namespace $netns" talk "$program" "$netns" $((++port))
 	done
-	check "rping over IPv6 completes, server in $netns" talk rping "$netns" $((++port)) 6
+	check "rping over IPv6 completes, server in namespace $netns" talk rping "$netns" $((++port)) 6
 done
 check 'rping: 16 clients, 3 at a time, complete with one server' many_rping 16 3
-check '16 rdmafirst clients connect to one server at once' many_at_once 16
+check '16 rdmafirst clients (test programs) connect to one server at once' many_at_once 16
 check '100 connections of one cmtime process are established at once' of_one_program 100
 check_tcp 'connection setup takes five TCP packets, the last with the RTR' few_packets
-check_tcp 'a link of type siw_sctp, and no other, loads the module sctp' sctp_on_demand
+check_tcp 'only a link of type siw_sctp loads the module sctp' sctp_on_demand
 check 'rdma resource shows the negotiated values of both ends of a connection' shown
 check 'rdma resource lists thousands of rdma_cm_ids in a constant time for each' many_ids
 check 'F36: rdma resource shows the destination address of a rejected connection' refused_address
@@ -438,5 +438,5 @@ check 'F57: a program cannot accept with a queue pair of another user' accept_ot
 check 'F57: a program cannot connect a queue pair of the kernel' connect_kernels
 check 'F57: a child can connect a queue pair of its parent' connect_shared 7344 parent
 check 'F57: a process that received the file descriptor of a queue pair can connect it' connect_shared 7345 sender
-check 'F35: a wildcard listener that fails on a new device blocks no other listener there' new_device
+check 'F35: a wildcard listener that fails on a new device blocks no other listener on that device' new_device
 finish

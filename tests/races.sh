@@ -519,11 +519,11 @@ check "connections end when the peer resets, closes or half-closes, in each stat
 check "connections end when the program is killed, in each state: $STATES" program_ends KILL
 check "connections end when the program destroys its objects, in each state: $STATES" program_ends TERM
 check 'the program is killed while it disconnects during rdma_connect(), and ends within 8 s' killed_while_it_disconnects
-check "connections end on rdma link del, and the program is killed, in each state: $STATES" device_goes KILL
+check "connections end on rdma link del, then the program is killed, in each state: $STATES" device_goes KILL
 check "no process hangs when the network interface goes down and the program is killed, in each state: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then
 	check "connections end when the program destroys its objects, in each state: $STATES" program_ends TERM
-	check "connections end on rdma link del, and the program exits, in each state: $STATES" device_goes TERM
+	check "connections end on rdma link del, then the program exits, in each state: $STATES" device_goes TERM
 	check "no process hangs when the network interface goes down and the program exits, in each state: $STATES" interface_goes_down TERM
 	check "namespace and devices are gone within 8 s when the namespace is deleted, in each state: $STATES" namespace_goes
 fi
@@ -534,5 +534,5 @@ if [[ -z $only ]]; then
 	check "connections end when their deadline passes, in each state: $STATES" deadlines_passed
 fi
 [[ -n $sample ]] || check "rmmod siw succeeds within 8 s of the end of its programs, in each state: $STATES" module_goes
-check 'a connection succeeds after all cases of this suite' good
+check 'a connection succeeds after all races of programs, peers and devices' good
 finish

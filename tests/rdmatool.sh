@@ -452,24 +452,24 @@ monitor_json() {
 	expect 'objects a line' "$(jq -c . "$WORK/monitor.log" | wc -l)" "$(wc -l <"$WORK/monitor.log")"
 }
 
-check 'mpa show lists default, devices and ports with the built-in settings' fresh shows_all_layers
-check 'mpa show: the nearest of port, device and default is in force and named' fresh layers
-check 'mpa set: every setting accepts its values, and the output of mpa show configured can be set again' fresh every_value
-check 'mpa show configured: rdma -b restores the settings of all layers from the output' fresh save_and_restore
-check 'the rdma tool rejects invalid settings with the reason' fresh tool_refuses
+check 'rdma mpa show lists default, devices and ports with the built-in settings' fresh shows_all_layers
+check 'rdma mpa show: the nearest setting of port, device and default is in force, and its origin is shown' fresh layers
+check 'rdma mpa set: every setting accepts its values, and the output of rdma mpa show configured can be set again' fresh every_value
+check 'rdma mpa show configured: rdma -b restores the settings of all layers from the output' fresh save_and_restore
+check 'the rdma tool rejects invalid MPA settings with the reason' fresh tool_refuses
 check "the kernel rejects an IRD or ORD above the device's limit and names the limit" fresh kernel_refuses
-check 'mpa show lists the defaults that a device ignores' fresh not_taken
+check 'rdma mpa show lists the defaults that a device ignores' fresh not_taken
 check 'an ordinary user can show MPA settings but not set them' fresh ordinary_user
-check 'set link siw0/1 rtr read: the RTR is a Read on the wire and in the rdma tool' fresh rtr_by_read
-check 'set link siw1/1 rtr-accept read: the responder accepts a Read RTR' fresh rtr_accepted
-check 'set default crc required: the Request contains C=1, and FPDUs carry CRCs' fresh crc_required
-check 'set link siw0/1 ird 2 ord ulp: the Request contains IRD 2 at most and ORD 0x3fff' fresh depths
-check 'set link siw0/1 model client-server: the connection is client-server, without an RTR' fresh client_server
-check 'set dev siw0 revision 1: Request and Reply are of revision 1' fresh revision_1
-check 'mpa stat: the counters of a port rise with a connection' fresh stat_counts
-check 'monitor: prints a line for each event' fresh monitor
-check 'monitor: continues after the module iw_mpa has been unloaded and loaded' fresh monitor_outlives_the_module
-check 'monitor: reports lost events' fresh monitor_says_what_is_lost
-check 'JSON: all values of a key are of one type' fresh one_type_a_key
-check 'monitor -j: prints an object for each event' fresh monitor_json
+check 'rdma mpa set link siw0/1 rtr read: the RTR is a Read on the wire and in the rdma tool' fresh rtr_by_read
+check 'rdma mpa set link siw1/1 rtr-accept read: the responder accepts a Read RTR' fresh rtr_accepted
+check 'rdma mpa set default crc required: the Request contains C=1, and FPDUs carry CRCs' fresh crc_required
+check 'rdma mpa set link siw0/1 ird 2 ord ulp: the Request contains IRD 2 at most and ORD 0x3fff' fresh depths
+check 'rdma mpa set link siw0/1 model client-server: the connection is client-server, without an RTR' fresh client_server
+check 'rdma mpa set dev siw0 revision 1: Request and Reply are of revision 1' fresh revision_1
+check 'rdma mpa stat: the counters of a port rise with a connection' fresh stat_counts
+check 'rdma mpa monitor: prints a line for each event' fresh monitor
+check 'rdma mpa monitor: continues after the module iw_mpa has been unloaded and loaded' fresh monitor_outlives_the_module
+check 'rdma mpa monitor: reports lost events' fresh monitor_says_what_is_lost
+check 'rdma -j mpa: all values of a JSON key have one type' fresh one_type_a_key
+check 'rdma mpa monitor -j: prints a JSON object for each event' fresh monitor_json
 finish

@@ -193,14 +193,14 @@ check 'RPC-12: mount fails when a server answers ERR_VERS with versions 3 to 4' 
 check 'RPC-13: a server answers ERR_VERS and closes: the next connection uses version one' next_begins_with_one 'xid 2 40 4 1 1 1 close'
 check 'RPC-13: a server closes on a message of version two: the next connection uses version one' next_begins_with_one 'none close'
 check 'RPC-13: a server does not answer version two: the next connection uses version one' next_begins_with_one timeo=30 none
-check 'RPC-13: a server of version two closes on the first message of two connections: the next uses version one' loses_first_messages
+check 'RPC-13: a server of version two closes on the first message of two connections: the third connection uses version one' loses_first_messages
 check 'RPC-12: a server answers the first message with a bad header error: the client continues with version one' goes_on_with_one 'xid 2 40 4 2'
 check 'RPC-16: mount fails when the server answers the second message with a bad header error' fails_with "can't read superblock" \
 	"xid 2 40 0 1 0 0 0 $NULL_REPLY" 'xid 2 40 4 2'
 check 'RPC-3: the client drops an error message with a payload' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
 check 'RPC-3: the client drops an error message of version one after a reply of version two' is_dropped_later 'xid 1 40 4 2'
 check 'RPC-2: mount fails on a reply with an unterminated Write list' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
-check 'RPC-6: the client answers a reply marked as a call with a bad header error, and waits on' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
+check 'RPC-6: the client answers a reply marked as a call with a bad header error, and continues to wait' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
 check 'RPC-10: the client drops a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
 check 'RPC-2: mount fails on a reply whose Reply chunk wraps the address space' fails_with "can't read superblock" \
 	'xid 2 40 1 1 0 0 1 1 7 1001 ffffffff fffff000'
@@ -215,11 +215,11 @@ for version in 1 2; do
 		fails_with "can't read superblock" version=$version "$words 1 1 7 ffff0000 0 1000 0 0 $NULL_REPLY"
 	check "F81: RPC-over-RDMA $version: mount fails on a reply with 4 octets in a Write chunk the call did not offer" \
 		fails_with "can't read superblock" version=$version "$words 1 1 7 4 0 1000 0 0 $NULL_REPLY"
-	check "F133: RPC-over-RDMA $version: the client rejects a reply that ends before the position of its Write chunk" short_reply_is_refused "$version"
+	check "F133: RPC-over-RDMA $version: the client rejects a READ reply with a Write chunk whose inline part is truncated" short_reply_is_refused "$version"
 done
 check 'RPC-5: the client answers an unknown option with an invalid option error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
 check 'RPC-5: the trace events of the client distinguish a bad header, an unknown option and a dropped message' reasons_are_traced
-check 'RPC-16: a callback with the removed rdma_proc 2 gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
+check 'RPC-16: a callback with rdma_proc 2, which version two has removed, gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
 check 'RPC-6: a callback marked as a reply gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"
 check 'RPC-8: a callback with a Read chunk gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 0 1 4 7 4 0 0 0 0 0 $CALLBACK"
 check 'RPC-16: a callback with an unterminated Write list gets a bad header error' answers_with "$BAD_HEADER" '63 2 1 0 0 0 1 1 5 6 0 7 1 1 5 6 0 7'

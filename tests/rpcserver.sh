@@ -222,7 +222,7 @@ random_headers() { # VERSION COUNT
 check 'nfsd starts with RPC-over-RDMA' starts
 check 'RPC-15: a call of RPC-over-RDMA version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
 check 'RPC-12: a call of RPC-over-RDMA version three gets ERR_VERS with versions 1 to 2' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
-check 'RPC-1: a message of version two with the removed rdma_proc 2 gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
+check 'RPC-1: a message of version two with rdma_proc 2, which version two has removed, gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
 check 'RPC-2: an unterminated Read list gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
 check 'RPC-3: the server does not answer an error message' wrong 'no answer' '7e 2 1 4 2'
 check 'RPC-5: the server answers an unknown option with an invalid option error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
@@ -245,17 +245,17 @@ check 'RPC-16: a message of 27 octets of version one is not answered' wrong 'no 
 check 'RPC-8: the server does not read the Read chunk of a reply' reply_posts_no_read
 check 'F77: a call with a Read segment of length 0 inside its message is rejected' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
 check 'F77: a call that consists of a Read segment of length 0 is rejected' bad_in_both 1 "$(read_segment 0 0)0 0 0"
-check 'F77: a long call with a Read segment of length 0 after another one is rejected' bad_in_both --memory "$NULL" 1 \
+check 'F77: a long call with a Read segment of length 0 after another Read segment is rejected' bad_in_both --memory "$NULL" 1 \
 	"$(read_segment 0 40)$(read_segment 0 0 40)0 0 0"
 check 'a long call with one Read segment for each of its words is answered' good_in_both --memory "$NULL" 1 \
 	"$(for ((word = 0; word < 10; word++)); do read_segment 0 4 $((4 * word)); done)0 0 0"
 check 'F78: calls whose Reply chunk needs 164 to 174 Writes, the size of the Send Queue, are answered' reply_fills_send_queue
-check 'F79: nfsd answers after calls whose Read chunk is at and above the page limit of a call' one_chunk_of_pages
-check 'F79: nfsd answers after calls of two Read chunks and inline content at and above the page limit of a call' two_chunks_of_pages
-check 'F80: inline content of a call between two Read chunks is placed between them' has_parts_in_order
+check 'F79: nfsd still answers after calls whose Read chunk reaches or exceeds the page limit of a call' one_chunk_of_pages
+check 'F79: nfsd still answers after calls whose two Read chunks and inline content reach or exceed the page limit of a call' two_chunks_of_pages
+check 'F80: inline content of a call between two Read chunks is placed between the data of these chunks' has_parts_in_order
 check 'F134: nfsd answers within 90 s although peers, as many as it has threads, never answer its Reads' silent_peers_hold_no_thread
-check '60 random headers of version one: nfsd answers afterwards' random_headers 1 60
-check '60 random headers of version two: nfsd answers afterwards' random_headers 2 60
+check 'nfsd still answers after 60 random RPC-over-RDMA headers of version one' random_headers 1 60
+check 'nfsd still answers after 60 random RPC-over-RDMA headers of version two' random_headers 2 60
 check 'F135: stopping nfsd frees the protection domains of its connections' leaves_nothing
 check 'F137: a connection that no nfsd thread has accepted is freed with its listener' unaccepted_goes_with_its_listener
 finish

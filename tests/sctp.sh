@@ -664,8 +664,8 @@ hears() { # PORT STEP…
 
 port=7400
 for netns in b a; do
-	check "SC-02 SC-04 SC-07: rping over IPv4 completes, server in $netns" talk $netns $((++port))
-	check "SC-02 SC-04 SC-07: rping over IPv6 completes, server in $netns" talk $netns $((++port)) 6
+	check "SC-02 SC-04 SC-07: rping over SCTP and IPv4 completes, server in namespace $netns" talk $netns $((++port))
+	check "SC-02 SC-04 SC-07: rping over SCTP and IPv6 completes, server in namespace $netns" talk $netns $((++port)) 6
 done
 check 'ucmatose establishes 50 connections over SCTP' many
 check 'ib_send_bw completes over SCTP' measure ib_send_bw 65536 200
@@ -694,7 +694,7 @@ check 'the SCTP association of a killed program ends without an ABORT, after its
 [[ $only != *'two minutes'* ]] || check 'F112: an association in shutdown is closed within two minutes although its peer acknowledges data' closes_in_two_minutes
 check 'F112: of 300 associations with a silent peer at most 256 remain in shutdown' closing_is_bounded 7533
 if has_rules_for_routes; then
-	check 'F122: 256 associations in shutdown without progress do not abort one with progress' closes_slowly_beside_others 7534
+	check 'F122: 256 associations in shutdown without progress do not abort an association with progress' closes_slowly_beside_others 7534
 else
 	note 'this kernel has no rules for routes: F122 is left out'
 fi
@@ -724,8 +724,8 @@ accepted="send=$INITIATE expect=0006"
 	check 'AMB-22: an Enhanced Initiate with A=1 gets an Enhanced Accept with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
 	check 'SC-01: a peer without an adaptation indication is disconnected' calls $((++port)) adapt=0 over=5
 	check 'SC-01: a peer with another adaptation indication is disconnected' calls $((++port)) adapt=2 over=5
-	check 'SC-02: an ordered Initiate gets a session Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
-	check 'SC-02: an ordered segment ends the session' calls $((++port)) $accepted ordered segment=0102 over=5
+	check 'SC-02: an Initiate in an ordered SCTP chunk gets a session Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
+	check 'SC-02: a segment in an ordered SCTP chunk ends the session' calls $((++port)) $accepted ordered segment=0102 over=5
 	check 'F108: a fragmented Initiate is accepted' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
 	check 'SCT-03: an Initiate under the PPID of segments gets a session Terminate' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
 	check 'SCT-03: an Initiate under an unknown PPID gets a session Terminate' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
@@ -741,7 +741,7 @@ accepted="send=$INITIATE expect=0006"
 	check 'a session message with half a function code gets a session Terminate' calls $((++port)) send=00 expect=0004 over=5
 	check 'SC-05: the first message, with DDP-SSN 1, is not processed before DDP-SSN 0 arrives' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
 	check 'SC-05: a DDP-SSN used twice ends the session' calls $((++port)) $accepted ssn=0 segment=0102 over=5
-	check 'SC-05: a DDP-SSN of the other half of the sequence space ends the session' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
+	check 'SC-05: a DDP-SSN more than half the sequence space ahead ends the session' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
 	check 'SC-05: a flood of segments after a DDP-SSN gap ends the session' calls $((++port)) $accepted ssn=2 flood=20000 over=20
 	check 'SC-05: a flood of segments before the Initiate gets a session Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
 	check 'a DDP segment shorter than its header ends the session' calls $((++port)) $accepted segment=4043 over=5

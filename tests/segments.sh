@@ -173,10 +173,10 @@ seg 'each TCP segment begins with an FPDU if the MSS is no multiple of four' on_
 seg 'each TCP segment begins with an FPDU although packets are lost' after_loss
 seg 'each TCP segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
 seg 'small RDMA Writes that are posted together share TCP segments' lists_of_small_writes
-seg 'segment large: one FPDU holds a message of 60000 octets' large_fpdus
-seg 'segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
-seg "segment large set at the receiver alone does not change the sender's FPDUs" large_one_way
+seg 'setting segment large: one FPDU holds a message of 60000 octets' large_fpdus
+seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
+seg "setting segment large at the receiver alone does not change the sender's FPDUs" large_one_way
 # The window stays small from here on
 seg 'each TCP segment begins with an FPDU in a receive window of 9000 octets' in_a_small_window
-seg 'segment large: messages of 60000 octets arrive unchanged in a receive window of 9000 octets' large_fpdus_in_a_small_window
+seg 'setting segment large: messages of 60000 octets arrive unchanged in a receive window of 9000 octets' large_fpdus_in_a_small_window
 finish

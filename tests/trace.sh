@@ -181,6 +181,6 @@ exports() {
 
 check 'the documented trace-cmd command records frames, decisions and states of connection setup' with_trace_cmd
 check 'the documented bpftrace command counts the results of connections' with_bpftrace
-check 'mpa-states.bt prints durations and mpa-why.bt prints reasons' with_scripts
+check 'mpa-states.bt prints durations of connection setup, mpa-why.bt prints reasons of failures' with_scripts
 check 'mpa-exporter writes the counters for Prometheus' exports
 finish
