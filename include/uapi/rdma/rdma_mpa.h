@@ -26,10 +26,10 @@ enum rdma_mpa_llp {
 /**
  * enum rdma_mpa_revision - Which revision of MPA to use
  * @RDMA_MPA_REVISION_RFC5044: RFC 5044 alone, as initiator and as responder:
- *   no enhanced data, no peer-to-peer model. An enhanced Request is answered
- *   by a close.
- * @RDMA_MPA_REVISION_RFC6581: RFC 6581. Requests of revision 1 are accepted,
- *   too.
+ *   no enhanced data, no peer-to-peer model. A responder closes the connection
+ *   on an enhanced Request.
+ * @RDMA_MPA_REVISION_RFC6581: RFC 6581. Requests of revision 1 are also
+ *   accepted.
  * @RDMA_MPA_REVISION_FALLBACK: As rfc6581. An initiator whose peer closes
  *   before any byte of a Reply tries once more with revision 1.
  */
@@ -41,7 +41,7 @@ enum rdma_mpa_revision {
 
 /**
  * enum rdma_mpa_model - Connection model (RFC 6581, section 9.2)
- * @RDMA_MPA_MODEL_CLIENT_SERVER: The initiator speaks first
+ * @RDMA_MPA_MODEL_CLIENT_SERVER: The initiator sends the first message
  * @RDMA_MPA_MODEL_PEER_TO_PEER: An initiator asks for peer-to-peer; a
  *   responder follows its peer
  * @RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED: A connection without peer-to-peer is
@@ -81,8 +81,8 @@ enum rdma_mpa_depth_mode {
 
 /**
  * enum rdma_mpa_crc - When CRCs are used
- * @RDMA_MPA_CRC_OFF: Never. A peer that asks for them is refused.
- * @RDMA_MPA_CRC_IF_ASKED: If the peer asks for them
+ * @RDMA_MPA_CRC_OFF: Never. A peer that requests CRCs is refused.
+ * @RDMA_MPA_CRC_IF_ASKED: If the peer requests CRCs
  * @RDMA_MPA_CRC_REQUIRED: Always
  */
 enum rdma_mpa_crc {
@@ -92,11 +92,11 @@ enum rdma_mpa_crc {
 };
 
 /**
- * enum rdma_mpa_dialect - Layout of the flags in the enhanced data. A frame
- *   does not say which layout it has.
+ * enum rdma_mpa_dialect - Layout of the flags in the enhanced data. No field
+ *   of a frame identifies its layout.
  * @RDMA_MPA_DIALECT_RFC6581: RFC 6581
- * @RDMA_MPA_DIALECT_EARLY_DRAFT: The early drafts, for devices that follow
- *   them
+ * @RDMA_MPA_DIALECT_EARLY_DRAFT: Drafts before RFC 6581, for devices that
+ *   implement these drafts
  */
 enum rdma_mpa_dialect {
 	RDMA_MPA_DIALECT_RFC6581,
@@ -106,8 +106,9 @@ enum rdma_mpa_dialect {
 /**
  * enum rdma_mpa_short_ird - How a responder answers a Request whose IRD is
  *   below the ORD that its ULP accepts with
- * @RDMA_MPA_SHORT_IRD_LOWER: It lowers the ORD
- * @RDMA_MPA_SHORT_IRD_REJECT: It rejects, and says which ORD is needed
+ * @RDMA_MPA_SHORT_IRD_LOWER: The responder lowers its ORD
+ * @RDMA_MPA_SHORT_IRD_REJECT: The responder rejects the Request; the reject
+ *   contains the required ORD
  */
 enum rdma_mpa_short_ird {
 	RDMA_MPA_SHORT_IRD_LOWER,
@@ -116,12 +117,13 @@ enum rdma_mpa_short_ird {
 
 /**
  * enum rdma_mpa_fastopen - The Request in TCP's SYN (TCP Fast Open, RFC 7413).
- *   The sysctl net.ipv4.tcp_fastopen of the ULP's network namespace has to
- *   allow it, too. A SYN may come twice, and the Request with it.
- * @RDMA_MPA_FASTOPEN_OFF: An initiator sends the Request when TCP is up. A
- *   listener takes none in a SYN.
- * @RDMA_MPA_FASTOPEN_ON: An initiator sends the Request with the SYN where TCP
- *   has the peer's cookie. A listener hands cookies out and takes Requests in
+ *   The sysctl net.ipv4.tcp_fastopen of the ULP's network namespace must also
+ *   allow Fast Open. The network may duplicate a SYN, which then delivers its
+ *   Request twice.
+ * @RDMA_MPA_FASTOPEN_OFF: An initiator sends the Request after TCP has
+ *   connected. A listener accepts no Request in a SYN.
+ * @RDMA_MPA_FASTOPEN_ON: An initiator sends the Request in the SYN if TCP has
+ *   a cookie of the peer. A listener issues cookies and accepts Requests in
  *   SYNs.
  */
 enum rdma_mpa_fastopen {
@@ -131,10 +133,10 @@ enum rdma_mpa_fastopen {
 
 /**
  * enum rdma_mpa_segment - Length of the FPDUs that a device sends. Receivers
- *   take both (RFC 5044, section 5).
+ *   accept both lengths (RFC 5044, section 5).
  * @RDMA_MPA_SEGMENT_MSS: One FPDU for each segment of TCP, as adapters expect
  * @RDMA_MPA_SEGMENT_LARGE: As large as one packet of TCP's segmentation
- *   offload. For peers that are software.
+ *   offload, for peers implemented in software
  */
 enum rdma_mpa_segment {
 	RDMA_MPA_SEGMENT_MSS,
@@ -165,8 +167,8 @@ enum rdma_mpa_setting {
 };
 
 /**
- * enum rdma_mpa_layer - Where a setting comes from. A later layer beats an
- *   earlier one; a limit only ever gets lower.
+ * enum rdma_mpa_layer - Source of a setting's value. A later layer overrides
+ *   an earlier layer, but can only lower a limit.
  * @RDMA_MPA_LAYER_BUILT_IN: Not set. The value comes from the driver, for
  *   example from a module parameter, or from iw_mpa.
  * @RDMA_MPA_LAYER_DEFAULT: Set for all devices
@@ -217,10 +219,10 @@ enum rdma_mpa_ecode {
  * Options of a connection, for rdma_set_option() at the level
  * RDMA_OPTION_IWARP of rdma/rdma_user_cm.h. Each value is a __u32 as in the
  * attribute of this name in the set policy. The value of rtr is one to three
- * of enum rdma_mpa_rtr, none twice, each in four bits, the preferred one in
+ * of enum rdma_mpa_rtr, no kind twice, each in four bits, the preferred one in
  * the lowest: the kinds to offer and to accept. Options are set before
  * rdma_connect(), rdma_listen() or rdma_accept(). Connections inherit the
- * options of their listener. An option beats the setting of the port. An
+ * options of their listener. An option overrides the setting of the port. An
  * unknown option, value or length is rejected with EINVAL, a device that is
  * not iWARP with EOPNOTSUPP; then nothing has changed. If the device does not
  * support an option, rdma_connect(), rdma_listen() or rdma_accept() fails with
