@@ -453,7 +453,7 @@ static const struct contradiction contradictions[] = {
 	{ "a Read RTR with ORD 0",
 	  { RDMA_MPA_SETTING_ORD, 0 },
 	  { RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_READ },
-	  "an RTR by read needs an ORD of 1 or more" },
+	  "a Read RTR needs an ORD of 1 or more" },
 };
 
 static void contradiction_desc(const struct contradiction *c, char *desc)

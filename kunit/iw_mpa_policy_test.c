@@ -652,7 +652,7 @@ static const struct why_case layer_cases[] = {
 	  NULL },
 	{ "a timeout of the TCP connect without support",
 	  RDMA_MPA_SETTING_CONNECT_MS, 1000, CAPS(.no_connect_ms = true),
-	  "the device does not support a deadline of TCP" },
+	  "the device does not support a deadline of the TCP connect" },
 	{ "a timeout of the RTR", RDMA_MPA_SETTING_RTR_MS, 1000, CAPS(),
 	  NULL },
 	{ "a timeout of the RTR without support",
@@ -690,7 +690,7 @@ static const struct why_case layer_cases[] = {
 	  RDMA_MPA_SEGMENT_MSS, CAPS(), NULL },
 	{ "large FPDUs without support", RDMA_MPA_SETTING_SEGMENT,
 	  RDMA_MPA_SEGMENT_LARGE, CAPS(),
-	  "the device sends one FPDU for each segment" },
+	  "the device does not support FPDUs above the MSS" },
 };
 
 static const struct why_case policy_cases[] = {
@@ -709,7 +709,7 @@ static const struct why_case policy_cases[] = {
 	  "RTR kinds the device recognises: read" },
 	{ "only a Read RTR offered with ORD 0", RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_OF(0, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL),
-	  "an RTR by read needs an ORD of 1 or more" },
+	  "a Read RTR needs an ORD of 1 or more" },
 	{ "revision 1", RDMA_MPA_SETTING_REVISION, 1, CAPS(), NULL },
 };
 

@@ -170,7 +170,7 @@ impossible() {
 	ynl set siw0/1 model=peer-to-peer-required
 	# the device would take it from its port
 	refused 22 'siw0/1: revision 1 does not support the peer-to-peer model' ynl set siw0 revision=rfc5044
-	refused 22 'RTR by read needs an ORD' ynl set siw0/1 rtr-offer=read ord=0
+	refused 22 'Read RTR needs an ORD' ynl set siw0/1 rtr-offer=read ord=0
 	refused 22 'no such port, ports are 1 to 1' ynl set siw0/2 model=client-server
 	refused 34 'out of range' ynl show siw0/0
 	refused 19 'no iWARP device with this index' ynl show 4711

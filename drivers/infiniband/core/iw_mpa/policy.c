@@ -185,7 +185,8 @@ static bool can_send_large(const struct iw_mpa_caps *caps, u32 value, char *why,
 {
 	if (caps->large || value == RDMA_MPA_SEGMENT_MSS)
 		return true;
-	scnprintf(why, size, "the device sends one FPDU for each segment");
+	scnprintf(why, size,
+		  "the device does not support FPDUs above the MSS");
 	return false;
 }
 
@@ -195,7 +196,7 @@ static bool can_give_up(const struct iw_mpa_caps *caps, u32 value, char *why,
 	if (!caps->no_connect_ms)
 		return true;
 	scnprintf(why, size,
-		  "the device does not support a deadline of TCP");
+		  "the device does not support a deadline of the TCP connect");
 	return false;
 }
 
@@ -286,7 +287,7 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 		FIELD(dialect), .max = RDMA_MPA_DIALECT_EARLY_DRAFT,
 	},
 	[RDMA_MPA_SETTING_SHORT_IRD] = {
-		.name = "answer to a short IRD",
+		.name = "answer to a too small IRD",
 		.option = RDMA_MPA_OPTION_SHORT_IRD,
 		FIELD(ord_strict), .max = RDMA_MPA_SHORT_IRD_REJECT,
 	},
@@ -301,7 +302,8 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 		.get = get_segment, .set = set_segment, .able = can_send_large,
 	},
 	[RDMA_MPA_SETTING_CONNECT_MS] = {
-		.name = "deadline of TCP", .option = RDMA_MPA_OPTION_CONNECT_MS,
+		.name = "deadline of the TCP connect",
+		.option = RDMA_MPA_OPTION_CONNECT_MS,
 		DEADLINE(connect_ms), .able = can_give_up,
 	},
 	[RDMA_MPA_SETTING_REQUEST_MS] = {
@@ -318,7 +320,7 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 		.able = can_time_rtr,
 	},
 	[RDMA_MPA_SETTING_DECIDE_MS] = {
-		.name = "deadline of the ULP",
+		.name = "deadline of the ULP's answer",
 		.option = RDMA_MPA_OPTION_DECIDE_MS, DEADLINE(decide_ms),
 	},
 };
@@ -717,7 +719,7 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 			  kinds_str(caps->rtr_send));
 	else if (policy->enhanced && !limited.max_ord &&
 		 !(policy->rtr_offer & ~RDMA_MPA_RTR_READ))
-		scnprintf(why, size, "an RTR by read needs an ORD of 1 or more");
+		scnprintf(why, size, "a Read RTR needs an ORD of 1 or more");
 	else
 		scnprintf(why, size, "the settings contradict each other");
 	return rv;
