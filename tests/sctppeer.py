@@ -72,7 +72,7 @@ class Peer:
         except socket.timeout as late:
             if self.reset:
                 return None
-            raise Silent(f'nothing came for {seconds} s') from late
+            raise Silent(f'no message was received within {seconds} s') from late
         except OSError as error:
             if error.errno in (errno.ECONNRESET, errno.ENOTCONN, errno.EPIPE):
                 return None
@@ -83,32 +83,32 @@ class Peer:
             if level == SOL_SCTP and kind == RCVINFO:
                 flags, ppid = struct.unpack_from('=4xHxxI', info)
                 if not flags & UNORDERED:
-                    raise Broken('an ordered chunk')
+                    raise Broken('received an ordered chunk')
                 if struct.unpack('!H', data[:2])[0] != self.expected & 0xffff:
-                    raise Broken(f'DDP-SSN {data[:2].hex()}, not {self.expected:#06x}')
+                    raise Broken(f'received DDP-SSN {data[:2].hex()}, expected {self.expected:#06x}')
                 self.expected += 1
                 return socket.ntohl(ppid), data[2:]
-        raise Broken('no information about a chunk')
+        raise Broken('received a chunk without SCTP_RCVINFO')
 
     def expect(self, wanted):
         got = self.receive(PATIENCE)
         if got is None:
-            raise Broken(f'the association is over, not {wanted}')
+            raise Broken(f'the association has ended, expected message {wanted}')
         if got[0] != CONTROL or not got[1].hex().startswith(wanted):
-            raise Broken(f'ppid {got[0]}: {got[1][:40].hex()}, not {wanted}')
+            raise Broken(f'received message {got[1][:40].hex()} with PPID {got[0]}, expected {wanted}')
 
     def over(self, seconds):
         end = time.monotonic() + seconds
         while (got := self.receive(max(0.1, end - time.monotonic()))) is not None:
             if got[0] == CONTROL and got[1].hex() != '0004':
-                raise Broken(f'{got[1][:40].hex()} in place of the end')
+                raise Broken(f'received message {got[1][:40].hex()}, expected the end of the association')
 
     def quiet(self, seconds):
         try:
             got = self.receive(seconds)
         except Silent:
             return
-        raise Broken(f'{got} within {seconds} s')
+        raise Broken(f'received {got} within {seconds} s, expected nothing')
 
     def flood(self, number):
         try:

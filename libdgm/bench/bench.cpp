@@ -236,7 +236,7 @@ double latency(End &near, End &far, size_t octets, int count)
 		const auto begin = Clock::now();
 		near.send(data.data(), octets);
 		if (receive_all(near, octets, patience) != octets)
-			throw std::runtime_error("no answer");
+			throw std::runtime_error("the peer did not answer");
 		times.push_back(microseconds(Clock::now() - begin) / 2);
 	}
 	echo.join();
@@ -307,7 +307,7 @@ double memory(const std::string &transport, int clients)
 			DgmEnd client(here, 0, there, 0);
 			client.send(data.data(), data.size());
 			if (receive_all(*server, data.size(), patience) != data.size())
-				throw std::runtime_error("nothing came");
+				throw std::runtime_error("the server did not receive all data");
 			return;
 		}
 		Descriptor client(::socket(AF_INET, SOCK_STREAM, 0), "socket");

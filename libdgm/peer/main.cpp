@@ -62,7 +62,7 @@ Bytes from_hex(const std::string &hex)
 {
 	Bytes bytes;
 	if (hex.size() % 2 != 0 || hex.find_first_not_of("0123456789abcdefABCDEF") != std::string::npos)
-		throw std::runtime_error("not octets in hex: '" + hex + "'");
+		throw std::runtime_error("not a string of hexadecimal octets: '" + hex + "'");
 	for (size_t i = 0; i < hex.size(); i += 2)
 		bytes.push_back(static_cast<uint8_t>(std::stoul(hex.substr(i, 2), nullptr, 16)));
 	return bytes;

@@ -240,7 +240,7 @@ int main(int argc, char **argv)
 	app.add_flag("--progress", options.progress, "show progress on the standard error");
 	CLI11_PARSE(app, argc, argv);
 	if (!options.any && options.from.empty()) {
-		std::cerr << "dgm-recv: --from or --any is needed: nobody may write\n";
+		std::cerr << "dgm-recv: no source is allowed to write: --from or --any is required\n";
 		return 2;
 	}
 	try {

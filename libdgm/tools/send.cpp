@@ -71,7 +71,7 @@ Done send_all(dgm_endpoint *endpoint, const Options &options, const Target &targ
 	Done done;
 	while (const size_t size = read_message(input, memory)) {
 		if (size > target.size - done.bytes)
-			throw std::runtime_error("the input is longer than the zone");
+			throw std::runtime_error("the input is longer than the memory zone of the target");
 		done.messages++;
 		if (dgm_write(endpoint, &target.address.any, target.length(), target.zone, target.qkey, done.bytes, memory.data(), size,
 			      nullptr) != 0) {

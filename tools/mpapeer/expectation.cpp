@@ -101,7 +101,7 @@ FieldValue parse_value_like(const Field &sample, std::string_view text)
         return parse_bytes(text);
     if (std::holds_alternative<std::string>(sample.value)) {
         if (text != "ok" && text != "bad" && text != "unused")
-            throw TextError(fmt::format("{} is ok, bad or unused", sample.name));
+            throw TextError(fmt::format("{} must be ok, bad or unused", sample.name));
         return std::string(text);
     }
     NameList names;

@@ -17,7 +17,7 @@ using Action = decltype(Statement::action);
 void no_more(Words words, std::size_t used)
 {
     if (words.size() > used)
-        throw TextError(fmt::format("'{}' is too much", words[used]));
+        throw TextError(fmt::format("unexpected word '{}'", words[used]));
 }
 
 const std::string &word_at(Words words, std::size_t index, std::string_view what)
@@ -54,7 +54,7 @@ Action parse_split(Words words)
     if (how == "every") {
         split.every = parse_number(value);
         if (split.every == 0)
-            throw TextError("split every 0");
+            throw TextError("split every: expected a number above 0");
     } else if (how == "at") {
         for (const std::string &offset : split_list(value))
             split.at.push_back(parse_number(offset));

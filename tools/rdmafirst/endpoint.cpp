@@ -120,7 +120,7 @@ MpaOption mpa_option(const std::string &text)
 	constexpr std::string_view raw = "bytes:";
 	const size_t equals = text.find('=');
 	if (equals == std::string::npos)
-		throw std::invalid_argument("not NAME=VALUE: " + text);
+		throw std::invalid_argument("expected NAME=VALUE, not " + text);
 	const std::string value = text.substr(equals + 1);
 	MpaOption option{mpa_option_name(text.substr(0, equals)), {}};
 	if (value.starts_with(raw)) {
@@ -232,7 +232,7 @@ void wait_readable(std::span<const int> fds, Clock::time_point deadline, std::st
 	for (;;) {
 		const auto left = std::chrono::ceil<std::chrono::milliseconds>(deadline - Clock::now());
 		if (left.count() <= 0)
-			throw DeadlinePassed(fmt::format("deadline: {}", what));
+			throw DeadlinePassed(fmt::format("deadline passed while waiting for {}", what));
 		const int ready = ::poll(set.data(), set.size(), static_cast<int>(left.count()));
 		if (ready > 0 && set.back().revents != 0)
 			throw Stopped("SIGTERM");

@@ -174,7 +174,7 @@ void Attempt::resolve()
 	if (await(client_channel_.get(), "address").type != RDMA_CM_EVENT_ADDR_RESOLVED ||
 	    rdma_resolve_route(id, 2000) != 0 ||
 	    await(client_channel_.get(), "route").type != RDMA_CM_EVENT_ROUTE_RESOLVED)
-		throw std::runtime_error("the address is not resolved");
+		throw std::runtime_error("rdma_cm did not resolve the address of the server");
 	client_->create_qp();
 }
 

@@ -51,7 +51,7 @@ Made make_qp(const std::string &device)
 	attr.qp_type = IBV_QPT_RC;
 	const ibv_qp *qp = cq ? ibv_create_qp(pd, &attr) : nullptr;
 	if (!qp)
-		throw SystemError("no queue pair of " + device);
+		throw SystemError("cannot create a queue pair on device " + device);
 	return {qp->qp_num, context->cmd_fd};
 }
 

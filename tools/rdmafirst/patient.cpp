@@ -83,7 +83,7 @@ Held hold(const std::string &device)
 	Held held;
 	held.context = open_device(device);
 	if (!held.context)
-		throw SystemError(device);
+		throw SystemError("cannot open device " + device);
 	held.pd = ibv_alloc_pd(held.context);
 	held.channel = ibv_create_comp_channel(held.context);
 	held.cq = ibv_create_cq(held.context, 16, nullptr, held.channel, 0);
@@ -98,7 +98,7 @@ Held hold(const std::string &device)
 	held.qp = held.pd && held.cq ? ibv_create_qp(held.pd, &qp) : nullptr;
 	held.mr = held.pd ? ibv_reg_mr(held.pd, held_memory.data(), held_memory.size(), IBV_ACCESS_LOCAL_WRITE) : nullptr;
 	if (!held.channel || !held.srq || !held.qp || !held.mr || ibv_req_notify_cq(held.cq, 0) != 0)
-		throw SystemError("no object of " + device);
+		throw SystemError("cannot create the objects on device " + device);
 	return held;
 }
 

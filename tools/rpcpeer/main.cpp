@@ -435,7 +435,7 @@ void check_server(const Options &options, uint32_t seed)
 	Client client(options, Bytes(4));
 	client.connection.send(null_message(1));
 	if (!client.connection.receive(std::chrono::seconds(20)))
-		throw std::runtime_error(fmt::format("no answer to a good call after message {}", seed));
+		throw std::runtime_error(fmt::format("the server does not answer a valid call after random message {}", seed));
 }
 
 int fuzz(const Options &options)

@@ -134,7 +134,7 @@ exs::task<std::string> recv_text(exs::socket &peer, int type)
 	const exs::memory memory(text_size + 1);
 	const auto got = (co_await peer.recv(memory.slice(0, text_size), type == SOCK_STREAM ? EXS_WAITALL : 0)).value();
 	if (got.length != text_size || got.truncated)
-		throw std::runtime_error("the peer has closed, or uses another protocol");
+		throw std::runtime_error("the peer has closed the connection, or uses another protocol");
 	co_return std::string(memory.text());
 }
 

@@ -187,7 +187,7 @@ int main(int argc, char **argv)
 	app.add_flag("--plain", options.plain, "plain TCP sockets instead of libexs");
 	CLI11_PARSE(app, argc, argv);
 	if (options.mode == Mode::persistent_recv) {
-		fmt::print(stderr, "mode persistent-recv is not supported: it reports no receives to answer\n");
+		fmt::print(stderr, "exs-ping does not support mode persistent-recv, which reports no received messages\n");
 		return 2;
 	}
 	if (options.mode == Mode::immediate)
