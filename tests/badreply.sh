@@ -142,5 +142,5 @@ bad 'a reject without enhanced data is reported as REJECTED (AMB-03)' fails_with
 bad 'S11: REJECTED reports all private data of a reject without enhanced data' whole_reject
 bad 'S13: a Rev 1 reject with FIN and no private data is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject rev=1 enhanced=0' MORE=shutdown ASKS=$asks
 bad 'a reject with FIN is reported as REJECTED' fails_with REJECTED reply 'REPLY=reject p2p rtr=write ird=8 ord=8' MORE=shutdown
-bad 'a connection is established after an earlier one has failed' then_works
+bad 'a connection is established after an earlier connection has failed' then_works
 finish

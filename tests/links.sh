@@ -265,7 +265,7 @@ check 'F92: two interfaces with one MAC address: a server on the address of the 
 check 'F92: two interfaces with one MAC address: a server on the address of the second accepts' one_mac 10.79.0.2 7403
 if has_vlans; then
 	check 'F92: connections over a VLAN without a siw link use the link of its parent interface' vlan_of_parent
-	check "F92: connections over a VLAN with a siw link use it, those over its parent use the parent's link" vlan_beside_parent
+	check "F92: connections over a VLAN with a siw link use the VLAN's link, connections over the parent interface use the parent's link" vlan_beside_parent
 else
 	note 'this kernel has no VLANs'
 fi

@@ -317,18 +317,18 @@ struct place {
 };
 
 static const struct place places[] = {
-	{ "the zone exactly", 0, 12, 0, 12, true },
-	{ "one octet too long", 0, 11, 0, 12, false },
-	{ "up to the end", 88, 100, 0, 12, true },
-	{ "one octet beyond the end", 89, 100, 0, 12, false },
-	{ "last segment at the end", 96, 100, 8, 12, true },
-	{ "last segment beyond the end", 97, 100, 8, 12, false },
-	{ "after the zone", 100, 100, 0, 12, false },
-	{ "empty message at the end", 100, 100, 0, 0, true },
-	{ "empty message after the end", 101, 100, 0, 0, false },
-	{ "segment inside, message beyond", 0, 100, 0, 101, false },
-	{ "far away", U64_MAX - 12, 100, 0, 12, false },
-	{ "no zone", 0, 0, 0, 1, false },
+	{ "message as long as the zone", 0, 12, 0, 12, true },
+	{ "message one octet longer than the zone", 0, 11, 0, 12, false },
+	{ "message up to the end of the zone", 88, 100, 0, 12, true },
+	{ "message one octet beyond the end of the zone", 89, 100, 0, 12, false },
+	{ "last segment at the end of the zone", 96, 100, 8, 12, true },
+	{ "last segment beyond the end of the zone", 97, 100, 8, 12, false },
+	{ "message after the zone", 100, 100, 0, 12, false },
+	{ "empty message at the end of the zone", 100, 100, 0, 0, true },
+	{ "empty message after the end of the zone", 101, 100, 0, 0, false },
+	{ "segment inside the zone, message beyond", 0, 100, 0, 101, false },
+	{ "message far beyond the zone", U64_MAX - 12, 100, 0, 12, false },
+	{ "message to a zone of no octets", 0, 0, 0, 1, false },
 };
 
 static void place_desc(const struct place *p, char *desc)
