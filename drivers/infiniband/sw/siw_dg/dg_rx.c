@@ -1,0 +1,415 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Receive: in softirq, straight from the socket into the program's memory. See
+ * NOTICE.
+ *
+ * Everything about a datagram is judged before its first octet is written.
+ * What is wrong is counted and dropped; nothing is ever sent in answer.
+ */
+#include <linux/highmem.h>
+#include <linux/ip.h>
+#include <linux/ipv6.h>
+#include <linux/skbuff.h>
+#include <net/ipv6.h>
+#include <net/udp.h>
+
+#include "dg_device.h"
+
+/* The most datagrams and octets in one softirq, so that a flood does not keep it */
+#define DG_RX_BUDGET	64
+#define DG_RX_OCTETS	(256 * 1024)
+
+/**
+ * struct dg_datagram - a datagram
+ * @skb: a packet, or a bundle of GRO
+ * @offset: where the datagram begins in it
+ * @len: its length in octets
+ * @seg: its header
+ */
+struct dg_datagram {
+	struct sk_buff *skb;
+	u32 offset;
+	u32 len;
+	struct dg_segment seg;
+};
+
+/* ---- judging */
+
+static u32 dg_rq_used(const struct dg_qp *qp)
+{
+	u32 used;
+
+	if (!qp->rq)
+		return 0;
+	/* Pairs with the program's release after it wrote the requests */
+	used = smp_load_acquire(&qp->rq->ring->producer) - qp->rq_next;
+	/* More: the program has written nonsense */
+	return used <= qp->rq->size ? used : 0;
+}
+
+static bool dg_header_is_good(struct dg_datagram *d)
+{
+	u8 buf[DG_PARSE_MAX];
+	u32 len = min_t(u32, d->len, sizeof(buf));
+
+	return !skb_copy_bits(d->skb, d->offset, buf, len) &&
+	       dg_parse(buf, d->len, &d->seg) == DG_OK;
+}
+
+static bool dg_crc_is_good(const struct dg_datagram *d)
+{
+	u32 covered = d->len - DG_CRC_LEN, done = 0, crc = DG_CRC_START;
+	u8 expected[DG_CRC_LEN], found[DG_CRC_LEN];
+	struct skb_seq_state st;
+	const u8 *data;
+	u32 len;
+
+	skb_prepare_seq_read(d->skb, d->offset, d->offset + covered, &st);
+	while (done < covered) {
+		len = skb_seq_read(done, &data, &st);
+		if (!len)
+			break;
+		/* The block may go on behind the end */
+		len = min(len, covered - done);
+		crc = dg_crc_add(crc, data, len);
+		done += len;
+	}
+	skb_abort_seq_read(&st);
+	dg_crc_put(crc, expected);
+	return done == covered &&
+	       !skb_copy_bits(d->skb, d->offset + covered, found,
+			      sizeof(found)) &&
+	       !memcmp(expected, found, sizeof(found));
+}
+
+/*
+ * Returns DG_RECEIVED, or the reason for dropping it. The CRC comes last, as it
+ * costs most. The caller holds rq_lock.
+ */
+static enum dg_counter dg_judge(const struct dg_qp *qp, struct dg_datagram *d)
+{
+	if (!dg_header_is_good(d))
+		return DG_BAD_HEADER;
+	if (d->seg.form != DG_SEND)
+		return DG_BAD_FORM;
+	if (d->seg.qkey != READ_ONCE(qp->qkey))
+		return DG_BAD_QKEY;
+	if (!dg_rq_used(qp))
+		return DG_NO_RQE;
+	/* Or the message would be written, and the program not hear of it */
+	if (!dg_cq_has_room(to_dg_cq(qp->base.recv_cq)))
+		return DG_CQ_FULL;
+	return dg_crc_is_good(d) ? DG_RECEIVED : DG_BAD_CRC;
+}
+
+/* ---- placing */
+
+static void dg_put_grh4(const struct iphdr *ip, struct ipv6hdr *grh)
+{
+	ip6_flow_hdr(grh, ip->tos, 0);
+	grh->hop_limit = ip->ttl;
+	ipv6_addr_set_v4mapped(ip->saddr, &grh->saddr);
+	ipv6_addr_set_v4mapped(ip->daddr, &grh->daddr);
+}
+
+/*
+ * ibv_init_ah_from_wc() looks an IPv4 header up among the GIDs of RoCE v2,
+ * which this port does not have, so it is IPv6 for both.
+ */
+static void dg_build_grh(const struct dg_datagram *d, struct ipv6hdr *grh)
+{
+	BUILD_BUG_ON(sizeof(*grh) != SIW_DG_GRH_LEN);
+	if (d->skb->protocol == htons(ETH_P_IP))
+		dg_put_grh4(ip_hdr(d->skb), grh);
+	else
+		*grh = *ipv6_hdr(d->skb);
+	grh->payload_len = htons(d->seg.len);
+	grh->nexthdr = SIW_DG_GRH_NEXTHDR;
+}
+
+/**
+ * struct dg_place - a receive request that is being filled
+ * @rqe: copy of the request
+ * @mrs: its regions; NULL for an entry of length 0
+ * @sge: index of the current entry
+ * @done: octets in the current entry
+ */
+struct dg_place {
+	struct siw_dg_rqe rqe;
+	struct dg_mr *mrs[SIW_DG_MAX_SGE];
+	u32 sge;
+	u32 done;
+};
+
+/* Returns the address of the next octet; *@len: octets that are contiguous there */
+static void *dg_map_place(struct dg_place *place, u32 *len)
+{
+	const struct siw_dg_sge *sge;
+	struct page *page;
+	u32 offset;
+
+	while (place->done == place->rqe.sge[place->sge].length) {
+		place->sge++;
+		place->done = 0;
+	}
+	sge = &place->rqe.sge[place->sge];
+	page = dg_mr_page(place->mrs[place->sge], sge->addr + place->done,
+			  &offset);
+	*len = min3(*len, (u32)PAGE_SIZE - offset, sge->length - place->done);
+	place->done += *len;
+	return kmap_local_page(page) + offset;
+}
+
+/* The request has room for @len octets. From @from, or from the packet if it is NULL. */
+static void dg_fill(struct dg_place *place, const void *from,
+		    const struct dg_datagram *d, u32 len)
+{
+	u32 done, now;
+	void *to;
+
+	for (done = 0; done < len; done += now) {
+		now = len - done;
+		to = dg_map_place(place, &now);
+		if (from)
+			memcpy(to, from + done, now);
+		else
+			skb_copy_bits(d->skb,
+				      d->offset + d->seg.hdr_len + done, to,
+				      now);
+		kunmap_local(to);
+	}
+}
+
+static void dg_put_place(struct dg_place *place)
+{
+	int i;
+
+	for (i = 0; i < SIW_DG_MAX_SGE; i++)
+		if (place->mrs[i])
+			dg_mr_put(place->mrs[i]);
+}
+
+static enum ib_wc_status dg_get_place(struct dg_qp *qp, struct dg_place *place,
+				      u32 len)
+{
+	struct siw_dg_sge *sge = place->rqe.sge;
+	u32 i;
+
+	if (place->rqe.num_sge > SIW_DG_MAX_SGE ||
+	    memchr_inv(place->rqe.reserved, 0, sizeof(place->rqe.reserved)))
+		return IB_WC_LOC_QP_OP_ERR;
+	for (i = 0; i < place->rqe.num_sge && len; i++, sge++) {
+		if (!sge->length)
+			continue;
+		place->mrs[i] = dg_mr_get(dg_device_of(qp), qp->base.pd, sge,
+					  true);
+		if (!place->mrs[i])
+			return IB_WC_LOC_PROT_ERR;
+		len -= min(len, sge->length);
+	}
+	return len ? IB_WC_LOC_LEN_ERR : IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status dg_place_message(struct dg_qp *qp,
+					  struct dg_place *place,
+					  const struct dg_datagram *d)
+{
+	enum ib_wc_status status;
+	struct ipv6hdr grh;
+
+	status = dg_get_place(qp, place, sizeof(grh) + d->seg.len);
+	if (status == IB_WC_SUCCESS) {
+		dg_build_grh(d, &grh);
+		dg_fill(place, &grh, NULL, sizeof(grh));
+		dg_fill(place, NULL, d, d->seg.len);
+	}
+	dg_put_place(place);
+	return status;
+}
+
+/* ---- receive queue */
+
+static void dg_take_rqe(struct dg_qp *qp, struct siw_dg_rqe *rqe)
+{
+	memcpy(rqe, dg_queue_entry(qp->rq, qp->rq_next, sizeof(*rqe)),
+	       sizeof(*rqe));
+	/* The program may change its copy; the compiler must not look again */
+	barrier();
+	/* Pairs with the program's acquire before it writes there anew */
+	smp_store_release(&qp->rq->ring->consumer, ++qp->rq_next);
+}
+
+static void dg_complete_receive(struct dg_qp *qp, struct siw_dg_cqe *cqe,
+				enum ib_wc_status status, bool solicited)
+{
+	cqe->status = status;
+	cqe->opcode = SIW_DG_WC_RECV;
+	cqe->qp_num = qp->base.qp_num;
+	dg_count(qp, status == IB_WC_SUCCESS ? DG_RECEIVED : DG_RQE_ERRORS);
+	if (!dg_cq_add(to_dg_cq(qp->base.recv_cq), cqe,
+		       solicited || status != IB_WC_SUCCESS))
+		dg_count(qp, DG_CQ_FULL);
+}
+
+/* The caller holds rq_lock */
+static void dg_receive_message(struct dg_qp *qp, const struct dg_datagram *d)
+{
+	struct dg_place place = {};
+	struct siw_dg_cqe cqe = {
+		.byte_len = SIW_DG_GRH_LEN + d->seg.len,
+		.src_qp = ntohs(udp_hdr(d->skb)->source),
+	};
+	enum ib_wc_status status;
+
+	dg_take_rqe(qp, &place.rqe);
+	status = dg_place_message(qp, &place, d);
+	cqe.wr_id = place.rqe.wr_id;
+	dg_complete_receive(qp, &cqe, status, d->seg.solicited);
+}
+
+/* Returns whether requests are left */
+static bool dg_flush_some(struct dg_qp *qp)
+{
+	struct siw_dg_rqe rqe;
+	int i;
+
+	for (i = 0; i < DG_RX_BUDGET && dg_rq_used(qp); i++) {
+		struct siw_dg_cqe cqe = {};
+
+		dg_take_rqe(qp, &rqe);
+		cqe.wr_id = rqe.wr_id;
+		dg_complete_receive(qp, &cqe, IB_WC_WR_FLUSH_ERR, false);
+	}
+	return dg_rq_used(qp);
+}
+
+/**
+ * dg_flush_rq - complete all receive requests with IB_WC_WR_FLUSH_ERR
+ * @qp: the QP, in state ERR; the caller holds sq_mutex
+ */
+void dg_flush_rq(struct dg_qp *qp)
+{
+	u32 left = DG_MAX_WR;
+	bool more = true;
+
+	/* A program may post while they are flushed, which is not followed */
+	for (; more && left; left -= DG_RX_BUDGET) {
+		spin_lock_bh(&qp->rq_lock);
+		more = dg_flush_some(qp);
+		spin_unlock_bh(&qp->rq_lock);
+	}
+}
+
+/* ---- packets */
+
+/* Returns DG_RECEIVED, or the reason for dropping all of it */
+static enum dg_counter dg_judge_packet(const struct dg_qp *qp,
+				       struct sk_buff *skb)
+{
+	if (udp_lib_checksum_complete(skb))
+		return DG_BAD_CSUM;
+	if (skb->skb_iif != dg_device_of(qp)->netdev->ifindex &&
+	    skb->skb_iif != LOOPBACK_IFINDEX)
+		return DG_BAD_IFACE;
+	switch (qp->state) {
+	case IB_QPS_RTR:
+	case IB_QPS_RTS:
+	case IB_QPS_SQD:
+	case IB_QPS_SQE:
+		return DG_RECEIVED;
+	default:
+		return DG_BAD_STATE;
+	}
+}
+
+/* Other bundles than those of GRO are one datagram */
+static u32 dg_datagram_size(const struct sk_buff *skb)
+{
+	const struct skb_shared_info *info = skb_shinfo(skb);
+
+	return info->gso_size && info->gso_type & SKB_GSO_UDP_L4 ?
+		info->gso_size : skb->len;
+}
+
+/* Returns the number of datagrams */
+static u32 dg_receive_packet(struct dg_qp *qp, struct sk_buff *skb)
+{
+	struct dg_datagram d = { .skb = skb };
+	enum dg_counter verdict = dg_judge_packet(qp, skb);
+	u32 size = dg_datagram_size(skb), number = 0;
+
+	/* None of a bundle of smaller ones is good, and they may be many */
+	if (verdict == DG_RECEIVED && size < DG_SEND_HDR + DG_CRC_LEN)
+		verdict = DG_BAD_HEADER;
+	if (verdict != DG_RECEIVED) {
+		dg_count(qp, verdict);
+		return 1;
+	}
+	do {
+		d.len = min(size, skb->len - d.offset);
+		verdict = dg_judge(qp, &d);
+		if (verdict == DG_RECEIVED)
+			dg_receive_message(qp, &d);
+		else
+			dg_count(qp, verdict);
+		d.offset += d.len;
+		number++;
+	} while (d.offset < skb->len);
+	return number;
+}
+
+/* NULL: the queue is empty */
+static struct sk_buff *dg_next_packet(struct sock *sk)
+{
+	struct sk_buff *skb;
+	int error;
+
+	/* An empty queue would make skb_recv_udp() poll, if the program wants it */
+	if (skb_queue_empty_lockless(&sk->sk_receive_queue) &&
+	    skb_queue_empty_lockless(&udp_sk(sk)->reader_queue))
+		return NULL;
+#ifdef CONFIG_NET_RX_BUSY_POLL
+	WRITE_ONCE(sk->sk_ll_usec, 0);
+#endif
+	/* First the error of a socket, which it forgets with that */
+	do
+		skb = skb_recv_udp(sk, MSG_DONTWAIT, &error);
+	while (!skb && error != -EAGAIN);
+	/* UDP has used it for something else */
+	if (skb)
+		skb->dev = NULL;
+	return skb;
+}
+
+/**
+ * dg_rx_receive - receive datagrams that the socket holds
+ * @qp: the QP
+ *
+ * Leaves what is more than a softirq should do to dg_rx_work().
+ *
+ * Context: softirq, or process with softirqs off; the socket's
+ * sk_callback_lock, or the work item, keeps the QP.
+ */
+void dg_rx_receive(struct dg_qp *qp)
+{
+	u32 datagrams = 0, octets = 0;
+	struct sk_buff *skb = NULL;
+
+	spin_lock_bh(&qp->rq_lock);
+	while (datagrams < DG_RX_BUDGET && octets < DG_RX_OCTETS) {
+		skb = dg_next_packet(qp->socket->sk);
+		if (!skb)
+			break;
+		octets += skb->len;
+		datagrams += dg_receive_packet(qp, skb);
+		consume_skb(skb);
+	}
+	spin_unlock_bh(&qp->rq_lock);
+	if (skb)
+		queue_work(dg_wq, &qp->rx_work);
+}
+
+void dg_rx_work(struct work_struct *work)
+{
+	dg_rx_receive(container_of(work, struct dg_qp, rx_work));
+}

@@ -1,0 +1,181 @@
+/* SPDX-License-Identifier: (GPL-2.0 WITH Linux-syscall-note) OR BSD-3-Clause */
+/*
+ * Between module siw_dg and its provider in rdma-core. See NOTICE.
+ *
+ * Each queue is a ring in memory that both map: struct siw_dg_ring, then a
+ * power of two of entries. Indices count up and wrap at 2^32; an entry is at
+ * its index modulo the size. The producer writes an entry, then its index with
+ * release semantics; the consumer reads that index with acquire semantics. A
+ * queue may be larger than the program asked for, and is mapped as a whole.
+ *
+ * The doorbell is IB_USER_VERBS_CMD_POST_SEND without requests. In state RTS the
+ * module then sends what is in the SQ, and in state ERR it flushes SQ and RQ; it
+ * fails with EINVAL in states before RTS. A modification to RESET discards what
+ * is in both queues: the module moves its indices to the program's.
+ */
+#ifndef _SIW_DG_ABI_H
+#define _SIW_DG_ABI_H
+
+#include <linux/types.h>
+
+/* Differs from siw's, whose provider must not take the device */
+#define SIW_DG_ABI_VERSION	2
+/* Begin of the node description, by which the provider finds the device */
+#define SIW_DG_NODE_DESC	"Datagram iWARP"
+
+/* UCX needs six */
+#define SIW_DG_MAX_SGE		8
+#define SIW_DG_MAX_INLINE	128
+/* A received message begins with a GRH in IPv6's form, whose next header is this */
+#define SIW_DG_GRH_LEN		40
+#define SIW_DG_GRH_NEXTHDR	0x1b
+
+/**
+ * struct siw_dg_ring - head of a queue
+ * @producer: index of the next entry that the producer will write: the program
+ *            for SQ and RQ, the module for a CQ
+ * @consumer: index of the next entry that the consumer will read. An entry of
+ *            SQ or RQ may be written anew as soon as it is behind this
+ * @armed: CQ: SIW_DG_ARM_*, bits that the program sets. The module clears all when
+ *         it raises an event. After it is set, a program polls once more
+ */
+struct siw_dg_ring {
+	__u32 producer;
+	__u32 reserved1[15];
+	__u32 consumer;
+	__u32 armed;
+	__u32 reserved2[14];
+};
+
+#define SIW_DG_ARM_SOLICITED	1
+#define SIW_DG_ARM_NEXT		2
+
+struct siw_dg_sge {
+	__aligned_u64 addr;
+	__u32 length;
+	__u32 lkey;
+};
+
+/* Flags of a send request */
+#define SIW_DG_SIGNALED		(1 << 0)
+#define SIW_DG_SOLICITED	(1 << 1)
+#define SIW_DG_INLINE		(1 << 2)
+
+/* Opcodes of a send request */
+#define SIW_DG_OP_SEND		0
+
+/**
+ * struct siw_dg_sqe - a send request
+ * @wr_id: of the program
+ * @flags: SIW_DG_SIGNALED and so on
+ * @num_sge: number of entries of @sge; 0 if the data is inline
+ * @opcode: SIW_DG_OP_SEND
+ * @ah: struct siw_dg_create_ah_resp.ah
+ * @remote_qpn: UDP port of the target
+ * @remote_qkey: Q_Key of the target; the QP's own if the highest bit is set
+ * @inline_len: length of @data, 0 to SIW_DG_MAX_INLINE
+ * @reserved: must be 0
+ * @sge: data by reference
+ * @data: data inline
+ */
+struct siw_dg_sqe {
+	__aligned_u64 wr_id;
+	__u16 flags;
+	__u8 num_sge;
+	__u8 opcode;
+	__u32 ah;
+	__u32 remote_qpn;
+	__u32 remote_qkey;
+	__u32 inline_len;
+	__u32 reserved[9];
+	union {
+		struct siw_dg_sge sge[SIW_DG_MAX_SGE];
+		__u8 data[SIW_DG_MAX_INLINE];
+	};
+};
+
+/**
+ * struct siw_dg_rqe - a receive request
+ * @wr_id: of the program
+ * @num_sge: number of entries of @sge
+ * @reserved: must be 0
+ * @sge: where GRH and message go
+ */
+struct siw_dg_rqe {
+	__aligned_u64 wr_id;
+	__u32 num_sge;
+	__u32 reserved[13];
+	struct siw_dg_sge sge[SIW_DG_MAX_SGE];
+};
+
+/* Opcodes of a completion */
+#define SIW_DG_WC_SEND		0
+#define SIW_DG_WC_RECV		1
+
+/**
+ * struct siw_dg_cqe - a completion
+ * @wr_id: of the request
+ * @status: enum ib_wc_status, whose values are those of ibv_wc_status
+ * @opcode: SIW_DG_WC_*
+ * @byte_len: receive: length of the message and its GRH
+ * @qp_num: of the QP
+ * @src_qp: receive: UDP port of the source
+ * @reserved: 0
+ */
+struct siw_dg_cqe {
+	__aligned_u64 wr_id;
+	__u32 status;
+	__u32 opcode;
+	__u32 byte_len;
+	__u32 qp_num;
+	__u32 src_qp;
+	__u32 reserved[9];
+};
+
+/**
+ * struct siw_dg_create_cq_resp - response to the creation of a CQ
+ * @key: offset for mmap()
+ * @size: number of entries
+ * @reserved: 0
+ */
+struct siw_dg_create_cq_resp {
+	__aligned_u64 key;
+	__u32 size;
+	__u32 reserved;
+};
+
+/**
+ * struct siw_dg_create_qp_req - request to create a QP
+ * @sockfd: a bound UDP socket, which the QP is to use; -1: the module makes one
+ * @reserved: must be 0
+ */
+struct siw_dg_create_qp_req {
+	__s32 sockfd;
+	__u32 reserved;
+};
+
+/**
+ * struct siw_dg_create_qp_resp - response to the creation of a QP
+ * @sq_key: offset of the SQ for mmap()
+ * @rq_key: offset of the RQ for mmap(); 0 if the QP receives nothing
+ * @sq_size: number of entries of the SQ
+ * @rq_size: number of entries of the RQ; 0 if the QP receives nothing
+ */
+struct siw_dg_create_qp_resp {
+	__aligned_u64 sq_key;
+	__aligned_u64 rq_key;
+	__u32 sq_size;
+	__u32 rq_size;
+};
+
+/**
+ * struct siw_dg_create_ah_resp - response to the creation of an address handle
+ * @ah: its number, for struct siw_dg_sqe
+ * @reserved: 0
+ */
+struct siw_dg_create_ah_resp {
+	__u32 ah;
+	__u32 reserved;
+};
+
+#endif
