@@ -660,7 +660,7 @@ static void initiator_desc(const struct initiator_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(initiator, initiator_cases, initiator_desc);
 
-static void initiator_follows_the_conformance_matrix_for_each_reply(struct kunit *test)
+static void initiator_follows_the_conformance_matrix_for_every_reply(struct kunit *test)
 {
 	const struct initiator_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -989,7 +989,7 @@ static void responder_desc(const struct responder_case *c, char *desc)
 
 KUNIT_ARRAY_PARAM(responder, responder_cases, responder_desc);
 
-static void responder_follows_the_conformance_matrix_for_each_request(struct kunit *test)
+static void responder_follows_the_conformance_matrix_for_every_request(struct kunit *test)
 {
 	const struct responder_case *c = test->param_value;
 	struct iw_mpa_decision got;
@@ -1829,9 +1829,9 @@ static void two_iw_mpa_ends_agree_on_the_negotiated_values(struct kunit *test)
 
 static struct kunit_case table_cases[] = {
 	KUNIT_CASE_PARAM(mpa_request_matches_policy_and_ulp_parameters, request_gen_params),
-	KUNIT_CASE_PARAM(initiator_follows_the_conformance_matrix_for_each_reply,
+	KUNIT_CASE_PARAM(initiator_follows_the_conformance_matrix_for_every_reply,
 			 initiator_gen_params),
-	KUNIT_CASE_PARAM(responder_follows_the_conformance_matrix_for_each_request,
+	KUNIT_CASE_PARAM(responder_follows_the_conformance_matrix_for_every_request,
 			 responder_gen_params),
 	KUNIT_CASE_PARAM(reject_is_enhanced_only_if_its_request_is, reject_gen_params),
 	KUNIT_CASE(reject_lists_rtr_kinds_of_both_policy_and_device),

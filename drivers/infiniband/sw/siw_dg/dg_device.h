@@ -35,7 +35,7 @@
 #define DG_MAX_PD	16384
 #define DG_MAX_AH	65536
 #define DG_MAX_WR	16384
-#define DG_MAX_CQE	(1 << 20)
+#define DG_MAX_CQE	1048576
 /* A datagram of IPv4, the smaller one */
 #define DG_MAX_MSG	(65535 - 20 - 8 - DG_SEND_HDR - DG_CRC_LEN)
 /* Octets of a packet that are no data, with IPv6 */

@@ -34,10 +34,12 @@
  * struct siw_dg_ring - head of a queue
  * @producer: index of the next entry that the producer will write: the program
  *            for SQ and RQ, the module for a CQ
+ * @reserved1: 0
  * @consumer: index of the next entry that the consumer will read. An entry of
  *            SQ or RQ may be written anew as soon as it is behind this
  * @armed: CQ: SIW_DG_ARM_*, bits that the program sets. The module clears all when
  *         it raises an event. After it is set, a program polls once more
+ * @reserved2: 0
  */
 struct siw_dg_ring {
 	__u32 producer;
@@ -57,9 +59,9 @@ struct siw_dg_sge {
 };
 
 /* Flags of a send request */
-#define SIW_DG_SIGNALED		(1 << 0)
-#define SIW_DG_SOLICITED	(1 << 1)
-#define SIW_DG_INLINE		(1 << 2)
+#define SIW_DG_SIGNALED		1
+#define SIW_DG_SOLICITED	2
+#define SIW_DG_INLINE		4
 
 /* Opcodes of a send request */
 #define SIW_DG_OP_SEND		0
