@@ -257,23 +257,32 @@ struct inability {
 	.rtr_recv = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE, ##__VA_ARGS__ }
 
 static const struct inability inabilities[] = {
-	{ "CRC without CRC32c", RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
+	{ "a default that requires CRC is ignored by a device without CRC32c",
+	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), RDMA_MPA_CRC_OFF },
-	{ "Fast Open", RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON,
+	{ "a default of Fast Open is ignored by a device without it",
+	  RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON,
 	  CAPS(), RDMA_MPA_FASTOPEN_OFF },
-	{ "large FPDUs", RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
+	{ "a default of FPDUs above the MSS is ignored by a device without support",
+	  RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
 	  CAPS(), RDMA_MPA_SEGMENT_MSS },
-	{ "a timeout of the TCP connect", RDMA_MPA_SETTING_CONNECT_MS, 1000,
+	{ "a default TCP connect timeout is ignored by a device without support",
+	  RDMA_MPA_SETTING_CONNECT_MS, 1000,
 	  CAPS(.no_connect_ms = true), 150000 },
-	{ "an RTR kind the device cannot send", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "a default RTR kind is ignored by a device that cannot send it",
+	  RDMA_MPA_SETTING_RTR_OFFER,
 	  RDMA_MPA_RTR_SEND, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "RTR kinds of which the device can send one", RDMA_MPA_SETTING_RTR_OFFER,
+	{ "a default of three RTR kinds is reduced to those a device can send",
+	  RDMA_MPA_SETTING_RTR_OFFER,
 	  IW_MPA_RTR_ALL, CAPS(), RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE },
-	{ "an RTR kind the device does not recognise", RDMA_MPA_SETTING_RTR_ACCEPT,
+	{ "a default RTR kind is ignored by a device that does not recognise it",
+	  RDMA_MPA_SETTING_RTR_ACCEPT,
 	  RDMA_MPA_RTR_SEND, CAPS(), IW_MPA_RTR_ALL },
-	{ "IRD above the device's largest", RDMA_MPA_SETTING_IRD, 129, CAPS(),
+	{ "a default IRD above a device's largest is ignored by the device",
+	  RDMA_MPA_SETTING_IRD, 129, CAPS(),
 	  IW_MPA_DEPTH_MAX },
-	{ "ORD above the device's largest", RDMA_MPA_SETTING_ORD, 65, CAPS(),
+	{ "a default ORD above a device's largest is ignored by the device",
+	  RDMA_MPA_SETTING_ORD, 65, CAPS(),
 	  IW_MPA_DEPTH_MAX },
 };
 
@@ -446,11 +455,11 @@ struct contradiction {
 };
 
 static const struct contradiction contradictions[] = {
-	{ "peer-to-peer-required with revision 1",
+	{ "peer-to-peer-required and revision 1 are refused together",
 	  { RDMA_MPA_SETTING_REVISION, RDMA_MPA_REVISION_RFC5044 },
 	  { RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED },
 	  "revision 1 does not support the peer-to-peer model" },
-	{ "a Read RTR with ORD 0",
+	{ "a Read RTR and ORD 0 are refused together",
 	  { RDMA_MPA_SETTING_ORD, 0 },
 	  { RDMA_MPA_SETTING_RTR_OFFER, RDMA_MPA_RTR_READ },
 	  "a Read RTR needs an ORD of 1 or more" },
@@ -756,13 +765,16 @@ static const u8 pdata[512];
 
 static const struct cm_event_case cm_event_cases[] = {
 	{ "IRD of the iw_cm event is the ORD the ULP may use", { .ird = 7, .ord = 3 }, 3, 7, 0 },
-	{ "depths of 255", { .ird = 255, .ord = 255 }, 255, 255, 0 },
-	{ "depths of 256", { .ird = 256, .ord = 256 }, 255, 255, 0 },
-	{ "depths of the peer in a failed connection",
+	{ "IRD and ORD of 255 are passed unchanged in the iw_cm event",
+	  { .ird = 255, .ord = 255 }, 255, 255, 0 },
+	{ "IRD and ORD of 256 are lowered to 255 in the iw_cm event",
+	  { .ird = 256, .ord = 256 }, 255, 255, 0 },
+	{ "the peer's IRD and ORD are in the iw_cm event of a failed connection",
 	  { .status = -ECONNREFUSED, .ird = 1, .ord = 2, .peer_ird = 9,
 	    .peer_ord = 0x3ffe }, 9, 255, 0 },
-	{ "private data", { .pdata = pdata, .pdata_len = 1 }, 0, 0, 1 },
-	{ "more private data than iw_cm takes",
+	{ "private data is passed in the iw_cm event",
+	  { .pdata = pdata, .pdata_len = 1 }, 0, 0, 1 },
+	{ "512 bytes of private data are cut to 255 in the iw_cm event",
 	  { .pdata = pdata, .pdata_len = 512 }, 0, 0, 255 },
 };
 

@@ -5,6 +5,7 @@
  * read_by_the_book(), which follows the text, not the parser.
  */
 #include <kunit/test.h>
+#include <linux/kernel.h>
 #include <linux/module.h>
 #include <linux/prandom.h>
 #include <linux/slab.h>
@@ -90,12 +91,53 @@ static u8 *vector_at_the_edge(struct kunit *test, const struct iw_mpa_vector *v)
 	return buf;
 }
 
-static void vector_desc(const struct iw_mpa_vector *v, char *desc)
+/* Names of the parameters: a vector's name is the subject of each outcome */
+
+static void describe(const struct iw_mpa_vector *v, const char *outcome, char *desc)
 {
-	strscpy(desc, v->name, KUNIT_PARAM_DESC_SIZE);
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s", v->name, outcome);
 }
 
-KUNIT_ARRAY_PARAM(vector, iw_mpa_vectors, vector_desc);
+static void parsed_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, has_frame(v->result) ? "is parsed to its fields" : "is refused", desc);
+}
+
+static void truncated_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, has_frame(v->result) ? "is incomplete if truncated" :
+		 "is refused after its header", desc);
+}
+
+static void swapped_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, v->kind == IW_MPA_REQUEST ? "is refused as a Reply" :
+		 "is refused as a Request", desc);
+}
+
+static void trailing_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, has_frame(v->result) ? "is parsed, bytes after it are reported" :
+		 "is refused, bytes after it are not tested", desc);
+}
+
+static void rebuilt_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, v->canonical ? "is rebuilt byte for byte" :
+		 "is not rebuilt, as no conforming sender sends it", desc);
+}
+
+static void flipped_desc(const struct iw_mpa_vector *v, char *desc)
+{
+	describe(v, "with flipped header bits is parsed like by a model", desc);
+}
+
+KUNIT_ARRAY_PARAM(parsed, iw_mpa_vectors, parsed_desc);
+KUNIT_ARRAY_PARAM(truncated, iw_mpa_vectors, truncated_desc);
+KUNIT_ARRAY_PARAM(swapped, iw_mpa_vectors, swapped_desc);
+KUNIT_ARRAY_PARAM(trailing, iw_mpa_vectors, trailing_desc);
+KUNIT_ARRAY_PARAM(rebuilt, iw_mpa_vectors, rebuilt_desc);
+KUNIT_ARRAY_PARAM(flipped, iw_mpa_vectors, flipped_desc);
 
 /* ---------------------------------------------------------------- vectors */
 
@@ -699,15 +741,15 @@ static void every_parse_result_has_a_unique_string(struct kunit *test)
 }
 
 static struct kunit_case vector_cases[] = {
-	KUNIT_CASE_PARAM(known_mpa_frame_is_parsed_to_the_expected_fields, vector_gen_params),
+	KUNIT_CASE_PARAM(known_mpa_frame_is_parsed_to_the_expected_fields, parsed_gen_params),
 	KUNIT_CASE_PARAM(truncated_mpa_frame_is_incomplete_or_invalid,
-			 vector_gen_params),
-	KUNIT_CASE_PARAM(request_is_invalid_as_reply_and_reply_as_request, vector_gen_params),
+			 truncated_gen_params),
+	KUNIT_CASE_PARAM(request_is_invalid_as_reply_and_reply_as_request, swapped_gen_params),
 	KUNIT_CASE_PARAM(bytes_after_an_mpa_frame_are_reported_as_trailing,
-			 vector_gen_params),
-	KUNIT_CASE_PARAM(parsed_mpa_frame_is_rebuilt_byte_for_byte, vector_gen_params),
+			 trailing_gen_params),
+	KUNIT_CASE_PARAM(parsed_mpa_frame_is_rebuilt_byte_for_byte, rebuilt_gen_params),
 	KUNIT_CASE_PARAM(mpa_parser_matches_a_model_for_flipped_header_bits,
-			 vector_gen_params),
+			 flipped_gen_params),
 	{}
 };
 

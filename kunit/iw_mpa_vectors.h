@@ -50,7 +50,7 @@ struct iw_mpa_vector {
 
 static const struct iw_mpa_vector iw_mpa_vectors[] = {
 	{
-		.name = "V01: plain RFC 5044 request",
+		.name = "V01: a plain Rev 1 Request",
 		.hex = "4d504120494420526571204672616d6540010000",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -59,7 +59,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V02: CRC not asked for",
+		.name = "V02: a Request that asks for no CRC",
 		.hex = "4d504120494420526571204672616d6500010000",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -67,7 +67,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V03: markers wanted, 5 bytes of ULP data",
+		.name = "V03: a Request that asks for markers, with 5 bytes of ULP data,",
 		.hex = "4d504120494420526571204672616d65c001000568656c6c6f",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -79,7 +79,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V04: Rev 2, not enhanced: no block, 3 ULP bytes (IOP-11)",
+		.name = "IOP-11 V04: a plain Rev 2 Request with 3 bytes of ULP data",
 		.hex = "4d504120494420526571204672616d6540020003686921",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -90,7 +90,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V05: client-server, no ULP data",
+		.name = "V05: a client-server Request without ULP data",
 		.hex = "4d504120494420526571204672616d655002000400080004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -103,7 +103,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V07: p2p, Send only",
+		.name = "V07: a p2p Request for a Send RTR",
 		.hex = "4d504120494420526571204672616d6550020004c0080008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -117,7 +117,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V08: p2p, Write only",
+		.name = "V08: a p2p Request for a Write RTR",
 		.hex = "4d504120494420526571204672616d655002000480088008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -131,7 +131,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V09: p2p, Read only",
+		.name = "V09: a p2p Request for a Read RTR",
 		.hex = "4d504120494420526571204672616d655002000480084008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -145,7 +145,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V10: p2p, Send + Write",
+		.name = "V10: a p2p Request for a Send or Write RTR",
 		.hex = "4d504120494420526571204672616d6550020004c0088008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -159,7 +159,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V11: p2p, Send + Read",
+		.name = "V11: a p2p Request for a Send or Read RTR",
 		.hex = "4d504120494420526571204672616d6550020004c0084008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -173,7 +173,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V12: p2p, Write + Read",
+		.name = "V12: a p2p Request for a Write or Read RTR",
 		.hex = "4d504120494420526571204672616d65500200048008c008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -187,7 +187,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V13: p2p, all three, 4 ULP bytes",
+		.name = "V13: a p2p Request for any RTR, with 4 bytes of ULP data,",
 		.hex = "4d504120494420526571204672616d6550020008c008c00870696e67",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -203,7 +203,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V14: p2p with no option (AMB-02)",
+		.name = "AMB-02 V14: a p2p Request without an RTR kind",
 		.hex = "4d504120494420526571204672616d655002000480080008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -217,7 +217,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V15: both directions left to the ULP",
+		.name = "V15: a Request with IRD and ORD 0x3fff",
 		.hex = "4d504120494420526571204672616d65500200043fff3fff",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -230,7 +230,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V16: only IRD left to the ULP",
+		.name = "V16: a Request with IRD 0x3fff",
 		.hex = "4d504120494420526571204672616d65500200043fff0004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -243,7 +243,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V17: only ORD left to the ULP, p2p Write",
+		.name = "V17: a p2p Request with ORD 0x3fff",
 		.hex = "4d504120494420526571204672616d65500200048004bfff",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -257,7 +257,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V18: largest real counts with every flag",
+		.name = "V18: a Request with IRD and ORD 0x3ffe and every flag",
 		.hex = "4d504120494420526571204672616d6550020004fffefffe",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -271,7 +271,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V19: ORD 0 with Read RTR (IRD-08)",
+		.name = "IRD-08 V19: a Request for a Read RTR with ORD 0",
 		.hex = "4d504120494420526571204672616d655002000480004000",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -285,7 +285,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V20: maximum private data, enhanced",
+		.name = "V20: an enhanced Request with the most private data",
 		.hex = "4d504120494420526571204672616d65500202008020c020",
 		.fill = 508,
 		.kind = IW_MPA_REQUEST,
@@ -301,7 +301,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V21: maximum private data, Rev 1",
+		.name = "V21: a Rev 1 Request with the most private data",
 		.hex = "4d504120494420526571204672616d6540010200",
 		.fill = 512,
 		.kind = IW_MPA_REQUEST,
@@ -312,7 +312,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V22: never sent; receiver ignores BCD (RTR-05)",
+		.name = "RTR-05 V22: a client-server Request with RTR flags",
 		.hex = "4d504120494420526571204672616d65500200044008c008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -324,7 +324,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		},
 	},
 	{
-		.name = "V23: Rev 1 with S set: a reserved bit, 4 ULP bytes (AMB-06)",
+		.name = "AMB-06 V23: a Rev 1 Request with bit S and 4 bytes of ULP data",
 		.hex = "4d504120494420526571204672616d655001000464617461",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -334,25 +334,25 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.ulp = "data",
 	},
 	{
-		.name = "V24: invalid: block truncated to 2 bytes (SEC-04)",
+		.name = "SEC-04 V24: a Request with enhanced data cut to 2 bytes",
 		.hex = "4d504120494420526571204672616d65500200028008",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_BLOCK_MISSING,
 	},
 	{
-		.name = "V25: invalid: announces 513, detected in the header (SEC-03)",
+		.name = "SEC-03 V25: a Request with PD_Length 513",
 		.hex = "4d504120494420526571204672616d655002020100080004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_PDATA_TOO_LONG,
 	},
 	{
-		.name = "V26: Rev 3 (AMB-07)",
+		.name = "AMB-07 V26: a Request of Rev 3",
 		.hex = "4d504120494420526571204672616d655003000400080004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_BAD_REV,
 	},
 	{
-		.name = "V27: as V05 with all Res bits set: same result (FRM-11)",
+		.name = "FRM-11 V27: a Request with all reserved bits",
 		.hex = "4d504120494420526571204672616d655f02000400080004",
 		.kind = IW_MPA_REQUEST,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -364,7 +364,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		},
 	},
 	{
-		.name = "V30: plain accept of V01",
+		.name = "V30: a plain Rev 1 Accept",
 		.hex = "4d504120494420526570204672616d6540010000",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -373,7 +373,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V31: plain reject with ULP data",
+		.name = "V31: a plain Rev 1 Reject with ULP data",
 		.hex = "4d504120494420526570204672616d65600100026e6f",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -385,7 +385,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V32: accept of V04",
+		.name = "V32: a plain Rev 2 Accept",
 		.hex = "4d504120494420526570204672616d6540020000",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -394,7 +394,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V33: accept of V05: IRD >= 4, ORD <= 8",
+		.name = "V33: a client-server Accept with IRD 4 and ORD 8",
 		.hex = "4d504120494420526570204672616d655002000400040008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -407,7 +407,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V34: accept of V07: Send RTR follows",
+		.name = "V34: a p2p Accept of a Send RTR",
 		.hex = "4d504120494420526570204672616d6550020004c0080008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -421,7 +421,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V35: accept of V08, V10, V12 or V13: Write RTR follows",
+		.name = "V35: a p2p Accept of a Write RTR",
 		.hex = "4d504120494420526570204672616d655002000480088008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -435,7 +435,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V36: accept of V19: IRD raised to 1, Read RTR follows",
+		.name = "V36: a p2p Accept of a Read RTR with IRD 1 and ORD 0",
 		.hex = "4d504120494420526570204672616d655002000480014000",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -449,7 +449,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V37: accept of V12: initiator picks Write",
+		.name = "V37: a p2p Accept of a Write or Read RTR",
 		.hex = "4d504120494420526570204672616d65500200048008c008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -463,7 +463,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V38: accept of V13, every option",
+		.name = "V38: a p2p Accept of any RTR, with 4 bytes of ULP data,",
 		.hex = "4d504120494420526570204672616d6550020008c008c008706f6e67",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -479,7 +479,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V39: accept of V15",
+		.name = "V39: an Accept with IRD and ORD 0x3fff",
 		.hex = "4d504120494420526570204672616d65500200043fff3fff",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -492,7 +492,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V40: accept of V16",
+		.name = "V40: an Accept with ORD 0x3fff",
 		.hex = "4d504120494420526570204672616d655002000400043fff",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -505,7 +505,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V41: accept of V17",
+		.name = "V41: a p2p Accept with IRD 0x3fff",
 		.hex = "4d504120494420526570204672616d6550020004bfff8004",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -519,7 +519,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V42: enhanced reject of V05: ULP needs ORD 32, peer offered IRD 8",
+		.name = "V42: an enhanced Reject with IRD 4 and ORD 32",
 		.hex = "4d504120494420526570204672616d657002000400040020",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -533,7 +533,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V43: enhanced p2p reject listing the RTR types the responder has",
+		.name = "V43: an enhanced Reject with Write and Read RTR",
 		.hex = "4d504120494420526570204672616d65700200088008c00862757379",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -550,7 +550,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V44: accept of V05 asking IRD 64: raise IRD, or TERM F7 if it cannot",
+		.name = "V44: an Accept with ORD 64",
 		.hex = "4d504120494420526570204672616d655002000400040040",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -563,7 +563,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V45: accept of V09; as an answer to V08 it draws TERM F8",
+		.name = "V45: a p2p Accept of a Read RTR",
 		.hex = "4d504120494420526570204672616d655002000480084008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -577,7 +577,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V46: maximum private data, enhanced accept of V20",
+		.name = "V46: an enhanced Accept with the most private data",
 		.hex = "4d504120494420526570204672616d655002020080208020",
 		.fill = 508,
 		.kind = IW_MPA_REPLY,
@@ -593,7 +593,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V47: A=0 answer to a p2p request: TERM F8 (RTR-12)",
+		.name = "RTR-12 V47: a client-server Accept with IRD and ORD 8",
 		.hex = "4d504120494420526570204672616d655002000400080008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -606,7 +606,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V48: not enhanced answer to V05: close (AMB-04)",
+		.name = "AMB-04 V48: a plain Accept with 4 bytes of ULP data",
 		.hex = "4d504120494420526570204672616d654001000400080004",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -617,7 +617,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.canonical = true,
 	},
 	{
-		.name = "V49: enhanced reject with no block: plain reject (AMB-03)",
+		.name = "AMB-03 V49: an enhanced Reject without IRD/ORD",
 		.hex = "4d504120494420526570204672616d6570020000",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -627,7 +627,7 @@ static const struct iw_mpa_vector iw_mpa_vectors[] = {
 		.block_missing = true,
 	},
 	{
-		.name = "V50: p2p accept with no option: TERM F8 (RTR-11)",
+		.name = "RTR-11 V50: a p2p Accept without an RTR kind",
 		.hex = "4d504120494420526570204672616d655002000480080008",
 		.kind = IW_MPA_REPLY,
 		.result = IW_MPA_FRAME_COMPLETE,
@@ -658,7 +658,8 @@ struct iw_mpa_early_vector {
 
 static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 	{
-		.name = "O1: early: Write; RFC 6581: client-server",
+		.name =
+		"O1: word 0x40080008 is a Write RTR in the early draft, client-server in RFC 6581",
 		.word = 0x40080008,
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
@@ -667,7 +668,8 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		},
 	},
 	{
-		.name = "O2: early: all three; RFC 6581: Send and Write",
+		.name =
+		"O2: word 0xc0088008 is any RTR in the early draft, Send and Write in RFC 6581",
 		.word = 0xc0088008,
 		.rfc = {
 			.ird = 8, .ord = 8,
@@ -679,7 +681,8 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		},
 	},
 	{
-		.name = "O3: early: Read; RFC 6581: client-server",
+		.name =
+		"O3: word 0x00088008 is a Read RTR in the early draft, client-server in RFC 6581",
 		.word = 0x00088008,
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = {
@@ -688,7 +691,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		},
 	},
 	{
-		.name = "O4: early: Send; RFC 6581: p2p with no option",
+		.name = "O4: word 0x80080008 is a Send RTR in the early draft, bare p2p in RFC 6581",
 		.word = 0x80080008,
 		.rfc = { .ird = 8, .ord = 8, .p2p = true },
 		.early = {
@@ -697,7 +700,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		},
 	},
 	{
-		.name = "O5: client-server in both",
+		.name = "O5: word 0x00080008 is client-server in the early draft and in RFC 6581",
 		.word = 0x00080008,
 		.rfc = { .ird = 8, .ord = 8 },
 		.early = { .ird = 8, .ord = 8 },

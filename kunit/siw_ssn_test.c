@@ -140,12 +140,14 @@ struct hostile {
 };
 
 static const struct hostile hostiles[] = {
-	{ "SSN before the next expected", 0, 65535, SIW_SSN_BAD },
-	{ "old SSN after the wrap", 5, 65530, SIW_SSN_BAD },
-	{ "SSN 32767 ahead", 0, 32767, SIW_SSN_HELD },
-	{ "SSN 32768 ahead", 0, 32768, SIW_SSN_BAD },
-	{ "SSN 32767 ahead, across the wrap", 40000, 7231, SIW_SSN_HELD },
-	{ "SSN 32768 ahead, across the wrap", 40000, 7232, SIW_SSN_BAD },
+	{ "a chunk with the DDP-SSN before the next expected is refused", 0, 65535, SIW_SSN_BAD },
+	{ "a chunk with an old DDP-SSN from before the wrap is refused", 5, 65530, SIW_SSN_BAD },
+	{ "a chunk with a DDP-SSN 32767 ahead is queued", 0, 32767, SIW_SSN_HELD },
+	{ "a chunk with a DDP-SSN 32768 ahead is refused", 0, 32768, SIW_SSN_BAD },
+	{ "a chunk with a DDP-SSN 32767 ahead, across the wrap, is queued",
+	  40000, 7231, SIW_SSN_HELD },
+	{ "a chunk with a DDP-SSN 32768 ahead, across the wrap, is refused",
+	  40000, 7232, SIW_SSN_BAD },
 };
 
 static void hostile_desc(const struct hostile *h, char *desc)
