@@ -154,47 +154,85 @@ static const struct vector vectors[] = {
  */
 static const struct vector lists[] = {
 	{
-		.name = "a call", .want = RPCRDMA2_IS_CALL, .octets = 20,
+		.name = "a call without chunks is identified as a call",
+		.want = RPCRDMA2_IS_CALL, .octets = 20,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "a reply", .want = RPCRDMA2_IS_REPLY, .octets = 20,
+		.name = "a reply without chunks is identified as a reply",
+		.want = RPCRDMA2_IS_REPLY, .octets = 20,
 		.word = { 0, 0, 0, XID, 1 },
 	}, {
-		.name = "an RPC message of another type", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "an RPC message of type 2 is identified neither as call nor as reply",
+		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID, 2 },
 	}, {
-		.name = "an RPC message with another xid", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "an RPC message with another xid is not identified as a call",
+		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID + 1, 0 },
 	}, {
-		.name = "an RPC message that ends in its type",
+		.name = "an RPC message that ends in its type is not identified as a call",
 		.want = RPCRDMA2_IS_BAD, .octets = 18,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "a header without an RPC message", .want = RPCRDMA2_IS_BAD, .octets = 12,
+		.name = "a header without an RPC message is not identified as a call",
+		.want = RPCRDMA2_IS_BAD, .octets = 12,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "a header that ends in the chunk lists",
+		.name = "a header that ends in the chunk lists is not identified as a call",
 		.want = RPCRDMA2_IS_BAD, .octets = 8,
 		.word = { 0, 0, 0, XID, 0 },
 	}, {
-		.name = "a Read list", .want = RPCRDMA2_IS_BAD, .octets = 44,
+		.name = "a call with a Read list is not identified as a plain call",
+		.want = RPCRDMA2_IS_BAD, .octets = 44,
 		.word = { 1, 40, HANDLE, LENGTH, HIGH, LOW, 0, 0, 0, XID, 0 },
 	}, {
-		.name = "a Write list", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "a call with a Write list is not identified as a plain call",
+		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 1, 0, XID, 0 },
 	}, {
-		.name = "a Reply chunk", .want = RPCRDMA2_IS_BAD, .octets = 20,
+		.name = "a call with a Reply chunk is not identified as a plain call",
+		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 1, XID, 0 },
 	},
 };
 
-static void describe(const struct vector *vector, char *text)
+static void message_desc(const struct vector *vector, char *text)
+{
+	static const char * const outcome[] = {
+		[RPCRDMA2_IS_CALL]	= "is decoded as a call",
+		[RPCRDMA2_IS_REPLY]	= "is decoded as a reply",
+		[RPCRDMA2_IS_ERROR]	= "is decoded as an error",
+		[RPCRDMA2_IS_OPTION]	= "is decoded as an option",
+		[RPCRDMA2_IS_BAD]	= "is refused with an error",
+		[RPCRDMA2_IS_DROPPED]	= "is dropped",
+	};
+
+	snprintf(text, KUNIT_PARAM_DESC_SIZE, "%s %s", vector->name,
+		 outcome[vector->want]);
+}
+
+static void short_message_desc(const struct vector *vector, char *text)
+{
+	static const char * const outcome[] = {
+		[0 ... 1]	= "if truncated below the smallest size, is dropped",
+		[2 ... 3]	= "if truncated, is not read beyond its end",
+		[4]		= "if truncated, is not answered",
+		[5]		= "if truncated below the smallest size, is dropped",
+		[6]		= "if truncated, is not read beyond its end",
+	};
+
+	snprintf(text, KUNIT_PARAM_DESC_SIZE, "%s, %s", vector->name,
+		 outcome[vector->word[3]]);
+}
+
+static void list_desc(const struct vector *vector, char *text)
 {
 	strscpy(text, vector->name, KUNIT_PARAM_DESC_SIZE);
 }
 
-KUNIT_ARRAY_PARAM(message, vectors, describe);
-KUNIT_ARRAY_PARAM(list, lists, describe);
+KUNIT_ARRAY_PARAM(message, vectors, message_desc);
+KUNIT_ARRAY_PARAM(short_message, vectors, short_message_desc);
+KUNIT_ARRAY_PARAM(list, lists, list_desc);
 
 struct laid_out {
 	struct xdr_buf buf;
@@ -320,7 +358,7 @@ static void rpcrdma2_error_message_is_encoded(struct kunit *test)
 
 static struct kunit_case xdr_cases[] = {
 	KUNIT_CASE_PARAM(rpcrdma2_message_is_classified_by_its_header, message_gen_params),
-	KUNIT_CASE_PARAM(too_short_rpcrdma2_message_is_not_answered, message_gen_params),
+	KUNIT_CASE_PARAM(too_short_rpcrdma2_message_is_not_answered, short_message_gen_params),
 	KUNIT_CASE_PARAM(rpcrdma2_message_without_chunks_is_identified, list_gen_params),
 	KUNIT_CASE(rpcrdma_header_without_chunks_is_encoded),
 	KUNIT_CASE(rpcrdma2_error_message_is_encoded),

@@ -289,11 +289,11 @@ struct order {
 
 /* RFC 1982 */
 static const struct order orders[] = {
-	{ "0 after 2^32 - 1 is newer", 0xffffffff, 0, DG_PLACE },
-	{ "2^32 - 1 after 0 is older", 0, 0xffffffff, DG_LATE },
-	{ "ahead by 2^31 - 1 is newer", 100, 100 + 0x7fffffffu, DG_PLACE },
-	{ "ahead by 2^31 is older", 100, 100 + 0x80000000u, DG_LATE },
-	{ "behind by 2^31 - 1 is older", 0x80000000, 1, DG_LATE },
+	{ "MSN 0 after 2^32 - 1 is a newer message", 0xffffffff, 0, DG_PLACE },
+	{ "MSN 2^32 - 1 after 0 is a late, older message", 0, 0xffffffff, DG_LATE },
+	{ "an MSN ahead by 2^31 - 1 is a newer message", 100, 100 + 0x7fffffffu, DG_PLACE },
+	{ "an MSN ahead by 2^31 is a late, older message", 100, 100 + 0x80000000u, DG_LATE },
+	{ "an MSN behind by 2^31 - 1 is a late, older message", 0x80000000, 1, DG_LATE },
 };
 
 static void order_desc(const struct order *o, char *desc)
@@ -416,14 +416,17 @@ struct lie {
 };
 
 static const struct lie lies[] = {
-	{ "segments with different message lengths", { 0, 8, 28 }, { 8, 8, 32 }, 0 },
-	{ "segments with different message addresses", { 0, 8, 28 }, { 8, 8, 28 }, 1 },
-	{ "segments of different lengths", { 0, 8, 28 }, { 4, 4, 28 }, 0 },
-	{ "last segment longer than the others", { 0, 8, 28 }, { 16, 12, 28 }, 0 },
-	{ "last segment at no multiple of the length", { 0, 8, 28 }, { 25, 3, 28 }, 0 },
-	{ "two different last segments", { 24, 4, 28 }, { 20, 8, 28 }, 0 },
-	{ "longer last segment received first", { 16, 12, 28 }, { 0, 8, 28 }, 0 },
-	{ "misplaced last segment received first", { 25, 3, 28 }, { 0, 8, 28 }, 0 },
+	{ "a segment with a different message length is dropped", { 0, 8, 28 }, { 8, 8, 32 }, 0 },
+	{ "a segment with a different message address is dropped", { 0, 8, 28 }, { 8, 8, 28 }, 1 },
+	{ "a segment of a different length is dropped", { 0, 8, 28 }, { 4, 4, 28 }, 0 },
+	{ "a last segment longer than the others is dropped", { 0, 8, 28 }, { 16, 12, 28 }, 0 },
+	{ "a last segment at no multiple of the segment length is dropped",
+	  { 0, 8, 28 }, { 25, 3, 28 }, 0 },
+	{ "a second, different last segment is dropped", { 24, 4, 28 }, { 20, 8, 28 }, 0 },
+	{ "a segment shorter than the last one, received before, is dropped",
+	  { 16, 12, 28 }, { 0, 8, 28 }, 0 },
+	{ "a segment is dropped if the last one, received before, is misplaced",
+	  { 25, 3, 28 }, { 0, 8, 28 }, 0 },
 };
 
 static void lie_desc(const struct lie *l, char *desc)

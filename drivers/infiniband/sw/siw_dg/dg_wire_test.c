@@ -20,44 +20,76 @@ struct vector {
 };
 
 static const struct vector vectors[] = {
-	{ "V1 Send", "41431111111100000000000000010000000061626364ffc6e555",
+	{ "V1: a Send", "41431111111100000000000000010000000061626364ffc6e555",
 	  { .form = DG_SEND, .last = true, .qkey = 0x11111111, .msn = 1,
 	    .hdr_len = 18, .len = 4 } },
-	{ "V2 empty Send with Solicited Event",
+	{ "V2: an empty Send with Solicited Event",
 	  "41451111111100000000000000020000000012553c2b",
 	  { .form = DG_SEND, .last = true, .solicited = true,
 	    .qkey = 0x11111111, .msn = 2, .hdr_len = 18 } },
-	{ "V3 Write-Record",
+	{ "V3: a Write-Record",
 	  "e140123456010000000000001000000000070000000000000004c001d00d61626364cc96bd6c",
 	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
 	    .to = 0x1000, .msn = 7, .ml = 4, .qkey = 0xc001d00d,
 	    .hdr_len = 30, .len = 4 } },
-	{ "V4 first of two segments",
+	{ "V4: the first of two segments",
 	  "a14012345601000000000000100000000008000000000000000cc001d00d3031323334353637a9c91dae",
 	  { .form = DG_WRITE_RECORD, .stag = 0x12345601, .to = 0x1000,
 	    .msn = 8, .ml = 12, .qkey = 0xc001d00d, .hdr_len = 30, .len = 8 } },
-	{ "V4 second of two segments",
+	{ "V4: the second of two segments",
 	  "e14012345601000000000000100800000008000000080000000cc001d00d38396162fba1d35c",
 	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
 	    .to = 0x1008, .msn = 8, .mo = 8, .ml = 12, .qkey = 0xc001d00d,
 	    .hdr_len = 30, .len = 4 } },
-	{ "V5 empty Write-Record",
+	{ "V5: an empty Write-Record",
 	  "e140123456010000000000001000000000090000000000000000c001d00dfb534307",
 	  { .form = DG_WRITE_RECORD, .last = true, .stag = 0x12345601,
 	    .to = 0x1000, .msn = 9, .qkey = 0xc001d00d, .hdr_len = 30 } },
-	{ "V6 error message about V3",
+	{ "V6: an error message about V3",
 	  "4147000000000000000200000001000000001100c0000022e140123456010000000000001000000000070000000000000004c001d00d3b257021",
 	  { .form = DG_ERROR_MESSAGE, .last = true, .msn = 1, .hdr_len = 54 } },
 };
 
 enum { V1, V2, V3, V4A, V4B, V5, V6 };
 
-static void vector_desc(const struct vector *v, char *desc)
+/* Names of the parameters: a vector's name is the subject of each outcome */
+
+static void describe(const struct vector *v, const char *outcome, char *desc)
 {
-	strscpy(desc, v->name, KUNIT_PARAM_DESC_SIZE);
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "%s %s", v->name, outcome);
 }
 
-KUNIT_ARRAY_PARAM(vector, vectors, vector_desc);
+static void parsed_desc(const struct vector *v, char *desc)
+{
+	describe(v, "is parsed to its fields", desc);
+}
+
+static void built_desc(const struct vector *v, char *desc)
+{
+	describe(v, v->seg.form == DG_ERROR_MESSAGE ?
+		 "is not built from a segment" : "is built byte for byte", desc);
+}
+
+static void truncated_desc(const struct vector *v, char *desc)
+{
+	describe(v, "is rejected if truncated", desc);
+}
+
+static void longer_desc(const struct vector *v, char *desc)
+{
+	describe(v, "with an extra octet is rejected", desc);
+}
+
+static void flipped_desc(const struct vector *v, char *desc)
+{
+	describe(v, "with a flipped bit has a wrong CRC", desc);
+}
+
+KUNIT_ARRAY_PARAM(parsed, vectors, parsed_desc);
+KUNIT_ARRAY_PARAM(built, vectors, built_desc);
+KUNIT_ARRAY_PARAM(truncated, vectors, truncated_desc);
+KUNIT_ARRAY_PARAM(longer, vectors, longer_desc);
+KUNIT_ARRAY_PARAM(flipped, vectors, flipped_desc);
 
 static u8 digit(char c)
 {
@@ -182,64 +214,72 @@ struct hostile {
 };
 
 static const struct hostile hostiles[] = {
-	{ "Send: DDP version 0", V1, 0, "40", DG_BAD_DDP },
-	{ "Send: DDP version 2", V1, 0, "42", DG_BAD_DDP },
-	{ "Send: reserved bit 0x20", V1, 0, "61", DG_BAD_DDP },
-	{ "Send: reserved bit 0x10", V1, 0, "51", DG_BAD_DDP },
-	{ "Send: reserved bit 0x08", V1, 0, "49", DG_BAD_DDP },
-	{ "Send: reserved bit 0x04", V1, 0, "45", DG_BAD_DDP },
-	{ "Send: not Last", V1, 0, "01", DG_BAD_LAST },
-	{ "Send: RDMAP version 0", V1, 1, "03", DG_BAD_RDMAP },
-	{ "Send: RDMAP version 2", V1, 1, "83", DG_BAD_RDMAP },
-	{ "Send: RDMAP reserved bit 0x20", V1, 1, "63", DG_BAD_RDMAP },
-	{ "Send: RDMAP reserved bit 0x10", V1, 1, "53", DG_BAD_RDMAP },
-	{ "untagged RDMA Write", V1, 1, "40", DG_BAD_OPCODE },
-	{ "untagged Read Request", V1, 1, "41", DG_BAD_OPCODE },
-	{ "untagged Read Response", V1, 1, "42", DG_BAD_OPCODE },
-	{ "Send with Invalidate", V1, 1, "44", DG_BAD_OPCODE },
-	{ "Send with Solicited Event and Invalidate", V1, 1, "46", DG_BAD_OPCODE },
-	{ "opcode 15", V1, 1, "4f", DG_BAD_OPCODE },
-	{ "Send: QN 1", V1, 6, "00000001", DG_BAD_QN },
-	{ "Send: QN 2", V1, 6, "00000002", DG_BAD_QN },
-	{ "Send: QN 0x01000000", V1, 6, "01000000", DG_BAD_QN },
-	{ "Send: MO 1", V1, 14, "00000001", DG_BAD_MO },
-	{ "Send: any Q_Key is well-formed", V1, 2, "00000000", DG_OK },
-	{ "Send: any MSN is well-formed", V1, 10, "ffffffff", DG_OK },
-	{ "Write-Record: DDP version 3", V3, 0, "e3", DG_BAD_DDP },
-	{ "Write-Record: reserved bit 0x10", V3, 0, "f1", DG_BAD_DDP },
-	{ "Write-Record: reserved bit 0x04", V3, 0, "e5", DG_BAD_DDP },
-	{ "RDMA Write of iWARP", V3, 0, "c1", DG_NO_MSN },
-	{ "whole message without Last", V3, 0, "a1", DG_BAD_LAST },
-	{ "first of two segments with Last", V4A, 0, "e1", DG_BAD_LAST },
-	{ "last of two segments without Last", V4B, 0, "a1", DG_BAD_LAST },
-	{ "empty message without Last", V5, 0, "a1", DG_BAD_LAST },
-	{ "tagged Read Response", V3, 1, "42", DG_BAD_OPCODE },
-	{ "tagged Send", V3, 1, "43", DG_BAD_OPCODE },
-	{ "tagged Terminate", V3, 1, "47", DG_BAD_OPCODE },
-	{ "MO no multiple of the length", V4A, 18, "00000002", DG_BAD_MO },
-	{ "MO + length beyond ML", V4A, 22, "00000007", DG_BAD_MO },
-	{ "MO + length beyond 32 bits", V4A, 18, "fffffff8", DG_BAD_MO },
-	{ "ML 0 with data", V3, 22, "00000000", DG_BAD_MO },
-	{ "empty segment of a message", V5, 22, "00000004", DG_BAD_LAST },
-	{ "empty last segment", V5, 18, "0000000400000004", DG_BAD_MO },
-	{ "TO before the message", V4B, 6, "0000000000000007", DG_BAD_TO },
-	{ "TO at the message", V4B, 6, "0000000000000008", DG_OK },
-	{ "TO 2^64 - 1", V3, 6, "ffffffffffffffff", DG_BAD_TO },
-	{ "message up to 2^64 - 1", V3, 6, "fffffffffffffffb", DG_OK },
-	{ "message up to 2^64", V3, 6, "fffffffffffffffc", DG_BAD_TO },
-	{ "ML 2^32 - 1 on a first segment", V4A, 22, "ffffffff", DG_OK },
-	{ "error message: QN 0", V6, 6, "00000000", DG_BAD_QN },
-	{ "error message: not Last", V6, 0, "01", DG_BAD_LAST },
-	{ "error message: MO 1", V6, 14, "00000001", DG_BAD_MO },
-	{ "error message: Q_Key", V6, 2, "00000001", DG_BAD_CAUSE },
-	{ "error message: layer 3", V6, 18, "31", DG_BAD_CAUSE },
-	{ "error message: M clear", V6, 20, "40", DG_BAD_CAUSE },
-	{ "error message: D clear", V6, 20, "80", DG_BAD_CAUSE },
-	{ "error message: R set", V6, 20, "e0", DG_BAD_CAUSE },
-	{ "error message: reserved bit", V6, 21, "01", DG_BAD_CAUSE },
-	{ "error message: cause shorter than its header", V6, 22, "001d", DG_BAD_CAUSE },
-	{ "error message: untagged cause with a tagged one's length", V6, 24, "41", DG_BAD_LENGTH },
-	{ "Send as an error message", V1, 1, "47", DG_BAD_QN },
+	{ "a Send with DDP version 0 is refused", V1, 0, "40", DG_BAD_DDP },
+	{ "a Send with DDP version 2 is refused", V1, 0, "42", DG_BAD_DDP },
+	{ "a Send with reserved DDP bit 0x20 set is refused", V1, 0, "61", DG_BAD_DDP },
+	{ "a Send with reserved DDP bit 0x10 set is refused", V1, 0, "51", DG_BAD_DDP },
+	{ "a Send with reserved DDP bit 0x08 set is refused", V1, 0, "49", DG_BAD_DDP },
+	{ "a Send with reserved DDP bit 0x04 set is refused", V1, 0, "45", DG_BAD_DDP },
+	{ "a Send without Last is refused", V1, 0, "01", DG_BAD_LAST },
+	{ "a Send with RDMAP version 0 is refused", V1, 1, "03", DG_BAD_RDMAP },
+	{ "a Send with RDMAP version 2 is refused", V1, 1, "83", DG_BAD_RDMAP },
+	{ "a Send with reserved RDMAP bit 0x20 set is refused", V1, 1, "63", DG_BAD_RDMAP },
+	{ "a Send with reserved RDMAP bit 0x10 set is refused", V1, 1, "53", DG_BAD_RDMAP },
+	{ "an untagged RDMA Write is refused", V1, 1, "40", DG_BAD_OPCODE },
+	{ "an untagged Read Request is refused", V1, 1, "41", DG_BAD_OPCODE },
+	{ "an untagged Read Response is refused", V1, 1, "42", DG_BAD_OPCODE },
+	{ "a Send with Invalidate is refused", V1, 1, "44", DG_BAD_OPCODE },
+	{ "a Send with Solicited Event and Invalidate is refused", V1, 1, "46", DG_BAD_OPCODE },
+	{ "an untagged datagram of opcode 15 is refused", V1, 1, "4f", DG_BAD_OPCODE },
+	{ "a Send to QN 1 is refused", V1, 6, "00000001", DG_BAD_QN },
+	{ "a Send to QN 2 is refused", V1, 6, "00000002", DG_BAD_QN },
+	{ "a Send to QN 0x01000000 is refused", V1, 6, "01000000", DG_BAD_QN },
+	{ "a Send with MO 1 is refused", V1, 14, "00000001", DG_BAD_MO },
+	{ "a Send with Q_Key 0 is accepted by the parser", V1, 2, "00000000", DG_OK },
+	{ "a Send with MSN 2^32 - 1 is accepted by the parser", V1, 10, "ffffffff", DG_OK },
+	{ "a Write-Record with DDP version 3 is refused", V3, 0, "e3", DG_BAD_DDP },
+	{ "a Write-Record with reserved DDP bit 0x10 set is refused", V3, 0, "f1", DG_BAD_DDP },
+	{ "a Write-Record with reserved DDP bit 0x04 set is refused", V3, 0, "e5", DG_BAD_DDP },
+	{ "an RDMA Write of iWARP, without MSN, is refused", V3, 0, "c1", DG_NO_MSN },
+	{ "a Write-Record of a whole message without Last is refused", V3, 0, "a1", DG_BAD_LAST },
+	{ "a first of two segments with Last is refused", V4A, 0, "e1", DG_BAD_LAST },
+	{ "a last of two segments without Last is refused", V4B, 0, "a1", DG_BAD_LAST },
+	{ "an empty Write-Record without Last is refused", V5, 0, "a1", DG_BAD_LAST },
+	{ "a tagged Read Response is refused", V3, 1, "42", DG_BAD_OPCODE },
+	{ "a tagged Send is refused", V3, 1, "43", DG_BAD_OPCODE },
+	{ "a tagged Terminate is refused", V3, 1, "47", DG_BAD_OPCODE },
+	{ "a segment whose MO is no multiple of its length is refused",
+	  V4A, 18, "00000002", DG_BAD_MO },
+	{ "a segment whose MO + length exceeds ML is refused", V4A, 22, "00000007", DG_BAD_MO },
+	{ "a segment whose MO + length exceeds 32 bits is refused",
+	  V4A, 18, "fffffff8", DG_BAD_MO },
+	{ "a Write-Record with ML 0 and data is refused", V3, 22, "00000000", DG_BAD_MO },
+	{ "an empty segment of a message of 4 octets is refused", V5, 22, "00000004", DG_BAD_LAST },
+	{ "an empty last segment after the end of its data is refused",
+	  V5, 18, "0000000400000004", DG_BAD_MO },
+	{ "a segment whose TO is less than its MO is refused",
+	  V4B, 6, "0000000000000007", DG_BAD_TO },
+	{ "a segment whose TO equals its MO is accepted", V4B, 6, "0000000000000008", DG_OK },
+	{ "a Write-Record with TO 2^64 - 1 is refused", V3, 6, "ffffffffffffffff", DG_BAD_TO },
+	{ "a Write-Record of a message up to TO 2^64 - 1 is accepted",
+	  V3, 6, "fffffffffffffffb", DG_OK },
+	{ "a Write-Record of a message up to TO 2^64 is refused",
+	  V3, 6, "fffffffffffffffc", DG_BAD_TO },
+	{ "a first segment with ML 2^32 - 1 is accepted", V4A, 22, "ffffffff", DG_OK },
+	{ "an error message to QN 0 is refused", V6, 6, "00000000", DG_BAD_QN },
+	{ "an error message without Last is refused", V6, 0, "01", DG_BAD_LAST },
+	{ "an error message with MO 1 is refused", V6, 14, "00000001", DG_BAD_MO },
+	{ "an error message with a Q_Key is refused", V6, 2, "00000001", DG_BAD_CAUSE },
+	{ "an error message of layer 3 is refused", V6, 18, "31", DG_BAD_CAUSE },
+	{ "an error message with bit M clear is refused", V6, 20, "40", DG_BAD_CAUSE },
+	{ "an error message with bit D clear is refused", V6, 20, "80", DG_BAD_CAUSE },
+	{ "an error message with bit R set is refused", V6, 20, "e0", DG_BAD_CAUSE },
+	{ "an error message with a reserved bit set is refused", V6, 21, "01", DG_BAD_CAUSE },
+	{ "an error message whose cause is shorter than its header is refused",
+	  V6, 22, "001d", DG_BAD_CAUSE },
+	{ "an error message with an untagged cause of a tagged cause's length is refused",
+	  V6, 24, "41", DG_BAD_LENGTH },
+	{ "a Send with the opcode of an error message is refused", V1, 1, "47", DG_BAD_QN },
 };
 
 static void hostile_desc(const struct hostile *h, char *desc)
@@ -317,18 +357,23 @@ struct place {
 };
 
 static const struct place places[] = {
-	{ "message as long as the zone", 0, 12, 0, 12, true },
-	{ "message one octet longer than the zone", 0, 11, 0, 12, false },
-	{ "message up to the end of the zone", 88, 100, 0, 12, true },
-	{ "message one octet beyond the end of the zone", 89, 100, 0, 12, false },
-	{ "last segment at the end of the zone", 96, 100, 8, 12, true },
-	{ "last segment beyond the end of the zone", 97, 100, 8, 12, false },
-	{ "message after the zone", 100, 100, 0, 12, false },
-	{ "empty message at the end of the zone", 100, 100, 0, 0, true },
-	{ "empty message after the end of the zone", 101, 100, 0, 0, false },
-	{ "segment inside the zone, message beyond", 0, 100, 0, 101, false },
-	{ "message far beyond the zone", U64_MAX - 12, 100, 0, 12, false },
-	{ "message to a zone of no octets", 0, 0, 0, 1, false },
+	{ "a message as long as the zone is within the zone", 0, 12, 0, 12, true },
+	{ "a message one octet longer than the zone exceeds the zone", 0, 11, 0, 12, false },
+	{ "a message up to the end of the zone is within the zone", 88, 100, 0, 12, true },
+	{ "a message one octet beyond the end of the zone exceeds the zone",
+	  89, 100, 0, 12, false },
+	{ "a message whose last segment ends at the zone's end is within the zone",
+	  96, 100, 8, 12, true },
+	{ "a message whose last segment ends beyond the zone exceeds the zone",
+	  97, 100, 8, 12, false },
+	{ "a message that starts at the end of the zone exceeds the zone", 100, 100, 0, 12, false },
+	{ "an empty message at the end of the zone is within the zone", 100, 100, 0, 0, true },
+	{ "an empty message after the end of the zone exceeds the zone", 101, 100, 0, 0, false },
+	{ "a message longer than the zone exceeds it though its segment does not",
+	  0, 100, 0, 101, false },
+	{ "a message near offset 2^64 exceeds a zone of 100 octets",
+	  U64_MAX - 12, 100, 0, 12, false },
+	{ "a message to a zone of no octets exceeds the zone", 0, 0, 0, 1, false },
 };
 
 static void place_desc(const struct place *p, char *desc)
@@ -377,13 +422,13 @@ static void each_datagram_parse_result_is_printable(struct kunit *test)
 
 static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(crc_of_123456789_is_e3069283),
-	KUNIT_CASE_PARAM(valid_datagram_is_parsed, vector_gen_params),
-	KUNIT_CASE_PARAM(valid_datagram_is_built, vector_gen_params),
+	KUNIT_CASE_PARAM(valid_datagram_is_parsed, parsed_gen_params),
+	KUNIT_CASE_PARAM(valid_datagram_is_built, built_gen_params),
 	KUNIT_CASE(error_message_contains_the_header_of_the_bad_datagram),
 	KUNIT_CASE_PARAM(invalid_header_field_is_detected, hostile_gen_params),
-	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, vector_gen_params),
-	KUNIT_CASE_PARAM(datagram_with_an_extra_octet_is_rejected, vector_gen_params),
-	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, vector_gen_params),
+	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, truncated_gen_params),
+	KUNIT_CASE_PARAM(datagram_with_an_extra_octet_is_rejected, longer_gen_params),
+	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, flipped_gen_params),
 	KUNIT_CASE_PARAM(message_bounds_are_checked_against_the_memory_zone, place_gen_params),
 	KUNIT_CASE(invalid_segment_is_not_built),
 	KUNIT_CASE(each_datagram_parse_result_is_printable),
