@@ -194,7 +194,7 @@ Ends connect_ends(const std::string &transport, const Place &near, const Place &
 		return { std::make_unique<SocketEnd>(std::move(a), 1472), std::make_unique<SocketEnd>(std::move(b), 1472) };
 	}
 	if (transport != "tcp")
-		throw std::runtime_error("no such transport: " + transport);
+		throw std::runtime_error("unknown transport: " + transport);
 	const auto listener = bound_socket(far, SOCK_STREAM, port + 1);
 	checked(::listen(listener, 1), "listen");
 	auto a = bound_socket(near, SOCK_STREAM, port);
@@ -344,7 +344,7 @@ void run(const std::vector<std::string> &arguments)
 	}
 	const auto flow = throughput(*near, *far, octets, count);
 	if (flow.valid < 1)
-		std::fprintf(stderr, "# lost:%s\n", far->why_lost().c_str());
+		std::fprintf(stderr, "# messages were lost; counters of the receiver:%s\n", far->why_lost().c_str());
 	std::printf("{\"what\": \"throughput\", \"transport\": \"%s\", \"octets\": %zu, \"mib_s\": %.3f, \"valid\": %.4f}\n",
 		    transport.c_str(), octets, flow.mib_s, flow.valid);
 }

@@ -388,7 +388,7 @@ int fuzz(const Options &options)
 	Qp qp(options);
 	const auto queues = find_queues();
 	if (queues.size() != 3)
-		throw std::runtime_error(fmt::format("{} queues, not 3", queues.size()));
+		throw std::runtime_error(fmt::format("the queue pair has {} mapped queues, expected 3", queues.size()));
 	std::mt19937 random(options.count);
 	const ibv_gid to = parse_gid(options.target);
 	const auto until = deadline(options);

@@ -310,7 +310,7 @@ Pattern parse_pattern(std::span<const std::string> words)
 
     const std::optional<Fields> known = known_fields(words[0]);
     if (!known)
-        throw TextError(fmt::format("'{}' cannot be expected", words[0]));
+        throw TextError(fmt::format("'{}' is not an item of expect", words[0]));
     ItemPattern pattern{.kind = words[0], .tests = {}};
     for (const std::string &word : words.subspan(1)) {
         if (pattern.kind == "term" && looks_like_triplet(word))

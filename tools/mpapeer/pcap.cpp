@@ -16,7 +16,7 @@ using Message = std::array<char, PCAP_ERRBUF_SIZE>;
 
 [[noreturn]] void refuse(const Message &why)
 {
-    throw PcapError(std::string("not a capture: ") + why.data());
+    throw PcapError(std::string("not a capture file: ") + why.data());
 }
 
 } // namespace

@@ -77,7 +77,7 @@ void check_llp(const Scenario &scenario, Llp llp)
         const Llp needed = llp_of(statement);
         if (needed != Llp::any && needed != llp)
             throw ScenarioError(scenario.name, statement.line,
-                                fmt::format("this is for --llp {}", needed == Llp::tcp ? "tcp" : "sctp"));
+                                fmt::format("this statement needs --llp {}", needed == Llp::tcp ? "tcp" : "sctp"));
         in_front = in_front && is_about_listening(statement);
         if (is<statement::Association>(statement) && !in_front)
             throw ScenarioError(scenario.name, statement.line,

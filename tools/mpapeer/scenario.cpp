@@ -90,7 +90,7 @@ void ScenarioParser::set_default(std::span<const std::string> words)
 {
     const std::size_t at = words.size() >= 2 ? words[1].find('=') : std::string::npos;
     if (at == std::string::npos || at == 0)
-        throw TextError("the form is: default NAME=VALUE");
+        throw TextError("expected: default NAME=VALUE");
     const std::string rest = fmt::format("{}", fmt::join(words.subspan(1), " "));
     variables_.try_emplace(rest.substr(0, at), rest.substr(at + 1));
 }
@@ -98,7 +98,7 @@ void ScenarioParser::set_default(std::span<const std::string> words)
 void ScenarioParser::begin_block(std::size_t number, std::span<const std::string> words)
 {
     if (words.size() != 2)
-        throw TextError("the form is: repeat N");
+        throw TextError("expected: repeat N");
     blocks_.push_back({number, parse_number(words[1], max_statements),
                        scenario_.statements.size()});
 }
@@ -106,9 +106,9 @@ void ScenarioParser::begin_block(std::size_t number, std::span<const std::string
 void ScenarioParser::end_block(std::span<const std::string> words)
 {
     if (blocks_.empty())
-        throw TextError("end without repeat");
+        throw TextError("'end' without a 'repeat' before it");
     if (words.size() != 1)
-        throw TextError("no word may follow end");
+        throw TextError("no word may follow 'end'");
     const OpenBlock block = blocks_.back();
     blocks_.pop_back();
     auto &statements = scenario_.statements;
@@ -148,7 +148,7 @@ void ScenarioParser::parse_line(std::size_t number, std::string_view line)
 Scenario ScenarioParser::finish()
 {
     if (!blocks_.empty())
-        throw ScenarioError(scenario_.name, blocks_.back().line, "repeat without end");
+        throw ScenarioError(scenario_.name, blocks_.back().line, "'repeat' without an 'end' after it");
     return std::move(scenario_);
 }
 

@@ -68,7 +68,7 @@ void SctpSession::take_message(const SctpMessage &message)
     const ByteView bytes = message.bytes;
     transcript_.bytes("<-", bytes);
     if (bytes.size() < sizeof(expected_ssn_))
-        throw std::runtime_error(fmt::format("a chunk without DDP-SSN: {}", to_hex(bytes)));
+        throw std::runtime_error(fmt::format("the peer sent a chunk without a DDP-SSN: {}", to_hex(bytes)));
     Reader reader(bytes);
     const auto ssn = reader.read<std::uint16_t>();
     const StreamItem item = make_item(reader.rest(), {.ssn = ssn,
@@ -78,7 +78,8 @@ void SctpSession::take_message(const SctpMessage &message)
     const auto ahead = static_cast<std::uint16_t>(ssn - expected_ssn_);
     // RFC 5043 section 10: at most 32767 chunks are in flight
     if (ahead > 32767 || !early_.emplace(ssn, item).second)
-        throw std::runtime_error(fmt::format("DDP-SSN {} is repeated, expected {}", ssn, expected_ssn_));
+        throw std::runtime_error(fmt::format("the peer sent DDP-SSN {} twice or out of the window, expected {}",
+                                             ssn, expected_ssn_));
     for (auto next = early_.find(expected_ssn_); next != early_.end();
          next = early_.find(expected_ssn_)) {
         take_in_order(next->second);

@@ -64,7 +64,8 @@ void check_chunks(ByteView packet)
         const auto flags = reader.read<std::uint8_t>();
         const auto length = reader.read<std::uint16_t>();
         if (type == chunk_data && (flags & chunk_flags) != chunk_flags)
-            throw std::runtime_error(fmt::format("a DATA chunk has flags {:#x}, without all of {:#x}", flags, chunk_flags));
+            throw std::runtime_error(fmt::format("the peer sent a DATA chunk with flags {:#x}, expected at least {:#x}",
+                                                 flags, chunk_flags));
         rest = rest.subspan(std::min<std::size_t>(rest.size(), std::max<std::size_t>(4, (length + 3U) & ~3U)));
     }
 }

@@ -25,7 +25,7 @@ Bytes cut_bytes(Bytes bytes, const Cut &cut)
     if (cut.flip_bit) {
         const std::size_t index = *cut.flip_bit / 8;
         if (index >= bytes.size())
-            throw std::runtime_error(fmt::format("flip={} is beyond the end of {} bytes", *cut.flip_bit,
+            throw std::runtime_error(fmt::format("flip={}: the message has only {} bytes", *cut.flip_bit,
                                       bytes.size()));
         bytes[index] ^= static_cast<std::uint8_t>(0x80U >> *cut.flip_bit % 8);
     }
@@ -73,7 +73,7 @@ FpduToSend Session::make_read_response() const
     constexpr std::uint32_t max_answer = 32768;
     if (last_read_.size > max_answer)
         throw std::runtime_error(
-            fmt::format("auto read-response: no more than {} bytes", max_answer));
+            fmt::format("auto read-response: the peer reads more than {} bytes", max_answer));
     FpduToSend response;
     response.ulpdu = make_ulpdu(UlpduKind::read_response);
     response.ulpdu.payload.resize(last_read_.size);

@@ -59,7 +59,7 @@ Action parse_split(Words words)
         for (const std::string &offset : split_list(value))
             split.at.push_back(parse_number(offset));
         if (!std::ranges::is_sorted(split.at))
-            throw TextError("split at: the offsets must rise");
+            throw TextError("split at: each offset must exceed the one before it");
     } else {
         throw TextError(fmt::format("split {}: expected 'at', 'every', 'urgent' or 'off'", how));
     }
@@ -69,7 +69,7 @@ Action parse_split(Words words)
 Duration parse_for(Words words)
 {
     if (words.size() < 4 || words[2] != "for")
-        throw TextError(fmt::format("the form is: expect {} for DURATION", words[1]));
+        throw TextError(fmt::format("expected: expect {} for DURATION", words[1]));
     no_more(words, 4);
     return parse_duration(words[3]);
 }
@@ -81,7 +81,7 @@ Action parse_wait(Words words)
     statement::WaitFor wait{word_at(words, 2, "a file"), std::nullopt};
     if (words.size() > 3) {
         if (words[3] != "within" || words.size() < 5)
-            throw TextError("the form is: wait for FILE within DURATION");
+            throw TextError("expected: wait for FILE within DURATION");
         wait.within = parse_duration(words[4]);
     }
     no_more(words, 5);

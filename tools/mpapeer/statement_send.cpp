@@ -462,7 +462,7 @@ statement::Send parse_send(Words words)
         const UlpduKind kind = what == "rtr" ? parse_rtr_kind(rest[0]) : parse_kind(rest[0]);
         return parse_send_fpdu(kind, rest.subspan(1), what == "segment" ? Llp::sctp : Llp::tcp);
     }
-    throw TextError(fmt::format("'{}' cannot be sent", what));
+    throw TextError(fmt::format("'{}' is not an item of send", what));
 }
 
 } // namespace mpapeer

@@ -75,10 +75,10 @@ TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
         {"send", "send needs an item to send"},
         {"wait", "wait needs a duration, or 'for FILE'"},
         {"wait for", "wait needs a file"},
-        {"wait for a within", "the form is: wait for FILE within DURATION"},
-        {"wait for a 3s", "the form is: wait for FILE within DURATION"},
+        {"wait for a within", "expected: wait for FILE within DURATION"},
+        {"wait for a 3s", "expected: wait for FILE within DURATION"},
         {"wait for a within 3s b", "unexpected word 'b'"},
-        {"send nonsense", "'nonsense' cannot be sent"},
+        {"send nonsense", "'nonsense' is not an item of send"},
         {"send hex", "send hex needs bytes"},
         {"send hex 0", "neither pairs of hexadecimal digits"},
         {"send hex \"open", "quoted text without a closing"},
@@ -116,7 +116,7 @@ TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
         {"glue 3", "unexpected word '3'"},
         {"expect", "expect needs"},
         {"expect fpdu", "expect needs an item to expect"},
-        {"expect miracle", "'miracle' cannot be expected"},
+        {"expect miracle", "'miracle' is not an item of expect"},
         {"expect reply colour=1", "reply has no field 'colour'"},
         {"expect write msn=1", "write has no field 'msn'"},
         {"expect reply rev", "rev needs a value"},
@@ -134,7 +134,7 @@ TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
         {"auto read-response maybe", "on or off"},
         {"default X", "default NAME=VALUE"},
         {"repeat", "repeat N"},
-        {"end", "end without repeat"},
+        {"end", "'end' without a 'repeat' before it"},
         {"note ${NOTHING}", "${NOTHING} is not set"},
         {"note ${NOTHING", "${ without a closing }"},
     };
@@ -143,7 +143,7 @@ TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
         EXPECT_TRUE(error.starts_with("s:2: ")) << bad.line << " gives: " << error;
         EXPECT_NE(error.find(bad.error), std::string::npos) << bad.line << " gives: " << error;
     }
-    EXPECT_EQ(error_of("within 1s\nrepeat 2\nflush"), "s:2: repeat without end");
+    EXPECT_EQ(error_of("within 1s\nrepeat 2\nflush"), "s:2: 'repeat' without an 'end' after it");
     EXPECT_NE(error_of("repeat 1000000\nrepeat 1000000\nflush\nend\nend"), "");
 }
 

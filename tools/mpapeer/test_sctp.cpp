@@ -131,9 +131,9 @@ TEST(SctpScenario, AcceptsEveryStatement)
 
 TEST(SctpScenario, RejectsStatementsThatSctpDoesNotHave)
 {
-    EXPECT_EQ(error_of("send request\n"), "s:1: this is for --llp tcp");
-    EXPECT_EQ(error_of("\nsend fpdu send 00\n"), "s:2: this is for --llp tcp");
-    EXPECT_EQ(error_of("glue\n"), "s:1: this is for --llp tcp");
+    EXPECT_EQ(error_of("send request\n"), "s:1: this statement needs --llp tcp");
+    EXPECT_EQ(error_of("\nsend fpdu send 00\n"), "s:2: this statement needs --llp tcp");
+    EXPECT_EQ(error_of("glue\n"), "s:1: this statement needs --llp tcp");
     EXPECT_EQ(error_of("send initiate\nassociation adaptation=2\n"),
               "s:2: association must precede all statements that need a connection");
     EXPECT_EQ(error_of("association colour=2\n"), "s:1: 'colour=2' is not a setting of an association");

@@ -204,7 +204,7 @@ private:
 CaptureTrace trace_capture(PcapReader reader, std::optional<std::uint16_t> port)
 {
     if (!is_known_link_type(reader.link_type()))
-        throw PcapError(fmt::format("link type {} is not supported", reader.link_type()));
+        throw PcapError(fmt::format("the capture has the unsupported link type {}", reader.link_type()));
 
     CaptureTrace capture;
     ConnectionTable table;

@@ -98,7 +98,7 @@ Held hold(const std::string &device)
 	held.qp = held.pd && held.cq ? ibv_create_qp(held.pd, &qp) : nullptr;
 	held.mr = held.pd ? ibv_reg_mr(held.pd, held_memory.data(), held_memory.size(), IBV_ACCESS_LOCAL_WRITE) : nullptr;
 	if (!held.channel || !held.srq || !held.qp || !held.mr || ibv_req_notify_cq(held.cq, 0) != 0)
-		throw SystemError("cannot create the objects on device " + device);
+		throw SystemError("cannot create the queues and the memory region on device " + device);
 	return held;
 }
 

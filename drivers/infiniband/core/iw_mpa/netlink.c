@@ -689,7 +689,7 @@ static int parse_policy_reset(struct genl_info *info,
 			continue;
 		if (nla_get_u32(attr) >= IW_MPA_SETTINGS) {
 			NL_SET_BAD_ATTR(info->extack, attr);
-			NL_SET_ERR_MSG(info->extack, "no such setting");
+			NL_SET_ERR_MSG(info->extack, "unknown setting number");
 			return -EINVAL;
 		}
 		mask |= BIT(nla_get_u32(attr));

@@ -129,7 +129,7 @@ static bool can_offer(const struct iw_mpa_caps *caps, u32 value, char *why,
 {
 	if (!(value & ~caps->rtr_send))
 		return true;
-	scnprintf(why, size, "RTR kinds the device can send: %s",
+	scnprintf(why, size, "the device sends only these RTR kinds: %s",
 		  kinds_str(caps->rtr_send));
 	return false;
 }
@@ -139,7 +139,7 @@ static bool can_recognise(const struct iw_mpa_caps *caps, u32 value, char *why,
 {
 	if (!(value & ~caps->rtr_recv))
 		return true;
-	scnprintf(why, size, "RTR kinds the device recognises: %s",
+	scnprintf(why, size, "the device recognises only these RTR kinds: %s",
 		  kinds_str(caps->rtr_recv));
 	return false;
 }
@@ -712,10 +712,10 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 		scnprintf(why, size,
 			  "revision 1 does not support the peer-to-peer model");
 	else if (policy->enhanced && !(policy->rtr_accept & caps->rtr_recv))
-		scnprintf(why, size, "RTR kinds the device recognises: %s",
+		scnprintf(why, size, "the device recognises only these RTR kinds: %s",
 			  kinds_str(caps->rtr_recv));
 	else if (policy->enhanced && !(policy->rtr_offer & caps->rtr_send))
-		scnprintf(why, size, "RTR kinds the device can send: %s",
+		scnprintf(why, size, "the device sends only these RTR kinds: %s",
 			  kinds_str(caps->rtr_send));
 	else if (policy->enhanced && !limited.max_ord &&
 		 !(policy->rtr_offer & ~RDMA_MPA_RTR_READ))

@@ -71,7 +71,7 @@ exs::task<> serve(exs::socket &control, exs::socket &listener, const Options &ow
 {
 	const Options options = take_plan(own, name, co_await recv_text(control, own.type));
 	if (options.size < sizeof(int64_t))
-		throw std::runtime_error("the message is too short for a 64-bit number");
+		throw std::runtime_error("the client's message size is too short for a 64-bit number");
 	// each says which it is
 	exs::socket one = (co_await listener.accept()).value();
 	const bool is_second = co_await recv_text(one, own.type) == "1";
@@ -168,7 +168,7 @@ int main(int argc, char **argv)
 	CLI11_PARSE(app, argc, argv);
 	options.mode = Mode::persistent;
 	if (options.size < sizeof(int64_t)) {
-		fmt::print(stderr, "a transaction has at least {} octets\n", sizeof(int64_t));
+		fmt::print(stderr, "the size of a transaction must be at least {} octets\n", sizeof(int64_t));
 		return 2;
 	}
 	return guarded([&] { return run(options); });
