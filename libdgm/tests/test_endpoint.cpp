@@ -125,7 +125,7 @@ TEST_P(Both, DGM_30_FoldAddsTheRecordsOfOneZoneToAMap)
 	dgm_map_free(map);
 }
 
-TEST_P(Both, DGM_09_NetworkErrorsAreEventsAndTheEndpointStaysUsable)
+TEST_P(Both, DGM_09_ANetworkErrorIsAnEventAndTheNextWriteArrives)
 {
 	const auto closed = Raw().address();
 	const char octet = 1;
@@ -146,7 +146,7 @@ protected:
 	sockaddr_in to_b = b.address();
 };
 
-TEST_F(Threaded, SendWithoutAReceiveIsDropped)
+TEST_F(Threaded, SendWithoutAPostedReceiveIsDroppedAndCounted)
 {
 	char octet = 7;
 	ASSERT_EQ(dgm_send(a, any(to_b), sizeof(to_b), dgm_qkey(b), &octet, 1, 0), 0);
@@ -155,7 +155,7 @@ TEST_F(Threaded, SendWithoutAReceiveIsDropped)
 	EXPECT_EQ(b.events(1, 50).size(), 0u);
 }
 
-TEST_F(Threaded, SendThatIsTooLongCompletesTheReceiveWithAnError)
+TEST_F(Threaded, SendLongerThanTheReceiveCompletesTheReceiveWithEmsgsize)
 {
 	Bytes memory(16);
 	ASSERT_EQ(dgm_recv(b, memory.data(), 8, nullptr), 0);
@@ -171,7 +171,7 @@ TEST_F(Threaded, SendThatIsTooLongCompletesTheReceiveWithAnError)
 	EXPECT_EQ(memory[9], 0);
 }
 
-TEST_F(Threaded, WrongQKeyIsDropped)
+TEST_F(Threaded, SendWithAWrongQKeyIsDroppedAndCounted)
 {
 	char octet = 7;
 	ASSERT_EQ(dgm_recv(b, &octet, 1, nullptr), 0);
@@ -180,7 +180,7 @@ TEST_F(Threaded, WrongQKeyIsDropped)
 	EXPECT_EQ(b.events(1, 50).size(), 0u);
 }
 
-TEST_F(Threaded, PostedReceivesAreLimited)
+TEST_F(Threaded, PostingReceive257FailsWithEnobufs)
 {
 	char octet;
 	for (int i = 0; i < 256; i++)
@@ -219,7 +219,7 @@ TEST(Endpoint, DGM_18_23_35_OnlySolicitedSendsRaiseEvents)
 	EXPECT_FALSE(readable(0));
 }
 
-TEST_F(Threaded, WriteOfASourceThatIsNotAllowedIsDropped)
+TEST_F(Threaded, WriteOfASourceThatIsNotAllowedIsDroppedAndCounted)
 {
 	Zone zone(b, 100, 0, false);
 	ASSERT_EQ(write(a, b, zone, 0, random_bytes(10)), 0);
@@ -238,15 +238,15 @@ struct Naming {
 class Names : public testing::TestWithParam<Naming> {};
 
 INSTANTIATE_TEST_SUITE_P(Sources, Names,
-			 testing::Values(Naming{"Address", "127.0.0.1", false, false, 32, true},
-					 Naming{"AddressAndPort", "127.0.0.1", true, false, 32, true},
-					 Naming{"AnotherPort", "127.0.0.1", true, true, 32, false},
-					 Naming{"AnotherAddress", "127.0.0.2", false, false, 32, false},
-					 Naming{"Network", "127.0.0.254", false, false, 24, true},
-					 Naming{"NetworkOf31Bits", "127.0.0.2", false, false, 31, false},
-					 Naming{"AnotherNetwork", "127.0.1.1", false, false, 24, false},
-					 Naming{"FirstBit", "1.2.3.4", false, false, 1, true},
-					 Naming{"FirstBitOfOthers", "129.2.3.4", false, false, 1, false}),
+			 testing::Values(Naming{"AllowedAddress", "127.0.0.1", false, false, 32, true},
+					 Naming{"AllowedAddressAndPort", "127.0.0.1", true, false, 32, true},
+					 Naming{"DifferentPortIsNotAllowed", "127.0.0.1", true, true, 32, false},
+					 Naming{"DifferentAddressIsNotAllowed", "127.0.0.2", false, false, 32, false},
+					 Naming{"AllowedNetworkOf24Bits", "127.0.0.254", false, false, 24, true},
+					 Naming{"DifferentNetworkOf31BitsIsNotAllowed", "127.0.0.2", false, false, 31, false},
+					 Naming{"DifferentNetworkOf24BitsIsNotAllowed", "127.0.1.1", false, false, 24, false},
+					 Naming{"AllowedFirstBit", "1.2.3.4", false, false, 1, true},
+					 Naming{"DifferentFirstBitIsNotAllowed", "129.2.3.4", false, false, 1, false}),
 			 [](const auto &p) { return p.param.name; });
 
 TEST_P(Names, OnlyWritesOfAllowedSourcesArePlaced)
@@ -274,7 +274,7 @@ protected:
 	}
 };
 
-TEST_F(Ip6, WritesAndSendsArrive)
+TEST_F(Ip6, WritesAndSendsArriveUnchangedOverIpv6)
 {
 	auto chosen = patient();
 	chosen.segment = 1418;
@@ -327,7 +327,7 @@ TEST_F(Ip6, DualStackEndpointReportsIpv4SourceAddresses)
 	EXPECT_EQ(std::memcmp(&events[0].peer.v4, &source, sizeof(source)), 0);
 }
 
-TEST_F(Threaded, InvalidSourcePrefixLengthsAreRejected)
+TEST_F(Threaded, AllowFailsWithEinvalForAnInvalidPrefixLength)
 {
 	Zone zone(b, 100, 0, false);
 	const auto source = loopback();
@@ -337,7 +337,7 @@ TEST_F(Threaded, InvalidSourcePrefixLengthsAreRejected)
 	}
 }
 
-TEST_F(Threaded, WriteToAClosedZoneIsDropped)
+TEST_F(Threaded, WriteToAClosedZoneIsDroppedAndCounted)
 {
 	Zone zone(b, 100);
 	ASSERT_EQ(write(a, b, zone, 0, random_bytes(10)), 0);
@@ -384,7 +384,7 @@ TEST_F(Threaded, DGM_12_31_ValidBlocksOfAZoneAreReadWithoutEvents)
 	EXPECT_EQ(b.events(1, 20).size(), 0u) << "no records";
 }
 
-TEST_F(Threaded, DGM_19_MulticastWritesToThreeReaders)
+TEST_F(Threaded, DGM_19_AMulticastWriteIsPlacedByThreeReaders)
 {
 	auto group = loopback(0, 0xefff4d01); // 239.255.77.1
 	const dgm_zone_options chosen{.number = 5, .qkey = 6, .flags = 0, .block = 0};
@@ -416,7 +416,7 @@ TEST_F(Threaded, DGM_19_MulticastWritesToThreeReaders)
 	}
 }
 
-TEST_F(Threaded, JoiningAUnicastAddressIsRejected)
+TEST_F(Threaded, JoiningAUnicastAddressFailsWithEinval)
 {
 	const auto address = loopback();
 	EXPECT_EQ(dgm_join(b, any(address), sizeof(address), 0), -1);
@@ -439,7 +439,7 @@ TEST(Endpoint, WriteIsDroppedUnplacedIfTheEventQueueIsFull)
 	EXPECT_EQ(b.events(1).size(), 1u);
 }
 
-TEST(Endpoint, DGM_01_OnlyABoundUdpSocketIsAccepted)
+TEST(Endpoint, DGM_01_OpenAcceptsOnlyABoundUdpSocket)
 {
 	auto chosen = options();
 	const auto address = loopback();
@@ -460,7 +460,7 @@ TEST(Endpoint, DGM_01_OnlyABoundUdpSocketIsAccepted)
 	EXPECT_EQ(errno, EBADF);
 }
 
-TEST(Endpoint, InvalidEndpointOptionsAreRejected)
+TEST(Endpoint, OpenFailsWithInvalidOptions)
 {
 	const auto address = loopback();
 	const auto refused = [&](auto change) {
@@ -481,7 +481,7 @@ TEST(Endpoint, InvalidEndpointOptionsAreRejected)
 	EXPECT_EQ(dgm_open(nullptr, 0, nullptr), nullptr);
 }
 
-TEST_F(Threaded, InvalidArgumentsOfCallsAreRejected)
+TEST_F(Threaded, CallsWithInvalidArgumentsFailWithAnErrno)
 {
 	Zone zone(b, 100);
 	dgm_event event;
@@ -498,7 +498,7 @@ TEST_F(Threaded, InvalidArgumentsOfCallsAreRejected)
 	EXPECT_TRUE(refused(dgm_write(a, any(to_b), sizeof(to_b), 1, 1, UINT64_MAX, "xy", 2, nullptr), EMSGSIZE));
 }
 
-TEST(Endpoint, MessageOfTooManyDatagramsIsNotSent)
+TEST(Endpoint, WriteOfMoreThan1024DatagramsFailsWithEmsgsize)
 {
 	auto chosen = patient();
 	chosen.segment = 10;
@@ -511,7 +511,7 @@ TEST(Endpoint, MessageOfTooManyDatagramsIsNotSent)
 	EXPECT_TRUE(zone.holds(0, random_bytes(10240)));
 }
 
-TEST_F(Threaded, PollEndsAtItsTimeout)
+TEST_F(Threaded, PollWithoutEventsReturnsAtItsTimeout)
 {
 	dgm_event event;
 	const auto begin = std::chrono::steady_clock::now();

@@ -17,7 +17,7 @@ protected:
 	Raw raw;
 };
 
-TEST_F(Hostile, DGM_03_24_EachInvalidDatagramRaisesOnlyItsCounter)
+TEST_F(Hostile, DGM_03_24_EachInvalidDatagramIsDroppedAndRaisesOnlyTheCounterOfItsFault)
 {
 	Zone zone(b, 65536);
 	Bytes memory(100);
@@ -158,7 +158,7 @@ TEST_F(Pieces, DGM_15_NewerMessageDiscardsAnOlderIncompleteMessage)
 	EXPECT_EQ(b.counter("messages_superseded"), 1u);
 }
 
-TEST_F(Pieces, SegmentsThatContradictTheFirstSegmentAreDropped)
+TEST_F(Pieces, SegmentsThatContradictTheFirstSegmentOfTheirMessageAreDroppedAndCounted)
 {
 	Zone zone(b, 2000);
 	piece(zone, 1, 0);

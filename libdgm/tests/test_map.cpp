@@ -16,7 +16,7 @@ struct Map {
 	dgm_map *map;
 };
 
-TEST(Map, AdjacentIntervalsAreMerged)
+TEST(Map, AdjacentIntervalsAreMergedIntoOneInterval)
 {
 	const Map m;
 	EXPECT_EQ(dgm_map_add(m.map, 10, 10), 0);
@@ -34,7 +34,7 @@ TEST(Map, AdjacentIntervalsAreMerged)
 	EXPECT_EQ(dgm_map_next(m.map, &offset, &length), 0);
 }
 
-TEST(Map, IntervalThatWrapsIsRejected)
+TEST(Map, AddingAnIntervalThatWrapsFailsWithEinval)
 {
 	const Map m;
 	EXPECT_EQ(dgm_map_add(m.map, UINT64_MAX, 2), -1);
@@ -44,7 +44,7 @@ TEST(Map, IntervalThatWrapsIsRejected)
 	EXPECT_EQ(dgm_map_bytes(m.map), 1u);
 }
 
-TEST(Map, RandomIntervalsMatchAPlainArray)
+TEST(Map, AMapOfRandomIntervalsMatchesAPlainArray)
 {
 	std::mt19937 random(7);
 	for (int round = 0; round < 300; round++) {

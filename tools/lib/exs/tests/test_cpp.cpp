@@ -74,7 +74,7 @@ TEST_F(Cpp, CoroutinesEchoMessages)
 	own.run();
 }
 
-TEST_F(Cpp, EXS8_EXS9_PersistentSendInACoroutine)
+TEST_F(Cpp, EXS8_EXS9_ACoroutineReadsTheUpdatesOfAPersistentSend)
 {
 	char published = 0;
 	own.spawn([](Cpp &test, char &version) -> task<> {
@@ -101,7 +101,7 @@ TEST_F(Cpp, EXS8_EXS9_PersistentSendInACoroutine)
 	own.run();
 }
 
-TEST_F(Cpp, EXS10_EXS12_PersistentRecvInACoroutine)
+TEST_F(Cpp, EXS10_EXS12_ACoroutineSendsAtAnOffsetIntoAPersistentRecv)
 {
 	own.spawn([](Cpp &test) -> task<> {
 		exs::socket peer = (co_await test.listener.accept()).value();
@@ -124,7 +124,7 @@ TEST_F(Cpp, EXS10_EXS12_PersistentRecvInACoroutine)
 	own.run();
 }
 
-TEST_F(Cpp, ErrorsAreReturnedAsResults)
+TEST_F(Cpp, ErrorsOfOperationsAreResultsAndErrorsOfSetupAreExceptions)
 {
 	own.run([](Cpp &test) -> task<int> {
 		exs::socket idle(test.own, AF_INET, SOCK_STREAM);
@@ -141,7 +141,7 @@ TEST_F(Cpp, ErrorsAreReturnedAsResults)
 	}(*this));
 }
 
-TEST_F(Cpp, ExceptionsPropagateOutOfTheLoop)
+TEST_F(Cpp, AnExceptionOfACoroutinePropagatesOutOfRun)
 {
 	own.spawn([](Cpp &test) -> task<> {
 		co_await test.connected();
@@ -180,7 +180,7 @@ TEST_F(Cpp, StartedTasksCanBeAwaitedLater)
 }
 
 // Coroutines, memory and sockets that go while operations are under way; the events come later
-TEST_F(Cpp, ObjectsWithPendingOperationsCanBeDestroyed)
+TEST_F(Cpp, CoroutinesAndSocketsWithPendingOperationsCanBeDestroyed)
 {
 	own.spawn(echo(listener));
 	for (int i = 0; i < 5; i++) {
@@ -212,7 +212,7 @@ task<> wait_for_ever(exs::socket &listener)
 	static_cast<void>(co_await listener.accept());
 }
 
-TEST_F(Cpp, DestroyingALoopDeletesItsQueue)
+TEST_F(Cpp, DestroyingALoopWithAPendingAcceptClosesItsDescriptors)
 {
 	const auto descriptors = [] {
 		int count = 0;

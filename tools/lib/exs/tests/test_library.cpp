@@ -49,7 +49,7 @@ namespace {
 
 // ---- EXS-1
 
-TEST_F(Library, EXS1_SocketAndPeerNamesMatch)
+TEST_F(Library, EXS1_PeerNameEqualsTheSocketNameOfThePeer)
 {
 	connect();
 	sockaddr_in ours{}, theirs{};
@@ -63,7 +63,7 @@ TEST_F(Library, EXS1_SocketAndPeerNamesMatch)
 	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_PROTOCOL), expected_protocol);
 }
 
-TEST_F(Library, EXS1_HandlesAreCheckedAndNeverReused)
+TEST_F(Library, EXS1_InvalidHandlesFailWithEbadfAndClosedHandlesAreNotReused)
 {
 	connect();
 	Memory memory(10);
@@ -89,7 +89,7 @@ TEST_F(Library, EXS1_HandlesAreCheckedAndNeverReused)
 	}
 }
 
-TEST_F(Library, EXS1_ArgumentsAreChecked)
+TEST_F(Library, EXS1_InvalidArgumentsFailWithAnErrno)
 {
 	const auto refused = [](int64_t result, int error) { return result == -1 && errno == error; };
 	EXPECT_TRUE(refused(exs_init(EXS_VERSION + 1), EINVAL));
@@ -119,7 +119,7 @@ TEST_F(Library, EXS1_ArgumentsAreChecked)
 
 // ---- EXS-2
 
-TEST_F(Library, EXS2_OperationsReturnAtOnceAndReportToTheirQueue)
+TEST_F(Library, EXS2_OperationsReturnBeforeCompletionAndCompleteByAnEvent)
 {
 	connect();
 	Memory to(1 << 20), from(1 << 20);
@@ -138,7 +138,7 @@ TEST_F(Library, EXS2_OperationsReturnAtOnceAndReportToTheirQueue)
 	EXPECT_EQ(to.bytes, from.bytes);
 }
 
-TEST_F(Library, EXS2_TheQueuesDescriptorIsReadableWhileItHasEvents)
+TEST_F(Library, EXS2_TheDescriptorOfAQueueIsReadableWhileTheQueueHasEvents)
 {
 	connect();
 	pollfd wait_for{.fd = exs_qfd(queue), .events = POLLIN, .revents = 0};
@@ -155,7 +155,7 @@ TEST_F(Library, EXS2_TheQueuesDescriptorIsReadableWhileItHasEvents)
 	EXPECT_EQ(exs_qdequeue(queue, taken.data(), 4, 0), 0);
 }
 
-TEST_F(Library, EXS2_DeletingAQueueWakesItsWaiters)
+TEST_F(Library, EXS2_DeletingAQueueEndsAWaitForItsEventsWithEbadf)
 {
 	const exs_qh_t other = exs_qcreate();
 	int count = 0, error = 0;
@@ -186,7 +186,7 @@ TEST_F(Library, EXS2_DeletingAQueueInUseFailsWithEbusy)
 
 // ---- EXS-3
 
-TEST_F(Library, EXS3_UnregisteredMemoryIsRejected)
+TEST_F(Library, EXS3_OperationsOutsideOfRegisteredMemoryFail)
 {
 	connect();
 	Memory memory(100), send_only(10, EXS_MEM_SEND), recv_only(10, EXS_MEM_RECV);
@@ -210,7 +210,7 @@ TEST_F(Library, EXS3_UnregisteredMemoryIsRejected)
 }
 
 // A receive that has just begun to use the memory must not be forgotten by the revocation
-TEST_F(Library, EXS3_RevocationDuringReceivesCompletesEachReceive)
+TEST_F(Library, EXS3_RevocationOfMemoryCompletesEachReceiveIntoItWithEcanceled)
 {
 	connect();
 	for (int i = 0; i < 200 && !HasFailure(); i++) {
@@ -237,7 +237,7 @@ TEST_F(Library, EXS3_RevocationDuringReceivesCompletesEachReceive)
 	}
 }
 
-TEST_F(Library, EXS3_DeregisteringMemoryInUseFailsUntilRevocation)
+TEST_F(Library, EXS3_DeregisteringMemoryInUseFailsWithEbusyRevocationCancelsItsOperations)
 {
 	connect();
 	Memory memory(100000);
@@ -259,7 +259,7 @@ TEST_F(Library, EXS3_DeregisteringMemoryInUseFailsUntilRevocation)
 }
 
 // The second page is not there: registered as a whole the region could not be sent from
-TEST_F(Library, EXS3_AnExactSendRegistersOnlyItsRange)
+TEST_F(Library, EXS3_ASendWithExsExactRegistersOnlyTheRangeOfTheMessage)
 {
 	options[EXS_EXACT] = 1;
 	connect();
@@ -281,7 +281,7 @@ TEST_F(Library, EXS3_AnExactSendRegistersOnlyItsRange)
 
 // ---- EXS-4 to EXS-7
 
-TEST_F(Library, EXS4_MessagesOfAnySizeArrive)
+TEST_F(Library, EXS4_MessagesOf1OctetTo5MiBArriveUnchanged)
 {
 	connect();
 	for (const size_t size : {size_t{1}, size_t{1024}, size_t{1025}, size_t{65536}, (size_t{1} << 20) + 1, size_t{5} << 20}) {
@@ -304,7 +304,7 @@ TEST_F(Library, EXS5_ASendCompletesWhenThePeerHasReceivedTheData)
 	EXPECT_EQ(wait(sending).error, 0);
 }
 
-TEST_F(Library, EXS6_CreditsAreTheSmallerOfBothEnds)
+TEST_F(Library, EXS6_SendCreditsAreLimitedToThePeersRecvCredits)
 {
 	options = {{EXS_SEND_CREDITS, 9}, {EXS_RECV_CREDITS, 2}};
 	connect();
@@ -326,7 +326,7 @@ TEST_F(Library, EXS6_CreditsAreTheSmallerOfBothEnds)
 	EXPECT_EQ(exs_poll(&out, 1, patience), 1);
 }
 
-TEST_F(Library, EXS6_OptionsHaveLimits)
+TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 {
 	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
 	const std::array<std::array<unsigned, 3>, 8> limits{{{EXS_SEND_CREDITS, 1, 4096},
@@ -354,7 +354,7 @@ TEST_F(Library, EXS6_OptionsHaveLimits)
 	EXPECT_EQ(errno, ENOBUFS);
 }
 
-TEST_F(Library, EXS7_SmallMaxIsTheSmallerOfBothEnds)
+TEST_F(Library, EXS7_TheSmallerSmallMaxOfBothEndsIsEffective)
 {
 	options = {{EXS_SMALL_MAX, 4000}};
 	listen(SOCK_SEQPACKET);
@@ -393,7 +393,7 @@ TEST_F(Library, EXS8_ReceiversReadTheCurrentDataOfAPersistentSend)
 	EXPECT_EQ(errno, ENOENT);
 }
 
-TEST_F(Library, EXS9_PersistentSendGetsOneEventForEachRead)
+TEST_F(Library, EXS9_PersistentSendWithNotifyGetsOneEventForEachRead)
 {
 	connect();
 	Memory from(7000), to(7000);
@@ -409,7 +409,7 @@ TEST_F(Library, EXS9_PersistentSendGetsOneEventForEachRead)
 	EXPECT_EQ(errno, EINVAL);
 }
 
-TEST_F(Library, EXS9_UnreadReadNotificationsAreMerged)
+TEST_F(Library, EXS9_CountsOfMergedReadNotificationsAddUpToAllReads)
 {
 	connect();
 	Memory from(2000), to(2000);
@@ -424,7 +424,7 @@ TEST_F(Library, EXS9_UnreadReadNotificationsAreMerged)
 	EXPECT_EQ(notes, 50U);
 }
 
-TEST_F(Library, EXS10_SendsAreWrittenIntoThePersistentRecv)
+TEST_F(Library, EXS10_SendsAreWrittenIntoThePeersPersistentRecv)
 {
 	connect();
 	Memory from(7000), to(9000);
@@ -445,7 +445,7 @@ TEST_F(Library, EXS10_SendsAreWrittenIntoThePersistentRecv)
 	EXPECT_EQ(to.bytes[7000], 0);
 }
 
-TEST_F(Library, EXS11_PersistentMemoryAtBothEndsIsRejected)
+TEST_F(Library, EXS11_PersistentRecvFromAPersistentSendFailsWithEinval)
 {
 	connect();
 	Memory from(70), to(70);
@@ -460,7 +460,7 @@ TEST_F(Library, EXS11_PersistentMemoryAtBothEndsIsRejected)
 	EXPECT_TRUE(error == EINVAL || error == ECANCELED) << error;
 }
 
-TEST_F(Library, EXS12_OffsetsSelectAPartOfPersistentMemory)
+TEST_F(Library, EXS12_OffsetsSelectAPartOfAPersistentSendOrRecvOrFailWithErange)
 {
 	connect();
 	Memory all(10000), part(2500);
@@ -541,7 +541,7 @@ TEST_F(Library, EXS1_PollReportsReadyHandles)
 	EXPECT_EQ(fds[0].revents, EXS_POLLHUP);
 }
 
-TEST_F(Library, EXS13_StreamsDeliverDataAndEndOfFile)
+TEST_F(Library, EXS13_StreamsDeliverAllDataThenEndOfFile)
 {
 	connect(SOCK_STREAM);
 	Memory from(100000), to(300000);
@@ -565,7 +565,7 @@ TEST_F(Library, EXS13_StreamsDeliverDataAndEndOfFile)
 	EXPECT_EQ(last.flags, static_cast<uint32_t>(EXS_EOF));
 }
 
-TEST_F(Library, EXS13_AnotherSocketTypeIsRejected)
+TEST_F(Library, EXS13_ConnectWithASocketTypeOtherThanTheListenersFailsWithEprototype)
 {
 	listen(SOCK_SEQPACKET);
 	a = exs_socket(AF_INET, SOCK_STREAM, 0);
@@ -578,7 +578,7 @@ TEST_F(Library, EXS13_AnotherSocketTypeIsRejected)
 // ---- lifetimes
 
 // As the kernel does beyond fs.epoll.max_user_watches
-TEST_F(Library, ConnectFailsIfTheSocketCannotBePolled)
+TEST_F(Library, ConnectFailsWithEnospcIfTheSocketCannotBePolled)
 {
 	listen(SOCK_SEQPACKET);
 	refuses_watches = true;
@@ -591,7 +591,7 @@ TEST_F(Library, ConnectFailsIfTheSocketCannotBePolled)
 	connect();
 }
 
-TEST_F(Library, ConnectWithoutAListenerIsRefused)
+TEST_F(Library, ConnectWithoutAListenerFailsWithEconnrefused)
 {
 	listen(SOCK_STREAM);
 	wait(exs_close(listener, queue, nullptr));
@@ -600,7 +600,7 @@ TEST_F(Library, ConnectWithoutAListenerIsRefused)
 	EXPECT_EQ(exs_connect(a, raw(address), sizeof(address), queue, nullptr), -1);
 }
 
-TEST_F(Library, ConnectWithoutAnAnswerTimesOut)
+TEST_F(Library, ConnectWithoutAnAnswerTimesOutOrEndsByCloseOrCancel)
 {
 	// a plain listener, which says nothing
 	const int plain = ::socket(AF_INET, SOCK_STREAM, 0);
@@ -624,7 +624,7 @@ TEST_F(Library, ConnectWithoutAnAnswerTimesOut)
 	::close(plain);
 }
 
-TEST_F(Library, CloseCompletesAllOperationsOnceBeforeTheClose)
+TEST_F(Library, CloseCompletesEachOperationOnceBeforeTheCloseEvent)
 {
 	connect();
 	Memory memory(100000);
@@ -655,7 +655,7 @@ TEST_F(Library, CloseCompletesAllOperationsOnceBeforeTheClose)
 }
 
 // A call that has found the socket while another thread closes it
-TEST_F(Library, NoEventFollowsTheCloseEventDuringReceives)
+TEST_F(Library, NoReceiveEventFollowsTheCloseEventIfAThreadReceivesDuringClose)
 {
 	Memory memory(64);
 	for (int i = 0; i < 100 && !HasFailure(); i++) {
@@ -693,7 +693,7 @@ TEST_F(Library, NoEventFollowsTheCloseEventDuringReceives)
 	}
 }
 
-TEST_F(Library, CloseOfAListenerEndsItsPendingAcceptsAndConnects)
+TEST_F(Library, CloseOfAListenerCancelsAcceptsAndResetsUnacceptedConnections)
 {
 	listen(SOCK_STREAM);
 	a = exs_socket(AF_INET, SOCK_STREAM, 0);
@@ -712,7 +712,7 @@ TEST_F(Library, CloseOfAListenerEndsItsPendingAcceptsAndConnects)
 	EXPECT_EQ(wait(receiving).error, ECONNRESET);
 }
 
-TEST_F(Library, BacklogLimitsPendingConnections)
+TEST_F(Library, ConnectBeyondTheBacklogOfAListenerFails)
 {
 	listener = exs_socket(AF_INET, SOCK_STREAM, 0);
 	ASSERT_EQ(exs_bind(listener, raw(loopback()), sizeof(sockaddr_in)), 0);
@@ -742,7 +742,7 @@ size_t resident()
 }
 
 // A peer that only connects does not get the memory of a connection
-TEST_F(Library, PeersThatSendNothingTakeNoMemory)
+TEST_F(Library, ConnectionsOfPeersThatSendNothingTakeNoReceiveMemory)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "a device pins it";
@@ -759,7 +759,7 @@ TEST_F(Library, PeersThatSendNothingTakeNoMemory)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
-TEST_F(Library, AConnectionIsDroppedIfMemoryIsExhausted)
+TEST_F(Library, AConnectionIsDroppedWhileMemoryIsExhaustedAndALaterOneSucceeds)
 {
 	if (rdma_address != nullptr)
 		GTEST_SKIP() << "what a device wants of memory cannot be told";
@@ -825,7 +825,7 @@ template <typename Function> int in_child(const Function &function)
 	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
-TEST_F(Library, AChildOfForkDoesNotInheritConnections)
+TEST_F(Library, AChildOfForkGetsEbadfForTheParentsHandles)
 {
 	connect();
 	Memory from(10000), to(10000);
@@ -854,7 +854,7 @@ TEST_F(Library, AForkedChildCanRestartAStoppedLibrary)
 	ASSERT_EQ(exs_init(EXS_VERSION), 0);
 }
 
-TEST_F(Library, EachUserOfTheLibraryStopsItSeparately)
+TEST_F(Library, TheLibraryRunsUntilEachExsInitHasItsExsExit)
 {
 	ASSERT_EQ(exs_init(EXS_VERSION), 0);
 	connect();
@@ -873,7 +873,7 @@ int descriptors()
 	return count;
 }
 
-TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWithItsOperations)
+TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWhenItsOperationsEnd)
 {
 	connect();
 	Memory to(10);
@@ -889,7 +889,7 @@ TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWithItsOperations)
 	EXPECT_LE(descriptors(), before);
 }
 
-TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueGoesToTheNextAccept)
+TEST_F(Library, EXS2_AnAcceptWhoseQueueIsAbandonedLeavesTheConnectionToTheNextAccept)
 {
 	listen(SOCK_SEQPACKET);
 	const auto other = exs_qcreate();
@@ -902,7 +902,7 @@ TEST_F(Library, EXS2_AConnectionForAnAbandonedQueueGoesToTheNextAccept)
 	EXPECT_EQ(wait(sending).error, 0);
 }
 
-TEST_F(Library, StoppingClosesAllDescriptorsAndThreads)
+TEST_F(Library, StoppingTheLibraryClosesAllItsDescriptors)
 {
 	EXPECT_EQ(exs_exit(), 0);
 	const int before = descriptors();

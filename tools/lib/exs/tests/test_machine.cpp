@@ -60,7 +60,7 @@ void end(World &world)
 
 // ---- who speaks first
 
-TEST(Machine, ResponderSendsNothingUntilReady)
+TEST(Machine, ResponderSendsNothingBeforeTheReadyMessageOfTheInitiator)
 {
 	World world(World::config(), Pair::responder(World::config()));
 	EXPECT_FALSE(world.b->opened);
@@ -170,7 +170,7 @@ TEST(Machine, EXS5_AckCompletesTheSendAndReturnsItsCredit)
 
 // ---- EXS-6
 
-TEST(Machine, EXS6_NoAdvertisementWithoutACredit)
+TEST(Machine, EXS6_SendsWithoutACreditAreAdvertisedOnlyWhenCreditsReturn)
 {
 	auto settings = World::config();
 	settings.send_credits = settings.recv_credits = 3;
@@ -188,7 +188,7 @@ TEST(Machine, EXS6_NoAdvertisementWithoutACredit)
 	end(pair);
 }
 
-TEST(Machine, EXS6_OneCreditIsEnoughForBothDirectionsAtOnce)
+TEST(Machine, EXS6_TransfersInBothDirectionsCompleteWithOneCreditEach)
 {
 	auto settings = World::config();
 	settings.send_credits = settings.recv_credits = 1;
@@ -225,7 +225,7 @@ TEST(Machine, EXS7_ImmediateTransferUpToTheLimitTakesTwoMessages)
 }
 
 // The buffer holds the data until somebody wants them
-TEST(Machine, EXS7_ImmediateDataWaitForTheRecv)
+TEST(Machine, EXS7_ImmediateDataAreKeptUntilARecvIsPosted)
 {
 	Pair pair;
 	pair.a->send(60);
@@ -255,7 +255,7 @@ TEST(Machine, EXS7_ImmediateSendIsNotCompleteBeforeItsDataAreSent)
 
 // ---- EXS-8, EXS-9
 
-TEST(Machine, EXS8_PersistentSendIsReadRepeatedly)
+TEST(Machine, EXS8_PersistentSendIsReadTenTimesWithoutMessages)
 {
 	Pair pair;
 	const auto send = pair.a->send(800, true);
@@ -275,7 +275,7 @@ TEST(Machine, EXS8_PersistentSendIsReadRepeatedly)
 	end(pair);
 }
 
-TEST(Machine, EXS8_PersistentSendShowsTheCurrentContent)
+TEST(Machine, EXS8_EachRecvReadsTheCurrentContentOfAPersistentSend)
 {
 	Pair pair;
 	const auto send = pair.a->send(8, true);
@@ -289,7 +289,7 @@ TEST(Machine, EXS8_PersistentSendShowsTheCurrentContent)
 	EXPECT_EQ(pair.b->op(second).bytes, std::vector<uint8_t>(8, 0x22));
 }
 
-TEST(Machine, EXS8_SendDuringAPersistentSendIsRejected)
+TEST(Machine, EXS8_SendDuringAPersistentSendFailsWithEbusy)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -304,7 +304,7 @@ TEST(Machine, EXS8_SendDuringAPersistentSendIsRejected)
 	end(pair);
 }
 
-TEST(Machine, EXS8_StreamsHaveNoPersistentMemory)
+TEST(Machine, EXS8_PersistentOrOffsetOperationsOnAStreamFailWithEopnotsupp)
 {
 	Pair pair(World::config(true));
 	EXPECT_EQ(pair.a->send(100, true), -EOPNOTSUPP);
@@ -313,7 +313,7 @@ TEST(Machine, EXS8_StreamsHaveNoPersistentMemory)
 	EXPECT_EQ(pair.a->recv(100, false, false, 5), -EOPNOTSUPP);
 }
 
-TEST(Machine, EXS9_PersistentSendGetsOneEventForEachRead)
+TEST(Machine, EXS9_PersistentSendWithNotifyGetsOneEventForEachRead)
 {
 	Pair pair;
 	const auto send = pair.a->send(800, true, true);
@@ -329,7 +329,7 @@ TEST(Machine, EXS9_PersistentSendGetsOneEventForEachRead)
 	end(pair);
 }
 
-TEST(Machine, EXS9_NoReadEventIsLostWhenTheSendIsCancelled)
+TEST(Machine, EXS9_NoReadEventIsLostWhenAPersistentSendIsCancelled)
 {
 	Pair pair;
 	const auto send = pair.a->send(80, true, true);
@@ -348,7 +348,7 @@ TEST(Machine, EXS9_NoReadEventIsLostWhenTheSendIsCancelled)
 
 // ---- EXS-10
 
-TEST(Machine, EXS10_PersistentRecvReceivesAllSendsWithoutMessages)
+TEST(Machine, EXS10_SendsToAPersistentRecvAreRdmaWritesWithoutMessages)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(800, true);
@@ -368,7 +368,7 @@ TEST(Machine, EXS10_PersistentRecvReceivesAllSendsWithoutMessages)
 }
 
 // The sends were advertised before the sender knew
-TEST(Machine, EXS10_SendsPostedBeforeThePersistentRecvArrivesAreReadIntoItsMemory)
+TEST(Machine, EXS10_SendsPostedBeforeAPersistentRecvIsAnnouncedAreReadIntoItsBuffer)
 {
 	for (const uint64_t length : {20U, 800U}) {
 		Pair pair;
@@ -414,7 +414,7 @@ TEST(Machine, EXS10_CancelledPersistentRecvIsNoLongerWritten)
 	pair.check(false);
 }
 
-TEST(Machine, EXS10_PersistentRecvCompletesAtEndOfFileAfterItsData)
+TEST(Machine, EXS10_PersistentRecvCompletesAtEndOfFileAfterAllDataIsWritten)
 {
 	Pair pair;
 	const auto recv = pair.b->recv(5000, true);
@@ -435,7 +435,7 @@ TEST(Machine, EXS10_PersistentRecvCompletesAtEndOfFileAfterItsData)
 
 // ---- EXS-11
 
-TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedAtOnce)
+TEST(Machine, EXS11_SecondOfAPersistentSendAndAPersistentRecvFailsWithEinval)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -452,7 +452,7 @@ TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedAtOnce)
 	end(other);
 }
 
-TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedWhenBothStartAtOnce)
+TEST(Machine, EXS11_PersistentSendAndPersistentRecvStartedTogetherBothFailWithEinval)
 {
 	Pair pair;
 	const auto send = pair.a->send(100, true);
@@ -467,7 +467,7 @@ TEST(Machine, EXS11_PersistentMemoryAtBothEndsIsRejectedWhenBothStartAtOnce)
 	end(pair);
 }
 
-TEST(Machine, EXS11_EachDirectionMayHavePersistentMemory)
+TEST(Machine, EXS11_BothEndsCanReadThePeersPersistentSend)
 {
 	Pair pair;
 	const auto ours = pair.a->send(100, true), theirs = pair.b->send(100, true);
@@ -483,7 +483,7 @@ TEST(Machine, EXS11_EachDirectionMayHavePersistentMemory)
 
 // ---- EXS-12
 
-TEST(Machine, EXS12_RecvOffsetReadsAPartOfPersistentMemory)
+TEST(Machine, EXS12_RecvOffsetReadsAPartOfThePeersPersistentSend)
 {
 	Pair pair;
 	const auto send = pair.a->send(5000, true);
@@ -498,7 +498,7 @@ TEST(Machine, EXS12_RecvOffsetReadsAPartOfPersistentMemory)
 	end(pair);
 }
 
-TEST(Machine, EXS12_RecvOffsetOutOfBoundsIsRejected)
+TEST(Machine, EXS12_RecvOffsetBeyondThePeersPersistentSendFailsWithErange)
 {
 	Pair pair;
 	pair.a->send(5000, true);
@@ -512,7 +512,7 @@ TEST(Machine, EXS12_RecvOffsetOutOfBoundsIsRejected)
 	end(pair);
 }
 
-TEST(Machine, EXS12_RecvOffsetNeedsPersistentMemory)
+TEST(Machine, EXS12_RecvOffsetWithoutAPersistentSendOfThePeerFailsWithEinval)
 {
 	Pair pair;
 	const auto offset = pair.b->recv(10, false, false, 0), plain = pair.b->recv(1000);
@@ -524,7 +524,7 @@ TEST(Machine, EXS12_RecvOffsetNeedsPersistentMemory)
 	end(pair);
 }
 
-TEST(Machine, EXS12_SendOffsetWritesAPartOfPersistentMemory)
+TEST(Machine, EXS12_SendOffsetWritesIntoThePeersPersistentRecvOrFailsWithErange)
 {
 	Pair pair;
 	const auto early = pair.a->send(10, false, false, 100); // waits for the memory
@@ -566,7 +566,7 @@ TEST(Machine, EXS13_StreamKeepsNoMessageBoundaries)
 }
 
 // Of the peer's advertisements one after the other: it may not answer the next Read
-TEST(Machine, EXS13_ReceivedOctetsAreDeliveredBeforeAnOutstandingRead)
+TEST(Machine, EXS13_ReceivedOctetsCompleteAStreamRecvWithoutWaitingForTheNextRead)
 {
 	Pair pair(World::config(true));
 	pair.a->send(1);
@@ -583,7 +583,7 @@ TEST(Machine, EXS13_ReceivedOctetsAreDeliveredBeforeAnOutstandingRead)
 	end(pair);
 }
 
-TEST(Machine, EXS13_OctetsBeforeAConnectionLossAreReceived)
+TEST(Machine, EXS13_StreamRecvReturnsTheOctetsReceivedBeforeAConnectionLoss)
 {
 	auto settings = World::config(true);
 	settings.largest = 100;
@@ -607,7 +607,7 @@ TEST(Machine, EXS13_OctetsBeforeAConnectionLossAreReceived)
 	EXPECT_EQ(pair.b->recv(10), -ECONNRESET);
 }
 
-TEST(Machine, EXS13_OctetsAfterALostReadAreNotReceived)
+TEST(Machine, EXS13_ImmediateOctetsAfterAnUnansweredReadAreNotReceivedOnConnectionLoss)
 {
 	Pair pair(World::config(true));
 	const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
@@ -621,7 +621,7 @@ TEST(Machine, EXS13_OctetsAfterALostReadAreNotReceived)
 	EXPECT_EQ(pair.b->op(immediate).done->length, 0U);
 }
 
-TEST(Machine, EXS13_WaitAllWaitsForAllOctets)
+TEST(Machine, EXS13_StreamRecvWithWaitAllWaitsForAllOctets)
 {
 	Pair pair(World::config(true));
 	const auto all = pair.b->recv(1000, false, true);
@@ -634,7 +634,7 @@ TEST(Machine, EXS13_WaitAllWaitsForAllOctets)
 	end(pair);
 }
 
-TEST(Machine, EXS13_EndOfFileComesAfterTheData)
+TEST(Machine, EXS13_EndOfFileAfterShutdownIsReportedAfterAllData)
 {
 	for (const bool stream : {false, true}) {
 		Pair pair(World::config(stream));
@@ -661,7 +661,7 @@ TEST(Machine, EXS13_EndOfFileComesAfterTheData)
 	}
 }
 
-TEST(Machine, EXS13_CancelledStreamRecvKeepsReceivedOctets)
+TEST(Machine, EXS13_CancelledStreamRecvReturnsTheReceivedOctets)
 {
 	Pair pair(World::config(true));
 	const auto all = pair.b->recv(1000, false, true), next = pair.b->recv(100);
@@ -677,7 +677,7 @@ TEST(Machine, EXS13_CancelledStreamRecvKeepsReceivedOctets)
 
 // ---- depths of Reads
 
-TEST(Machine, EXS2_AsManyReadsAreInFlightAsTheOrdAllows)
+TEST(Machine, EXS2_NoMoreReadsAreInFlightThanTheOrdAllows)
 {
 	auto settings = World::config(); // World fails if there are more
 	for (const uint32_t depth : {1U, 2U, 7U}) {
@@ -693,7 +693,7 @@ TEST(Machine, EXS2_AsManyReadsAreInFlightAsTheOrdAllows)
 	}
 }
 
-TEST(Machine, WithOrdZeroOnlyImmediateDataArrive)
+TEST(Machine, WithOrdZeroImmediateSendsArriveLargeAndPersistentSendsFailWithEopnotsupp)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 0;
@@ -709,7 +709,7 @@ TEST(Machine, WithOrdZeroOnlyImmediateDataArrive)
 }
 
 // The sender does not know
-TEST(Machine, WithOrdZeroLargeTransfersFailAtBothEnds)
+TEST(Machine, WhenOnlyTheReceiverHasOrdZeroALargeTransferFailsAtBothEndsWithEopnotsupp)
 {
 	auto one = World::config(), other = Pair::responder(World::config());
 	other.ord = 0;
@@ -725,7 +725,7 @@ TEST(Machine, WithOrdZeroLargeTransfersFailAtBothEnds)
 // ---- lifetimes
 
 // b has a Read in flight of a's memory when a closes
-TEST(Machine, EXS5_CloseWaitsForReadsOfThePeer)
+TEST(Machine, EXS5_CloseWaitsForAReadOfThePeerThatIsInFlight)
 {
 	Pair pair;
 	const auto send = pair.a->send(900);
@@ -745,7 +745,7 @@ TEST(Machine, EXS5_CloseWaitsForReadsOfThePeer)
 	pair.check(false);
 }
 
-TEST(Machine, CloseCancelsOperationsThatAreNotStarted)
+TEST(Machine, CloseOfOneEndCompletesThePendingOperationsOfBothEnds)
 {
 	Pair pair;
 	const auto unread = pair.a->send(900), waiting = pair.a->recv(10);
@@ -761,7 +761,7 @@ TEST(Machine, CloseCancelsOperationsThatAreNotStarted)
 	pair.check(false);
 }
 
-TEST(Machine, PeerCloseWithUnreadDataIsAResetOtherwiseEndOfFile)
+TEST(Machine, PeerCloseIsReportedAsEndOfFileOrWithUnreadDataAsEconnreset)
 {
 	Pair quiet;
 	const auto last = quiet.b->recv(10);
@@ -783,7 +783,7 @@ TEST(Machine, PeerCloseWithUnreadDataIsAResetOtherwiseEndOfFile)
 	expect_error(*unread.b, reset, ECONNRESET);
 }
 
-TEST(Machine, BothEndsCanCloseAtOnce)
+TEST(Machine, SimultaneousCloseOfBothEndsCausesNoError)
 {
 	Pair pair;
 	for (Side *side : {pair.a.get(), pair.b.get()}) {
@@ -798,7 +798,7 @@ TEST(Machine, BothEndsCanCloseAtOnce)
 	EXPECT_EQ(pair.b->machine.error(), 0);
 }
 
-TEST(Machine, CancelOfAnAdvertisedSendWaitsForThePeer)
+TEST(Machine, CancelOfAnAdvertisedSendCompletesWithThePeersAnswer)
 {
 	Pair pair;
 	const auto send = pair.a->send(900);
@@ -814,7 +814,7 @@ TEST(Machine, CancelOfAnAdvertisedSendWaitsForThePeer)
 	end(pair);
 }
 
-TEST(Machine, CancelWithAReadInFlightDropsTheRestOfTheMessage)
+TEST(Machine, SendCancelledDuringAReadLeavesTheRecvToTheNextSend)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 1;
@@ -837,7 +837,7 @@ TEST(Machine, CancelWithAReadInFlightDropsTheRestOfTheMessage)
 	end(pair);
 }
 
-TEST(Machine, CancelledRecvLeavesTheMessageToTheNextRecv)
+TEST(Machine, RecvCancelledDuringAReadLeavesTheWholeMessageToTheNextRecv)
 {
 	auto settings = World::config();
 	settings.ord = settings.ird = 1;
@@ -858,7 +858,7 @@ TEST(Machine, CancelledRecvLeavesTheMessageToTheNextRecv)
 	end(pair);
 }
 
-TEST(Machine, ConnectionLossCompletesEachOperationOnce)
+TEST(Machine, ConnectionLossCompletesEachOperationWithEconnreset)
 {
 	Pair pair;
 	std::vector<int64_t> ops;
@@ -875,7 +875,7 @@ TEST(Machine, ConnectionLossCompletesEachOperationOnce)
 	pair.check(true);
 }
 
-TEST(Machine, SilentPeerIsDisconnectedAtTheDeadline)
+TEST(Machine, SilentPeerIsDisconnectedAtTheDeadlineOfACancelOrClose)
 {
 	Pair pair;
 	const auto send = pair.a->send(900);
@@ -994,7 +994,7 @@ public:
 #define EXPECT_REFUSED(peer) EXPECT_EQ((peer).aborted, EPROTO)
 #define EXPECT_TAKEN(peer) EXPECT_EQ((peer).aborted, 0)
 
-TEST(Hostile, MessagesOutOfOrderAreRejected)
+TEST(Hostile, PeerIsDisconnectedForAMessageOutOfOrder)
 {
 	EXPECT_REFUSED(Hostile().say({.type = Type::ready}));
 	EXPECT_REFUSED(Hostile().say({.type = Type::fin}).say({.type = Type::fin}));
@@ -1007,7 +1007,7 @@ TEST(Hostile, MessagesOutOfOrderAreRejected)
 	EXPECT_REFUSED(Hostile().say({.type = Type::revoke, .id = 1})) << "there is no advertisement 1 yet";
 }
 
-TEST(Hostile, FirstMessageOtherThanReadyIsRejected)
+TEST(Hostile, PeerIsDisconnectedForAFirstMessageOtherThanReady)
 {
 	auto settings = World::config();
 	settings.initiator = false;
@@ -1016,7 +1016,7 @@ TEST(Hostile, FirstMessageOtherThanReadyIsRejected)
 	EXPECT_EQ(machine.error(), EPROTO);
 }
 
-TEST(Hostile, ReadySentToTheInitiatorIsRejected)
+TEST(Hostile, PeerIsDisconnectedForAReadyMessageToTheInitiator)
 {
 	Machine machine(World::config());
 	machine.start();
@@ -1024,7 +1024,7 @@ TEST(Hostile, ReadySentToTheInitiatorIsRejected)
 	EXPECT_EQ(machine.error(), EPROTO);
 }
 
-TEST(Hostile, AdvertisementsWithGapsOrBeyondTheCreditsAreRejected)
+TEST(Hostile, PeerIsDisconnectedForAnAdvertisementAfterAGapOrWithoutACredit)
 {
 	EXPECT_REFUSED(Hostile().adv(2));
 	EXPECT_REFUSED(Hostile().adv(1).adv(1));
@@ -1042,7 +1042,7 @@ TEST(Hostile, AdvertisementsWithGapsOrBeyondTheCreditsAreRejected)
 	EXPECT_REFUSED(counted.adv(counted.credits + 1));
 }
 
-TEST(Hostile, ImmediateDataOfAnotherLengthAreRejected)
+TEST(Hostile, PeerIsDisconnectedForImmediateDataOfAWrongOrTooLargeLength)
 {
 	EXPECT_TAKEN(Hostile().say({.type = Type::adv_imm, .id = 1, .length = 64}, 64));
 	EXPECT_REFUSED(Hostile().say({.type = Type::adv_imm, .id = 1, .length = 65}, 65)) << "the limit is 64";
@@ -1051,7 +1051,7 @@ TEST(Hostile, ImmediateDataOfAnotherLengthAreRejected)
 	EXPECT_REFUSED(Hostile().say({.type = Type::fin}, 1));
 }
 
-TEST(Hostile, SecondPersistentMemoryOfADirectionIsRejected)
+TEST(Hostile, PeerIsDisconnectedForAnAdvertisementBesidesAPersistentOneOrAPersistentOneOnAStream)
 {
 	EXPECT_REFUSED(Hostile().adv(1, wire::flag_persistent).adv(2));
 	EXPECT_REFUSED(Hostile().radv(1).radv(2));
@@ -1059,7 +1059,7 @@ TEST(Hostile, SecondPersistentMemoryOfADirectionIsRejected)
 	EXPECT_REFUSED(Hostile(World::config(true)).radv(1));
 }
 
-TEST(Hostile, ImpossibleAcksAreRejected)
+TEST(Hostile, PeerIsDisconnectedForAnAckThatContradictsTheSend)
 {
 	const auto ack = [](Status status, uint64_t length, uint32_t count = 0, uint32_t id = 1) {
 		return Message{.type = Type::ack, .status = status, .id = id, .length = length, .count = count};
@@ -1079,7 +1079,7 @@ TEST(Hostile, ImpossibleAcksAreRejected)
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say(ack(Status::canceled, 5)));
 }
 
-TEST(Hostile, RevokedMessageBeforeTheAckIsRejected)
+TEST(Hostile, PeerIsDisconnectedForARevokedMessageBeforeTheAckOfTheSend)
 {
 	EXPECT_REFUSED(Hostile().send(1).cancel(1).say({.type = Type::revoked, .id = 1}));
 	EXPECT_TAKEN(Hostile()
@@ -1094,7 +1094,7 @@ TEST(Hostile, RevokedMessageBeforeTheAckIsRejected)
 			       .say({.type = Type::revoked, .id = 2}));
 }
 
-TEST(Hostile, RevokeOfAnUnknownAdvertisementIsRejected)
+TEST(Hostile, PeerIsDisconnectedForARevokeOfAnUnknownAdvertisement)
 {
 	for (const uint32_t id : {1U, 2U, 0x7fffffffU, 0x80000000U, 0x80000001U, 0x80000002U, 0xfffffffeU, UINT32_MAX}) {
 		EXPECT_REFUSED(Hostile().say({.type = Type::revoke, .id = id})) << id;
@@ -1102,7 +1102,7 @@ TEST(Hostile, RevokeOfAnUnknownAdvertisementIsRejected)
 	}
 }
 
-TEST(Hostile, SecondRevokeInParallelIsRejected)
+TEST(Hostile, PeerIsDisconnectedForASecondRevokeBeforeTheFirstIsAnswered)
 {
 	Hostile peer;
 	peer.adv(1).adv(2);
@@ -1113,7 +1113,7 @@ TEST(Hostile, SecondRevokeInParallelIsRejected)
 	EXPECT_REFUSED(peer.say({.type = Type::revoke, .id = 2}));
 }
 
-TEST(Hostile, MessagesAfterCloseAreRejected)
+TEST(Hostile, PeerIsDisconnectedForAMessageAfterItsClose)
 {
 	Hostile peer;
 	peer.adv(1);
@@ -1124,7 +1124,7 @@ TEST(Hostile, MessagesAfterCloseAreRejected)
 	EXPECT_REFUSED(peer.say({.type = Type::close}));
 }
 
-TEST(Hostile, MessageOfAllOnesIsRejected)
+TEST(Hostile, PeerIsDisconnectedForAMessageOfAllOnes)
 {
 	Hostile peer;
 	std::array<uint8_t, wire::message_size> garbage{};

@@ -49,7 +49,7 @@ protected:
 	std::unique_ptr<RawClient> peer;
 };
 
-TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnswered)
+TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnsweredAndDisconnectsThePeer)
 {
 	meet();
 	Memory to(10000);
@@ -61,7 +61,7 @@ TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(exs_mderegister(to.handle), 0);
 }
 
-TEST_F(Peer, EachCancelledOperationHasItsOwnDeadline)
+TEST_F(Peer, TheDeadlineOfACancelledReceiveDoesNotAffectTheNextReceive)
 {
 	meet();
 	Memory to(10000), later(10000);
@@ -79,7 +79,7 @@ TEST_F(Peer, EachCancelledOperationHasItsOwnDeadline)
 	EXPECT_EQ(wait(second).error, ECANCELED);
 }
 
-TEST_F(Peer, RevocationEndsAReceiveWhoseReadIsNotAnswered)
+TEST_F(Peer, RevocationOfMemoryEndsAReceiveWhoseReadIsNotAnswered)
 {
 	meet();
 	Memory to(10000);
@@ -100,7 +100,7 @@ TEST_F(Peer, CancelEndsAStreamReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(event.length, 0U);
 }
 
-TEST_F(Peer, CancelEndsASendThatThePeersPersistentMemoryDoesNotAccept)
+TEST_F(Peer, CancelEndsASendIntoAPersistentRecvIfThePeerDoesNotReadFromTcp)
 {
 	meet();
 	Memory from(64 << 20);
@@ -111,7 +111,7 @@ TEST_F(Peer, CancelEndsASendThatThePeersPersistentMemoryDoesNotAccept)
 	EXPECT_EQ(wait(sending).error, ECANCELED);
 }
 
-TEST_F(Peer, CloseEndsWithoutDataThatThePeerRequestedAndDoesNotRead)
+TEST_F(Peer, CloseCancelsASendWhoseDataThePeerRequestedAndDoesNotRead)
 {
 	meet();
 	Memory from(64 << 20);
@@ -128,7 +128,7 @@ TEST_F(Peer, CloseEndsWithoutDataThatThePeerRequestedAndDoesNotRead)
 
 // ---- least right
 
-TEST_F(Peer, ASendExposesOnlyTheMemoryOfItsMessage)
+TEST_F(Peer, APeerThatReadsOutsideOfTheMemoryOfASendIsDisconnected)
 {
 	for (const int beyond : {-1, 1}) {
 		meet();
@@ -147,7 +147,7 @@ TEST_F(Peer, ASendExposesOnlyTheMemoryOfItsMessage)
 	}
 }
 
-TEST_F(Peer, AnAcknowledgedSendExposesNoMemory)
+TEST_F(Peer, APeerThatReadsTheMemoryOfAnAcknowledgedSendIsDisconnected)
 {
 	meet();
 	Memory region(10000);
@@ -231,7 +231,7 @@ private:
 	}
 };
 
-TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesTheRequestedPort)
+TEST_F(NextPort, AClientRejectedAtAPortConnectsToPortPlus1AndSendsTheRequestedPortInItsHello)
 {
 	occupy(false);
 	std::thread server([this] {
@@ -248,7 +248,7 @@ TEST_F(NextPort, AClientConnectsToTheNextPortAndNamesTheRequestedPort)
 	server.join();
 }
 
-TEST_F(NextPort, AListenerRejectsAHelloForAnotherPort)
+TEST_F(NextPort, AListenerRejectsAHelloWithAPortOtherThanItsOwn)
 {
 	occupy(true);
 	EXPECT_EQ(connect_error(), ECONNRESET);

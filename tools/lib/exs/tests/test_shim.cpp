@@ -106,7 +106,7 @@ void expect_reset(int fd)
 	EXPECT_EQ(::read(fd, &octet, 1), 0);
 }
 
-TEST_F(Shim, OctetsAndEndOfFileArrive)
+TEST_F(Shim, OctetsAndEndOfFileArriveInBothDirections)
 {
 	listen();
 	Socket one = connect(), other = accept();
@@ -121,7 +121,7 @@ TEST_F(Shim, OctetsAndEndOfFileArrive)
 }
 
 // A peer whose answer to a Read is due must not stop the others, when the program closes its connection
-TEST_F(Shim, AnAbandonedConnectionDoesNotBlockOthers)
+TEST_F(Shim, ClosingAConnectionWithAnUnansweredReadDoesNotBlockASecondConnection)
 {
 	NEEDS_TCP();
 	meet();
@@ -158,7 +158,7 @@ TEST_F(Shim, ANonblockingConnectWithoutAListenerReportsEconnrefused)
 	EXPECT_EQ(errno, ECONNREFUSED);
 }
 
-TEST_F(Shim, ALostConnectionIsReportedAsAReset)
+TEST_F(Shim, AReadAfterAConnectionLossReturnsTheReceivedDataThenEconnreset)
 {
 	NEEDS_TCP();
 	meet();
@@ -173,7 +173,7 @@ TEST_F(Shim, ALostConnectionIsReportedAsAReset)
 	EXPECT_EQ(error_of(one.get()), 0);
 }
 
-TEST_F(Shim, AConnectionLossIsReportedBySoError)
+TEST_F(Shim, AConnectionLossIsReportedBySoErrorAsEconnreset)
 {
 	NEEDS_TCP();
 	meet();
@@ -186,7 +186,7 @@ TEST_F(Shim, AConnectionLossIsReportedBySoError)
 }
 
 // One octet was acknowledged; those behind it have not come
-TEST_F(Shim, AcknowledgedDataArrivesBeforeTheReset)
+TEST_F(Shim, AReadAfterAConnectionLossReturnsAcknowledgedDataDespiteAnUnansweredRead)
 {
 	NEEDS_TCP();
 	meet();
@@ -200,7 +200,7 @@ TEST_F(Shim, AcknowledgedDataArrivesBeforeTheReset)
 	expect_reset(one.get());
 }
 
-TEST_F(Shim, ConnectsBeyondTheBacklogWait)
+TEST_F(Shim, ConnectsBeyondTheBacklogWaitAndSucceed)
 {
 	listen(10);
 	std::vector<Socket> connecting;
@@ -216,7 +216,7 @@ TEST_F(Shim, ConnectsBeyondTheBacklogWait)
 		EXPECT_GE(accept().get(), 0);
 }
 
-TEST_F(Shim, ThePortIsReportedBeforeListen)
+TEST_F(Shim, GetsocknameReportsTheBoundPortBeforeListen)
 {
 	const auto any = loopback();
 	Socket other;
@@ -231,7 +231,7 @@ TEST_F(Shim, ThePortIsReportedBeforeListen)
 	EXPECT_GE(accept().get(), 0);
 }
 
-TEST_F(Shim, SocketsAddedToEpollTakeNoMemory)
+TEST_F(Shim, SocketsAddedToEpollTakeNoMemoryAfterTheirClose)
 {
 	const int epoll = ::epoll_create1(0);
 	const auto add = [epoll] {

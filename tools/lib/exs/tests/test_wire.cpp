@@ -42,21 +42,21 @@ TEST(Wire, HelloHasTheDocumentedFormat)
 }
 
 // rdma_cm pads private data
-TEST(Wire, HelloMayBePadded)
+TEST(Wire, DecodeHelloIgnoresPadding)
 {
 	auto bytes = vector_of(encode(Hello{}));
 	bytes.resize(56);
 	EXPECT_EQ(decode_hello(bytes), Hello{});
 }
 
-TEST(Wire, TruncatedHelloIsRejected)
+TEST(Wire, DecodeHelloRejectsATruncatedHello)
 {
 	const auto bytes = encode(Hello{});
 	for (size_t size = 0; size < hello_size; size++)
 		EXPECT_FALSE(decode_hello(std::span(bytes).first(size))) << size;
 }
 
-TEST(Wire, HelloOfAnotherVersionIsRejectedForAnyContent)
+TEST(Wire, HelloOfVersion2IsDecodedAsRefusedForItsVersionWhateverItsContent)
 {
 	auto bytes = encode(Hello{});
 	std::ranges::fill(bytes, 0xff);
@@ -73,7 +73,7 @@ struct BadHello {
 	const char *hex;
 };
 
-TEST(Wire, InvalidHellosAreRejected)
+TEST(Wire, DecodeHelloRejectsInvalidHellos)
 {
 	const BadHello cases[] = {
 		{"other magic", "4c455854 01 01 00 00 0001 0000 0000 0000 00000000 000000000000000000000000"},
@@ -133,7 +133,7 @@ TEST(Wire, MessagesHaveTheDocumentedFormat)
 	}
 }
 
-TEST(Wire, InvalidMessagesAreRejected)
+TEST(Wire, DecodeMessageRejectsInvalidMessages)
 {
 	const std::pair<const char *, const char *> cases[] = {
 		{"no type 0", "00 00 0000 00000000 0000000000000000 0000000000000000 00000000 00000000"},
@@ -171,7 +171,7 @@ TEST(Wire, InvalidMessagesAreRejected)
 		<< "ADV up to the last octet but one of all addresses";
 }
 
-TEST(Wire, TruncatedMessageIsRejected)
+TEST(Wire, DecodeMessageRejectsATruncatedMessage)
 {
 	const auto bytes = encode(Message{.type = Type::ready});
 	for (size_t size = 0; size < message_size; size++)
