@@ -260,7 +260,7 @@ static const struct inability inabilities[] = {
 	{ "a default that requires CRC is ignored by a device without CRC32c",
 	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), RDMA_MPA_CRC_OFF },
-	{ "a default of Fast Open is ignored by a device without it",
+	{ "a default of Fast Open is ignored by a device without TCP Fast Open",
 	  RDMA_MPA_SETTING_FASTOPEN, RDMA_MPA_FASTOPEN_ON,
 	  CAPS(), RDMA_MPA_FASTOPEN_OFF },
 	{ "a default of FPDUs above the MSS is ignored by a device without support",

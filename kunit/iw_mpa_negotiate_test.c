@@ -522,7 +522,7 @@ static const struct initiator_case initiator_cases[] = {
 		.request = P2P(ALL, 0, 0), .reply = P2P(ALL, 1, 0),
 		GO(0, 0, BY_WRITE),
 	}, {
-		.desc = "IRD-09: a Read RTR reserves no read slot beyond an ORD of 1",
+		.desc = "IRD-09: a Read RTR at ORD 1 uses this read slot and reserves no second one",
 		.local = { .ird = 0, .ord = 1, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 0, 1), .reply = P2P(BY_READ, 1, 0),
 		GO(0, 1, BY_READ),
@@ -816,7 +816,7 @@ static const struct responder_case responder_cases[] = {
 		.request = V08, SAY_YES(8, 8), .reply = V45,
 	}, {
 		.desc =
-		"RSP-12 V07 V37: a device without Send answers a Send RTR with Write and Read",
+		"RSP-12 V07 V37: a device that recognises no Send RTR answers Send with Write, Read",
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
 		.request = V07, SAY_YES(8, 8), .reply = V37,
 	}, {
@@ -1182,7 +1182,7 @@ static void policy_with_an_unsuitable_revision_is_invalid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, iw_mpa_policy_check(&p, &caps));
 }
 
-static void policy_needs_an_rtr_kind_that_the_device_supports(struct kunit *test)
+static void policy_without_an_rtr_kind_of_the_device_is_refused(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1220,7 +1220,7 @@ static void policy_with_unknown_values_is_invalid(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, 0, WITH_POLICY(dialect, RDMA_MPA_DIALECT_EARLY_DRAFT));
 }
 
-static void policy_needs_markers_that_the_device_supports(struct kunit *test)
+static void policy_with_markers_is_refused_by_a_device_without_markers(struct kunit *test)
 {
 	struct iw_mpa_policy p = usual_policy();
 	struct iw_mpa_caps caps = usual_caps();
@@ -1253,7 +1253,7 @@ static void rtr_order_of_a_policy_must_list_every_kind_once(struct kunit *test)
 	}
 }
 
-static void policy_needs_a_deadline_for_every_wait(struct kunit *test)
+static void policy_with_a_deadline_out_of_range_is_refused(struct kunit *test)
 {
 	const unsigned int max = RDMA_MPA_DEADLINE_MAX;
 
@@ -1881,11 +1881,11 @@ static struct kunit_suite table_suite = {
 static struct kunit_case policy_cases[] = {
 	KUNIT_CASE(default_policy_has_the_documented_values),
 	KUNIT_CASE(policy_with_an_unsuitable_revision_is_invalid),
-	KUNIT_CASE(policy_needs_an_rtr_kind_that_the_device_supports),
+	KUNIT_CASE(policy_without_an_rtr_kind_of_the_device_is_refused),
 	KUNIT_CASE(policy_with_unknown_values_is_invalid),
-	KUNIT_CASE(policy_needs_markers_that_the_device_supports),
+	KUNIT_CASE(policy_with_markers_is_refused_by_a_device_without_markers),
 	KUNIT_CASE(rtr_order_of_a_policy_must_list_every_kind_once),
-	KUNIT_CASE(policy_needs_a_deadline_for_every_wait),
+	KUNIT_CASE(policy_with_a_deadline_out_of_range_is_refused),
 	{}
 };
 

@@ -61,7 +61,8 @@ static const struct setting_range ranges[] = {
 
 static void range_desc(const struct setting_range *c, char *desc)
 {
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "setting %s: a value outside %u to %u is refused",
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE,
+		 "setting %s: %u to %u is stored, a value outside is refused",
 		 c->name, c->min, c->max);
 }
 
@@ -107,7 +108,7 @@ static void expect_refused(struct kunit *test, enum rdma_mpa_setting setting,
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&layer, &none, sizeof(none)));
 }
 
-static void setting_value_out_of_range_is_refused(struct kunit *test)
+static void setting_value_is_stored_in_range_and_refused_outside(struct kunit *test)
 {
 	const struct setting_range *c = test->param_value;
 
@@ -152,7 +153,7 @@ struct revision_case {
 };
 
 /* IOP-01 IOP-03 IOP-06: one setting, three fields */
-static void revision_setting_selects_rev_enhanced_data_and_fallback(struct kunit *test)
+static void revision_setting_sets_rev_enhanced_data_and_fallback(struct kunit *test)
 {
 	static const struct revision_case cases[] = {
 		{ RDMA_MPA_REVISION_RFC5044, 1, false, false },
@@ -224,7 +225,7 @@ static const struct order_case order_cases[] = {
 	{ "RTR order of four entries is refused", 0x1421 },
 	{ "RTR order with an entry in the top bits is refused", 0x10000421 },
 	{ "RTR order that lists a kind twice is refused", 0x22 },
-	{ "RTR order that lists a kind twice, another between, is refused", 0x242 },
+	{ "RTR order that lists a kind twice with a second kind between is refused", 0x242 },
 	{ "RTR order with two kinds in its first entry is refused", 0x3 },
 	{ "RTR order with two kinds in its second entry is refused", 0x61 },
 	{ "RTR order with an empty entry between two kinds is refused", 0x401 },
@@ -337,12 +338,14 @@ static const struct option_case option_cases[] = {
 
 static void option_desc(const struct option_case *c, char *desc)
 {
-	snprintf(desc, KUNIT_PARAM_DESC_SIZE, "option %s changes only its own setting", c->name);
+	snprintf(desc, KUNIT_PARAM_DESC_SIZE,
+		 "connection option %s: %u to %u is stored, a value outside is refused",
+		 c->name, c->min, c->max);
 }
 
 KUNIT_ARRAY_PARAM(option, option_cases, option_desc);
 
-static void connection_option_changes_only_its_own_setting(struct kunit *test)
+static void connection_option_stores_a_value_in_range_only(struct kunit *test)
 {
 	const struct option_case *c = test->param_value;
 	struct iw_mpa_layer layer = {}, none = {};
@@ -378,7 +381,7 @@ static void every_rdma_mpa_option_is_tested(struct kunit *test)
 }
 
 /* IRD-19: limit and mode are two options, and the last one is effective */
-static void ird_and_ord_mode_are_connection_options(struct kunit *test)
+static void last_of_ird_or_ord_limit_and_mode_options_is_effective(struct kunit *test)
 {
 	static const struct {
 		enum rdma_mpa_option limit, mode;
@@ -423,7 +426,7 @@ static void ird_and_ord_mode_are_connection_options(struct kunit *test)
 	}
 }
 
-static void connection_options_change_the_policy(struct kunit *test)
+static void connection_options_applied_together_each_change_the_policy(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	struct iw_mpa_policy p = iw_mpa_default_policy;
@@ -513,7 +516,7 @@ static void check_rtr_option(struct kunit *test, u32 value)
 }
 
 /* One to three kinds of four bits, each kind once, the preferred one lowest */
-static void rtr_option_is_a_list_of_rtr_kinds(struct kunit *test)
+static void rtr_option_accepts_only_lists_of_distinct_rtr_kinds(struct kunit *test)
 {
 	u32 value;
 
@@ -556,7 +559,7 @@ static void port_setting_overrides_device_setting(struct kunit *test)
 }
 
 /* The layer contains all settings */
-static void each_setting_of_a_device_can_be_applied_alone(struct kunit *test)
+static void each_setting_of_a_layer_can_be_applied_alone(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	enum rdma_mpa_setting setting, other;
@@ -643,12 +646,12 @@ struct why_case {
 #define CAPS_RTR(SEND, RECV) CAPS_OF(64, SEND, RECV)
 
 static const struct why_case layer_cases[] = {
-	{ "a setting that requires CRC is refused without CRC32c",
+	{ "a setting that requires CRC is refused by a device without CRC32c",
 	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), "the device does not support CRC32c" },
-	{ "a setting of CRC only if asked is accepted without CRC32c", RDMA_MPA_SETTING_CRC,
-	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
-	{ "a setting that requires CRC is accepted with CRC32c",
+	{ "a setting of CRC only if asked is accepted by a device without CRC32c",
+	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
+	{ "a setting that requires CRC is accepted by a device with CRC32c",
 	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(), NULL },
 	{ "a TCP connect timeout is accepted by a device with support",
@@ -671,7 +674,7 @@ static const struct why_case layer_cases[] = {
 	{ "an offer of two RTR kinds is refused if the device can send only one",
 	  RDMA_MPA_SETTING_RTR_OFFER, 6,
 	  CAPS_RTR(4, IW_MPA_RTR_ALL), "the device sends only these RTR kinds: read" },
-	{ "an RTR kind that the device does not recognise is refused for accepts",
+	{ "an RTR kind that the device does not recognise is refused as an accepted kind",
 	  RDMA_MPA_SETTING_RTR_ACCEPT, 2,
 	  CAPS_RTR(IW_MPA_RTR_ALL, 5),
 	  "the device recognises only these RTR kinds: send and read" },
@@ -691,13 +694,13 @@ static const struct why_case layer_cases[] = {
 	{ "an ORD above the device's largest is refused as a setting",
 	  RDMA_MPA_SETTING_ORD, 65, CAPS(),
 	  "the device's largest ORD is 64" },
-	{ "fast open is accepted by a device with TCP Fast Open",
+	{ "a setting of Fast Open on is accepted by a device with TCP Fast Open",
 	  RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(.fastopen = true),
 	  NULL },
-	{ "fast open off is accepted by a device without TCP Fast Open",
+	{ "a setting of Fast Open off is accepted by a device without TCP Fast Open",
 	  RDMA_MPA_SETTING_FASTOPEN, 0, CAPS(),
 	  NULL },
-	{ "fast open is refused by a device without TCP Fast Open",
+	{ "a setting of Fast Open on is refused by a device without TCP Fast Open",
 	  RDMA_MPA_SETTING_FASTOPEN, 1, CAPS(),
 	  "the device does not support TCP Fast Open" },
 	{ "FPDUs above the MSS are accepted by a device with support",
@@ -715,14 +718,14 @@ static const struct why_case policy_cases[] = {
 	{ "a policy with the default model is accepted",
 	  RDMA_MPA_SETTING_MODEL, RDMA_MPA_MODEL_PEER_TO_PEER, CAPS(),
 	  NULL },
-	{ "a policy that requires CRC is refused without CRC32c",
+	{ "a policy that requires CRC is refused by a device without CRC32c",
 	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED,
 	  CAPS(.no_crc = true), "the device does not support CRC32c" },
-	{ "a policy that requires CRC is accepted with CRC32c",
+	{ "a policy that requires CRC is accepted by a device with CRC32c",
 	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_REQUIRED, CAPS(),
 	  NULL },
-	{ "a policy of CRC only if asked is accepted without CRC32c", RDMA_MPA_SETTING_CRC,
-	  RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
+	{ "a policy of CRC only if asked is accepted by a device without CRC32c",
+	  RDMA_MPA_SETTING_CRC, RDMA_MPA_CRC_IF_ASKED, CAPS(.no_crc = true), NULL },
 	{ "a policy is refused if the device can send none of its offered RTR kinds",
 	  RDMA_MPA_SETTING_RTR_OFFER, 2,
 	  CAPS_RTR(1, IW_MPA_RTR_ALL), "the device sends only these RTR kinds: send" },
@@ -760,7 +763,7 @@ static void single_setting_is_checked_against_the_device(struct kunit *test)
 }
 
 /* All unsupported settings are found, with the reason for the first */
-static void all_settings_unsupported_by_the_device_are_reported(struct kunit *test)
+static void every_setting_unsupported_by_the_device_is_reported(struct kunit *test)
 {
 	static const struct iw_mpa_caps caps = CAPS(.no_crc = true);
 	struct iw_mpa_layer layer = {};
@@ -794,7 +797,7 @@ static void mpa_policy_is_checked_against_the_device(struct kunit *test)
 	KUNIT_EXPECT_STREQ(test, c->why ?: "", why);
 }
 
-static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
+static void policy_of_revision_1_that_requires_peer_to_peer_is_refused(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct iw_mpa_layer layer = {};
@@ -812,7 +815,7 @@ static void revision_1_cannot_require_peer_to_peer(struct kunit *test)
 }
 
 /* A long reason is truncated; no byte is written beyond the buffer */
-static void error_reason_is_truncated_to_its_buffer(struct kunit *test)
+static void reason_for_a_refused_setting_is_truncated_to_the_buffer(struct kunit *test)
 {
 	struct iw_mpa_layer layer = {};
 	char why[10];
@@ -985,7 +988,7 @@ static void initiator_requests_at_most_the_ird_and_ord_limits(struct kunit *test
 	expect_sent(test, f, REQ "100200048005c003");
 }
 
-static void connect_with_ird_above_the_device_limit_is_an_error(struct kunit *test)
+static void connect_with_ird_above_the_device_limit_fails_with_einval(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	const struct iw_mpa_ulp ulp = { .ird = 129, .ord = 1 };
@@ -1117,7 +1120,7 @@ static void connection_options_only_lower_the_ird_and_ord_limits(struct kunit *t
 	KUNIT_EXPECT_EQ(test, 16, (int)config.caps.max_ird);
 }
 
-static void contradictory_connection_options_change_no_setting(struct kunit *test)
+static void contradictory_connection_options_fail_and_change_no_setting(struct kunit *test)
 {
 	struct iw_mpa_config config = new_config(test, &iw_mpa_default_policy);
 	struct iw_mpa_config before = config;
@@ -1131,7 +1134,7 @@ static void contradictory_connection_options_change_no_setting(struct kunit *tes
 	KUNIT_EXPECT_EQ(test, 0, memcmp(&before, &config, sizeof(config)));
 }
 
-static void config_without_a_usable_rtr_is_refused(struct kunit *test)
+static void config_without_a_usable_rtr_kind_is_refused(struct kunit *test)
 {
 	struct iw_mpa_policy p = iw_mpa_default_policy;
 	struct iw_mpa_config config;
@@ -1168,30 +1171,30 @@ static void session_inherits_settings_from_its_listener(struct kunit *test)
 }
 
 static struct kunit_case policy_test_cases[] = {
-	KUNIT_CASE_PARAM(setting_value_out_of_range_is_refused, range_gen_params),
+	KUNIT_CASE_PARAM(setting_value_is_stored_in_range_and_refused_outside, range_gen_params),
 	KUNIT_CASE(every_setting_has_its_range_tested),
-	KUNIT_CASE(revision_setting_selects_rev_enhanced_data_and_fallback),
+	KUNIT_CASE(revision_setting_sets_rev_enhanced_data_and_fallback),
 	KUNIT_CASE(ird_or_ord_setting_is_a_limit_or_a_mode),
 	KUNIT_CASE_PARAM(short_rtr_order_is_completed_and_invalid_one_refused, order_gen_params),
 	KUNIT_CASE(connection_option_of_wrong_length_or_number_is_refused),
-	KUNIT_CASE_PARAM(connection_option_changes_only_its_own_setting, option_gen_params),
+	KUNIT_CASE_PARAM(connection_option_stores_a_value_in_range_only, option_gen_params),
 	KUNIT_CASE(every_rdma_mpa_option_is_tested),
-	KUNIT_CASE(ird_and_ord_mode_are_connection_options),
-	KUNIT_CASE(connection_options_change_the_policy),
-	KUNIT_CASE(rtr_option_is_a_list_of_rtr_kinds),
+	KUNIT_CASE(last_of_ird_or_ord_limit_and_mode_options_is_effective),
+	KUNIT_CASE(connection_options_applied_together_each_change_the_policy),
+	KUNIT_CASE(rtr_option_accepts_only_lists_of_distinct_rtr_kinds),
 	KUNIT_CASE(empty_settings_layer_changes_no_setting),
 	KUNIT_CASE(port_setting_overrides_device_setting),
-	KUNIT_CASE(each_setting_of_a_device_can_be_applied_alone),
+	KUNIT_CASE(each_setting_of_a_layer_can_be_applied_alone),
 	KUNIT_CASE(fast_open_setting_is_inherited_and_overridden),
 	KUNIT_CASE(ird_and_ord_limits_can_only_be_lowered),
 	KUNIT_CASE_PARAM(single_setting_is_checked_against_the_device, layer_gen_params),
-	KUNIT_CASE(all_settings_unsupported_by_the_device_are_reported),
+	KUNIT_CASE(every_setting_unsupported_by_the_device_is_reported),
 	KUNIT_CASE_PARAM(mpa_policy_is_checked_against_the_device, policy_gen_params),
-	KUNIT_CASE(revision_1_cannot_require_peer_to_peer),
-	KUNIT_CASE(error_reason_is_truncated_to_its_buffer),
+	KUNIT_CASE(policy_of_revision_1_that_requires_peer_to_peer_is_refused),
+	KUNIT_CASE(reason_for_a_refused_setting_is_truncated_to_the_buffer),
 	KUNIT_CASE(rounding_does_not_exceed_the_ird_and_ord_limits),
 	KUNIT_CASE(initiator_requests_at_most_the_ird_and_ord_limits),
-	KUNIT_CASE(connect_with_ird_above_the_device_limit_is_an_error),
+	KUNIT_CASE(connect_with_ird_above_the_device_limit_fails_with_einval),
 	KUNIT_CASE(responder_grants_at_most_the_ird_and_ord_limits),
 	KUNIT_CASE(read_rtr_is_not_offered_with_ord_0),
 	KUNIT_CASE(unenhanced_responder_closes_on_an_enhanced_request),
@@ -1199,8 +1202,8 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(initiator_of_revision_1_sends_a_plain_request),
 	KUNIT_CASE(connection_options_override_the_policy),
 	KUNIT_CASE(connection_options_only_lower_the_ird_and_ord_limits),
-	KUNIT_CASE(contradictory_connection_options_change_no_setting),
-	KUNIT_CASE(config_without_a_usable_rtr_is_refused),
+	KUNIT_CASE(contradictory_connection_options_fail_and_change_no_setting),
+	KUNIT_CASE(config_without_a_usable_rtr_kind_is_refused),
 	KUNIT_CASE(session_inherits_settings_from_its_listener),
 	{}
 };

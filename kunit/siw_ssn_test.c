@@ -272,7 +272,7 @@ static void session_gets_its_guaranteed_reorder_memory(struct kunit *test)
 }
 
 /* Floors may exceed the pool: then nothing else is allowed */
-static void reorder_memory_above_its_limit_refuses_charges(struct kunit *test)
+static void session_gets_no_memory_while_reorder_memory_exceeds_its_limit(struct kunit *test)
 {
 	struct siw_ssn_window window = window_of(&share);
 
@@ -405,7 +405,7 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(chunks_after_a_ddp_ssn_gap_are_queued_up_to_the_memory_limit),
 	KUNIT_CASE(remote_address_gets_a_quarter_of_the_free_reorder_memory),
 	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
-	KUNIT_CASE(reorder_memory_above_its_limit_refuses_charges),
+	KUNIT_CASE(session_gets_no_memory_while_reorder_memory_exceeds_its_limit),
 	KUNIT_CASE(refused_memory_charge_does_not_affect_other_sessions),
 	KUNIT_CASE(reorder_memory_is_charged_while_sctp_chunks_are_queued),
 	KUNIT_CASE(sctp_chunk_is_not_queued_if_the_remote_address_is_unknown),

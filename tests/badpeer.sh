@@ -201,7 +201,7 @@ bad 'S2: no RTR: silence after the Reply does not establish a connection' no_con
 bad 'S3: no RTR: FIN after the Reply does not establish a connection' no_connection no-rtr THEN=shutdown
 bad 'S1, I1: no RTR: RST after the Reply does not establish a connection' no_connection no-rtr-reset
 bad 'S1: no RTR: garbage after the Reply does not establish a connection' no_connection no-rtr 'THEN=send hex 0012ffff000000000000000000000000000000000000000000000000'
-bad 'no RTR: a bad CRC in the RTR does not establish a connection' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
+bad 'an RTR with a bad CRC does not establish a connection at the responder' no_connection no-rtr 'THEN=send rtr write stag=1 crc=bad' CRC=crc=1
 bad 'no RTR: half an RTR, then FIN, does not establish a connection' no_connection no-rtr-half
 bad 'no RTR: a TERM after the Reply does not establish a connection (RTR-28)' no_connection no-rtr 'THEN=send term 2/0/7'
 bad 'no RTR: a second Request does not establish a connection (SEC-15)' no_connection no-rtr 'THEN=send request p2p rtr=write'

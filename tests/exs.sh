@@ -318,8 +318,8 @@ floods() {
 	hostile "$WORK/flood.txt"
 }
 
-says_bad() { # WHAT MESSAGE
-	check_tcp "libexs disconnects a peer that sends $1, and serves the next client" hostile exs-client "MESSAGE=send fpdu send $2"
+says_bad() { # CLAIM MESSAGE
+	check_tcp "$1, and serves the next client" hostile exs-client "MESSAGE=send fpdu send $2"
 }
 
 hostile_server() { # NAME=VALUE WANTED
@@ -342,24 +342,24 @@ refused() { # REASON
 
 hostile_cases() {
 	local ready=1 adv=2 adv_imm=3 ack=5 note=6 note_ack=7 revoke=8 revoked=9 fin=10 close=11
-	says_bad 'a message of an unknown type' "$(message 12)"
-	says_bad 'half a control message' "$(message $adv 0 0 1 100 4096 1 | cut -c1-32)"
-	says_bad 'an advertisement whose address range wraps' "$(message $adv 0 0 1 4096 0xfffffffffffff800 1)"
-	says_bad 'an acknowledgement of data that was not advertised' "$(message $ack 0 0 7 100)"
-	says_bad 'a second READY message' "$(message $ready)"
-	says_bad 'an advertisement with an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
-	says_bad 'immediate data whose length differs from the announced length' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
-	says_bad 'more immediate data than negotiated' "$(message $adv_imm 0 0 1 70000)"
-	says_bad 'a write note about memory that was not granted' "$(message $note 0 0 1 0 0 0 1)"
-	says_bad 'the acknowledgement of a write note that was not sent' "$(message $note_ack 0 0 1)"
-	says_bad 'a revocation of memory that was not advertised' "$(message $revoke 0 0 9)"
-	says_bad 'an answer to a revocation that was not sent' "$(message $revoked 0 0 9)"
+	says_bad 'libexs disconnects a peer that sends a message of an unknown type' "$(message 12)"
+	says_bad 'libexs disconnects a peer that sends half a control message' "$(message $adv 0 0 1 100 4096 1 | cut -c1-32)"
+	says_bad 'libexs disconnects a peer that sends an advertisement whose address range wraps' "$(message $adv 0 0 1 4096 0xfffffffffffff800 1)"
+	says_bad 'libexs disconnects a peer that sends an acknowledgement of data that was not advertised' "$(message $ack 0 0 7 100)"
+	says_bad 'libexs disconnects a peer that sends a second READY message' "$(message $ready)"
+	says_bad 'libexs disconnects a peer that sends an advertisement with an unknown flag' "$(message $adv 0x80 0 1 100 4096 1)"
+	says_bad 'libexs disconnects a peer that sends immediate data whose length differs from the announced length' "$(message $adv_imm 0 0 1 100)$(printf '%020x' 1)"
+	says_bad 'libexs disconnects a peer that sends more immediate data than negotiated' "$(message $adv_imm 0 0 1 70000)"
+	says_bad 'libexs disconnects a peer that sends a write note about memory that was not granted' "$(message $note 0 0 1 0 0 0 1)"
+	says_bad 'libexs disconnects a peer that sends the acknowledgement of a write note that was not sent' "$(message $note_ack 0 0 1)"
+	says_bad 'libexs disconnects a peer that sends a revocation of memory that was not advertised' "$(message $revoke 0 0 9)"
+	says_bad 'libexs disconnects a peer that sends an answer to a revocation that was not sent' "$(message $revoked 0 0 9)"
 	check_tcp 'EXS-6: libexs disconnects a peer that advertises without a credit' floods
 	check_tcp 'libexs disconnects a peer that sends a message after its CLOSE message' hostile exs-client \
 		"MESSAGE=send fpdu send $(message $close)" "MORE=send fpdu send $(message $fin)"
 	local read
 	read="MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)"
-	check_tcp 'libexs disconnects a peer that terminates the Read of its advertised memory by a TERM' hostile exs-client "$read" \
+	check_tcp 'libexs disconnects a peer that terminates the Read of the memory it advertised by a TERM' hostile exs-client "$read" \
 		'MORE=expect read-request src-stag=0x1234 src-to=0x1000 size=1024' 'ANSWER=send term 0/1/0'
 	check_tcp 'libexs disconnects a peer whose Read Response is longer than requested' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=1300'
@@ -368,14 +368,14 @@ hostile_cases() {
 	check_tcp 'exs-blast disconnects a client whose first message contains no valid test parameters' hostile exs-client "$read" 'MORE=auto read-response'
 	check_tcp 'libexs disconnects a peer that writes to an STag that was not granted to it' hostile exs-client 'MESSAGE=send fpdu write 00 stag=0x100 to=0'
 	check_tcp 'libexs disconnects a peer that never sends its READY message' hostile exs-client READY=flush
-	check_tcp 'libexs rejects a hello (private data of the MPA Request) of another version, with the reason' hostile exs-refused \
+	check_tcp 'libexs rejects a hello (private data of the MPA Request) of version 2 with reason 1 (other version)' hostile exs-refused \
 		"HELLO=$(hello 2 1 16 16 16 1024)" "ANSWER=$(refused 1)"
 	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply without a hello' hostile_server HELLO=00 'Protocol error'
-	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply with a hello of another version' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
+	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply with a hello of version 2' hostile_server "HELLO=$(hello 2 1 16 16 16 1024)" 'Protocol error'
 	check_tcp 'libexs: connecting fails with EPROTO on an MPA Reply with a hello of zero credits' hostile_server "HELLO=$(hello 1 1 0 16 16 1024)" 'Protocol error'
 	check_tcp 'libexs: a client gets EPROTO when the server acknowledges a message that was not sent' hostile_server "MESSAGE=send fpdu send $(message $ack 0 0 7 100)" \
 		'Protocol error'
-	check_tcp 'EXS-13: libexs rejects a hello of another socket type, with the reason' hostile exs-refused \
+	check_tcp 'EXS-13: a libexs listener of type SOCK_SEQPACKET rejects a hello of a stream socket with reason 2 (other type)' hostile exs-refused \
 		"HELLO=$(hello 1 2 16 16 16 1024)" "ANSWER=$(refused 2)"
 }
 

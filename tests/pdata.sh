@@ -53,10 +53,10 @@ rejected() { # REQUEST-LENGTH REPLY-LENGTH PORT
 
 port=7400
 for length in 0 56 196 252 255; do
-	check "$length bytes of private data with connect and accept arrive complete" accepted $length $length $((++port))
-	check "$length bytes of private data with connect and reject arrive complete" rejected $length $length $((++port))
+	check "$length bytes of private data with connect and accept each arrive complete at the peer" accepted $length $length $((++port))
+	check "$length bytes of private data with connect and reject each arrive complete at the peer" rejected $length $length $((++port))
 done
-check '255 bytes of private data with connect, none with accept, arrive complete' accepted 255 0 $((++port))
-check '255 bytes of private data with accept, none with connect, arrive complete' accepted 0 255 $((++port))
-check '255 bytes of private data with reject, none with connect, arrive complete' rejected 0 255 $((++port))
+check 'the server receives all 255 bytes of private data of connect, and the client none of accept' accepted 255 0 $((++port))
+check 'the client receives all 255 bytes of private data of accept, and the server none of connect' accepted 0 255 $((++port))
+check 'the client receives all 255 bytes of private data of reject, and the server none of connect' rejected 0 255 $((++port))
 finish

@@ -518,7 +518,7 @@ deadlines_passed() {
 check "connections end when the peer resets, closes or half-closes, in each state: $STATES" peer_ends
 check "connections end when the program is killed, in each state: $STATES" program_ends KILL
 check "connections end when the program destroys its objects, in each state: $STATES" program_ends TERM
-check 'the program is killed while it disconnects during rdma_connect(), and ends within 8 s' killed_while_it_disconnects
+check 'when the program is killed while it disconnects during rdma_connect(), the program ends within 8 s' killed_while_it_disconnects
 check "connections end on rdma link del, then the program is killed, in each state: $STATES" device_goes KILL
 check "no process hangs when the network interface goes down and the program is killed, in each state: $STATES" interface_goes_down KILL
 if [[ -z $sample ]]; then
@@ -533,6 +533,6 @@ if [[ -z $only ]]; then
 	deadlines_end
 	check "connections end when their deadline passes, in each state: $STATES" deadlines_passed
 fi
-[[ -n $sample ]] || check "rmmod siw succeeds within 8 s of the end of its programs, in each state: $STATES" module_goes
+[[ -n $sample ]] || check "rmmod siw succeeds within 8 s of the end of the programs that use siw, in each state: $STATES" module_goes
 check 'a connection succeeds after all races of programs, peers and devices' good
 finish

@@ -197,11 +197,11 @@ check 'RPC-13: a server of version two closes on the first message of two connec
 check 'RPC-12: a server answers the first message with a bad header error: the client continues with version one' goes_on_with_one 'xid 2 40 4 2'
 check 'RPC-16: mount fails when the server answers the second message with a bad header error' fails_with "can't read superblock" \
 	"xid 2 40 0 1 0 0 0 $NULL_REPLY" 'xid 2 40 4 2'
-check 'RPC-3: the client drops an error message with a payload' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
-check 'RPC-3: the client drops an error message of version one after a reply of version two' is_dropped_later 'xid 1 40 4 2'
+check 'RPC-3: the client drops an error message with a payload and continues to wait' settles_nothing 'xid 2 40 4 2 xid 1 0 0 0 0'
+check 'RPC-3: the client drops an error message of version one after a reply of version two and continues to wait' is_dropped_later 'xid 1 40 4 2'
 check 'RPC-2: mount fails on a reply with an unterminated Write list' fails_with "can't read superblock" 'xid 2 40 0 1 0 1 1 5 6 0 7 1 1 5 6 0 7'
 check 'RPC-6: the client answers a reply marked as a call with a bad header error, and continues to wait' is_taken_for_a_call "xid 2 40 0 0 0 0 0 $NULL_REPLY"
-check 'RPC-10: the client drops a reply to an unknown xid' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
+check 'RPC-10: the client drops a reply to an unknown xid and continues to wait' settles_nothing 'deadbeef 2 40 0 1 0 0 0 deadbeef 1 0 0 0 0'
 check 'RPC-2: mount fails on a reply whose Reply chunk wraps the address space' fails_with "can't read superblock" \
 	'xid 2 40 1 1 0 0 1 1 7 1001 ffffffff fffff000'
 for version in 1 2; do
@@ -217,7 +217,7 @@ for version in 1 2; do
 		fails_with "can't read superblock" version=$version "$words 1 1 7 4 0 1000 0 0 $NULL_REPLY"
 	check "F133: RPC-over-RDMA $version: the client rejects a READ reply with a Write chunk whose inline part is truncated" short_reply_is_refused "$version"
 done
-check 'RPC-5: the client answers an unknown option with an invalid option error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
+check 'RPC-5: the client answers a message with an unknown option with an invalid option error' answers_with '20 octets: 63 2 [0-9a-f]+ 4 3$' '63 2 1 5 0 99 4 1'
 check 'RPC-5: the trace events of the client distinguish a bad header, an unknown option and a dropped message' reasons_are_traced
 check 'RPC-16: a callback with rdma_proc 2, which version two has removed, gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 2 0 0 0 0 $CALLBACK"
 check 'RPC-6: a callback marked as a reply gets a bad header error' answers_with "$BAD_HEADER" "63 2 1 0 1 0 0 0 $CALLBACK"

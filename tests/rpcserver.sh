@@ -219,22 +219,22 @@ random_headers() { # VERSION COUNT
 	note "$(tail -n 1 "$WORK/fuzz.log")"
 }
 
-check 'nfsd starts with RPC-over-RDMA' starts
+check 'nfsd starts and listens for RPC-over-RDMA' starts
 check 'RPC-15: a call of RPC-over-RDMA version one is answered in version one' answered "$NULL_REPLY" "7e 1 1 0 0 0 0 $NULL"
 check 'RPC-12: a call of RPC-over-RDMA version three gets ERR_VERS with versions 1 to 2' wrong '28 octets: 7e 3 [0-9a-f]+ 4 1 1 2' "7e 3 1 0 0 0 0 0 $NULL"
 check 'RPC-1: a message of version two with rdma_proc 2, which version two has removed, gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 2 0 0 0 0 $NULL"
 check 'RPC-2: an unterminated Read list gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 1 4 5 6 0 7 1 4 5 6 0 7'
 check 'RPC-3: the server does not answer an error message' wrong 'no answer' '7e 2 1 4 2'
-check 'RPC-5: the server answers an unknown option with an invalid option error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
+check 'RPC-5: the server answers a message with an unknown option with an invalid option error' wrong '20 octets: 7e 2 [0-9a-f]+ 4 3' '7e 2 1 5 0 63 4 1'
 check 'RPC-6: a call marked as a reply gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 0 1 0 0 0 $NULL"
 check 'RPC-7: a header without an RPC message gets a bad header error' wrong "$BAD_HEADER" '7e 2 1 0 0 0 0 0'
-check 'RPC-7: an RPC message with another xid than its header gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
+check 'RPC-7: a message of version two whose RPC message has a different xid than its header gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' "7f 2 1 0 0 0 0 0 $NULL"
 check 'RPC-7: a long call without a chunk gets a bad header error' wrong "$BAD_HEADER" "7e 2 1 1 0 0 0 0 $NULL"
 check 'RPC-7: a long call whose Read chunk contains no RPC message gets a bad header error' wrong "$BAD_HEADER" --memory '7e' "7e 2 1 1 0 $(read_segment 0 4)0 0 0"
-check 'RPC-7: a long call whose Read chunk contains a message with another xid gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
+check 'RPC-7: a long call whose Read chunk contains a message with a different xid than the header gets a bad header error' wrong '20 octets: 7f 2 [0-9a-f]+ 4 2' --memory "$NULL" \
 	"7f 2 1 1 0 $(read_segment 0 40)0 0 0"
 check 'RPC-6: a long call whose Read chunk contains a reply gets a bad header error' wrong "$BAD_HEADER" --memory '7e 1 0 0 0 0' "7e 2 1 1 0 $(read_segment 0 24)0 0 0"
-check 'RPC-5: trace events distinguish a bad header from an unknown option' reasons_are_traced
+check 'RPC-5: trace events of the server distinguish a bad header from an unknown option' reasons_are_traced
 check 'RPC-10: a first call of 1025 inline octets is answered' wrong "$NULL_REPLY_2" --octets 1025 "7e 2 1 0 0 0 0 0 $NULL"
 check 'RPC-9: a first call of 4096 inline octets is answered' wrong "$NULL_REPLY_2" --octets 4096 "7e 2 1 0 0 0 0 0 $NULL"
 check 'RPC-16: a message of 12 octets of version two is not answered' wrong 'no answer' '7e 2 1'
@@ -243,9 +243,9 @@ check 'RPC-16: a message of 31 octets of version two is not answered' wrong 'no 
 check 'RPC-16: a message of 20 octets of version one is not answered' wrong 'no answer' --octets 20 '7e 1 1 0 0'
 check 'RPC-16: a message of 27 octets of version one is not answered' wrong 'no answer' --octets 27 '7e 1 1 0 0 0 0'
 check 'RPC-8: the server does not read the Read chunk of a reply' reply_posts_no_read
-check 'F77: a call with a Read segment of length 0 inside its message is rejected' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
-check 'F77: a call that consists of a Read segment of length 0 is rejected' bad_in_both 1 "$(read_segment 0 0)0 0 0"
-check 'F77: a long call with a Read segment of length 0 after another Read segment is rejected' bad_in_both --memory "$NULL" 1 \
+check 'F77: a call with a Read segment of length 0 inside its message gets ERR_CHUNK (version one), a bad header error (two)' bad_in_both 0 "$(read_segment 40 0)0 0 0 $NULL"
+check 'F77: a call that consists of a Read segment of length 0 gets ERR_CHUNK (version one), a bad header error (two)' bad_in_both 1 "$(read_segment 0 0)0 0 0"
+check 'F77: a long call with a Read segment of length 0 after one of 40 octets gets ERR_CHUNK (version one), a bad header error (two)' bad_in_both --memory "$NULL" 1 \
 	"$(read_segment 0 40)$(read_segment 0 0 40)0 0 0"
 check 'a long call with one Read segment for each of its words is answered' good_in_both --memory "$NULL" 1 \
 	"$(for ((word = 0; word < 10; word++)); do read_segment 0 4 $((4 * word)); done)0 0 0"

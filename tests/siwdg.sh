@@ -302,7 +302,7 @@ if [[ -n ${ROLE:-} ]]; then
 fi
 add_links
 check 'siw_dg: GIDs follow the addresses of the interface' gids_follow
-check 'siw_dg: a second link of an interface is refused with EEXIST' second_link
+check 'siw_dg: rdma link add of a second link on an interface fails with EEXIST' second_link
 check 'siw_dg: rdma link del removes a device' link_is_deleted
 check 'siw_dg: rping runs over the siw link of an interface with a siw_dg link' rping_over_siw
 check 'siw_dg: ibv_ud_pingpong runs over IPv4' ud_pingpong 0
@@ -315,29 +315,29 @@ check 'siw_dg DGM-02 DGM-03: a receive reports the IPv6 address and the port of 
 check 'siw_dg: two QPs of one device exchange a message' sends_to_itself
 check 'siw_dg DGM-06: a message longer than the receive completes that receive with an error' too_long
 check 'siw_dg: a message longer than the path MTU completes its Send with an error' too_long_to_send
-check 'siw_dg: inline data arrive' inline_data
+check 'siw_dg: a message sent as inline data arrives unchanged' inline_data
 check 'siw_dg: only a message with Solicited Event raises a solicited event' solicited
 check 'siw_dg DGM-06: a message without a posted receive is dropped and counted' no_receive_posted
 check 'siw_dg DGM-22: both queues are flushed when a QP enters ERROR' error_flushes
-check 'siw_dg DGM-09: a wrong Q_Key is counted, and the QP stays' wrong_datagram dropped_qkey qkey=5
-check 'siw_dg DGM-09 DGM-24: a wrong CRC is counted, and the QP stays' wrong_datagram dropped_crc --bad-crc
-check 'siw_dg DGM-09: a wrong DDP version is counted, and the QP stays' wrong_datagram dropped_header ddp-version=2
-check 'siw_dg DGM-09: a wrong RDMAP version is counted, and the QP stays' wrong_datagram dropped_header rdmap-version=2
-check 'siw_dg DGM-09: a wrong opcode is counted, and the QP stays' wrong_datagram dropped_header opcode=4
-check 'siw_dg DGM-09: a wrong queue number is counted, and the QP stays' wrong_datagram dropped_header qn=1
-check 'siw_dg DGM-09: a wrong message offset is counted, and the QP stays' wrong_datagram dropped_header mo=4
-check 'siw_dg DGM-09: a datagram that is cut is counted, and the QP stays' wrong_datagram dropped_header --cut 10
+check 'siw_dg DGM-09: a message with a wrong Q_Key is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_qkey qkey=5
+check 'siw_dg DGM-09 DGM-24: a message with a wrong CRC is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_crc --bad-crc
+check 'siw_dg DGM-09: a message with a wrong DDP version is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header ddp-version=2
+check 'siw_dg DGM-09: a message with a wrong RDMAP version is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header rdmap-version=2
+check 'siw_dg DGM-09: a message with a wrong opcode is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header opcode=4
+check 'siw_dg DGM-09: a message with a wrong queue number is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header qn=1
+check 'siw_dg DGM-09: a message with a wrong message offset is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header mo=4
+check 'siw_dg DGM-09: a truncated datagram is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header --cut 10
 check 'siw_dg DGM-19: a message to an IPv4 group reaches each QP that joined' multicast 239.7.7.7 0
 check 'siw_dg DGM-19: a message to an IPv6 group reaches each QP that joined' multicast ff15::77 1
-check 'siw_dg: random numbers in the shared queues harm only their program' fuzzed_queues
+check 'siw_dg: random numbers that a program writes to the queues it shares with the kernel affect no other program' fuzzed_queues
 # Debian's kernel has no fault injection
 if [[ -e /sys/kernel/debug/failslab ]]; then
-	check 'siw_dg: each allocation of memory in the kernel fails once, and a new QP works' no_memory
+	check 'siw_dg: after each memory allocation in the kernel has failed once, a new QP works' no_memory
 fi
-check 'siw_dg: a receiver is killed under traffic' killed
-check 'siw_dg: a device is removed while a program uses it' device_goes
-check 'siw_dg: an interface is removed while a program uses its device' interface_goes
-check 'siw_dg: a network namespace with a device is removed' namespace_goes
+check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
+check 'siw_dg: rdma link del removes a device that a program uses, and the program can be ended' device_goes
+check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
+check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
 check 'siw_dg: the module unloads while a program uses a device and a peer sends' unloads_under_traffic
 rmmod siw_dg
 finish

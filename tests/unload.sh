@@ -314,17 +314,17 @@ cxgb4_idles() {
 }
 
 mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
-check_tcp 'iw_cxgb4 can be loaded and removed' cxgb4_idles
+check_tcp 'iw_cxgb4 can be loaded and removed on a machine without an adapter' cxgb4_idles
 check 'a siw device with a listener can be removed' listener_dies
-check 'a siw device with connections can be removed, their peers get DISCONNECTED' connections_die
+check 'a siw device with connections can be removed, and the peers of the connections get DISCONNECTED' connections_die
 check 'a siw device with half-open connections can be removed' half_way_dies
 check 'a siw device with an unanswered connection request can be removed' undecided_dies
 check "the siw device of an initiator with a connection can be removed" initiator_dies
 check 'a siw device with a wildcard listener and half-open connections can be removed' wildcard_dies
 check 'a program with a listener, a connection and half-open peers can be killed, new connections succeed' killed
-check 'F67: removing a siw device does not wait for programs that have it open' device_of_holders
-check 'F67: rmmod siw does not wait for programs that have its device open' module_of_holders
+check 'F67: rdma link del of a siw device does not wait for programs that have the device open' device_of_holders
+check 'F67: rmmod siw does not wait for programs that have a siw device open' module_of_holders
 check 'a network interface with a listener, a connection and half-open connections can be removed' interface_dies
 check 'a namespace with a listener, a connection and half-open connections can be removed' namespace_dies
-check 'F67: the end of a namespace does not wait for programs that have its device open' namespace_of_holders
+check 'F67: the end of a namespace does not wait for programs that have the siw device of the namespace open' namespace_of_holders
 finish

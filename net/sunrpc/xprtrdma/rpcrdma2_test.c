@@ -166,7 +166,7 @@ static const struct vector lists[] = {
 		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID, 2 },
 	}, {
-		.name = "an RPC message with another xid is not identified as a call",
+		.name = "an RPC message without the xid of its header is not identified as a call",
 		.want = RPCRDMA2_IS_BAD, .octets = 20,
 		.word = { 0, 0, 0, XID + 1, 0 },
 	}, {

@@ -46,7 +46,7 @@ static bool is_waiting(const struct callback *callback)
 }
 
 /* RPC-3 */
-static void rpcrdma2_error_ends_the_callback_with_its_xid(struct kunit *test)
+static void callback_fails_with_eio_after_an_rpcrdma2_error_with_its_xid(struct kunit *test)
 {
 	struct callback *callback = send_callback(test);
 
@@ -55,7 +55,7 @@ static void rpcrdma2_error_ends_the_callback_with_its_xid(struct kunit *test)
 	KUNIT_EXPECT_FALSE(test, is_waiting(callback));
 }
 
-static void rpcrdma2_error_ends_no_callback_with_another_xid(struct kunit *test)
+static void callback_keeps_waiting_after_an_rpcrdma2_error_with_a_different_xid(struct kunit *test)
 {
 	struct callback *callback = send_callback(test);
 
@@ -65,8 +65,8 @@ static void rpcrdma2_error_ends_no_callback_with_another_xid(struct kunit *test)
 }
 
 static struct kunit_case server_cases[] = {
-	KUNIT_CASE(rpcrdma2_error_ends_the_callback_with_its_xid),
-	KUNIT_CASE(rpcrdma2_error_ends_no_callback_with_another_xid),
+	KUNIT_CASE(callback_fails_with_eio_after_an_rpcrdma2_error_with_its_xid),
+	KUNIT_CASE(callback_keeps_waiting_after_an_rpcrdma2_error_with_a_different_xid),
 	{}
 };
 

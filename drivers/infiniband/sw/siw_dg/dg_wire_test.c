@@ -369,7 +369,7 @@ static const struct place places[] = {
 	{ "a message that starts at the end of the zone exceeds the zone", 100, 100, 0, 12, false },
 	{ "an empty message at the end of the zone is within the zone", 100, 100, 0, 0, true },
 	{ "an empty message after the end of the zone exceeds the zone", 101, 100, 0, 0, false },
-	{ "a message longer than the zone exceeds it though its segment does not",
+	{ "a message longer than the zone exceeds the zone even if its first segment fits",
 	  0, 100, 0, 101, false },
 	{ "a message near offset 2^64 exceeds a zone of 100 octets",
 	  U64_MAX - 12, 100, 0, 12, false },

@@ -1355,7 +1355,7 @@ static void alloc_failure_of_the_rev1_retry_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void rev1_retry_without_an_atid_is_reported(struct kunit *test)
+static void connect_fails_with_econnreset_if_its_rev1_retry_gets_no_atid(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_atid = true;
@@ -1364,7 +1364,7 @@ static void rev1_retry_without_an_atid_is_reported(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-static void rev1_retry_without_an_l2t_entry_is_reported(struct kunit *test)
+static void connect_fails_with_econnreset_if_its_rev1_retry_gets_no_l2t_entry(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	edge->no_l2t = true;
@@ -2386,8 +2386,8 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(reset_after_a_plain_request_is_reported),
 	KUNIT_CASE(tcp_timeout_after_the_request_is_not_retried),
 	KUNIT_CASE(alloc_failure_of_the_rev1_retry_is_reported),
-	KUNIT_CASE(rev1_retry_without_an_atid_is_reported),
-	KUNIT_CASE(rev1_retry_without_an_l2t_entry_is_reported),
+	KUNIT_CASE(connect_fails_with_econnreset_if_its_rev1_retry_gets_no_atid),
+	KUNIT_CASE(connect_fails_with_econnreset_if_its_rev1_retry_gets_no_l2t_entry),
 	KUNIT_CASE_PARAM(mpa_request_is_accepted, accept_gen_params),
 	KUNIT_CASE(negotiated_values_are_shown_with_the_qp),
 	KUNIT_CASE(reply_carries_the_ulps_private_data),
