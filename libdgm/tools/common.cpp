@@ -20,7 +20,8 @@ uint64_t number(const std::string &text, int base, uint64_t max)
 	uint64_t value = 0;
 	const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value, base);
 	if (error != std::errc() || end != text.data() + text.size() || value > max)
-		throw std::runtime_error("not a number in range: '" + text + "'");
+		throw std::runtime_error(base == 16 ? fmt::format("invalid value '{}': expected a hexadecimal number up to {:x}", text, max) :
+						      fmt::format("invalid value '{}': expected a decimal number up to {}", text, max));
 	return value;
 }
 

@@ -106,9 +106,11 @@ void RdmaNode::create_qp(rdma_cm_id *id)
 {
 	if (!pd_) {
 		pd_.reset(ibv_alloc_pd(id->verbs));
+		if (!pd_)
+			throw SystemError("cannot allocate a protection domain: ibv_alloc_pd");
 		cq_.reset(ibv_create_cq(id->verbs, 32768, nullptr, nullptr, 0));
-		if (!pd_ || !cq_)
-			throw SystemError("ibv_alloc_pd, ibv_create_cq");
+		if (!cq_)
+			throw SystemError("cannot create a completion queue: ibv_create_cq");
 	}
 	ibv_qp_init_attr attr{};
 	attr.send_cq = cq_.get();

@@ -495,7 +495,8 @@ std::map<uint32_t, std::string> parse_procedures(const std::vector<std::string> 
 	for (const auto &text : texts) {
 		const auto space = text.find(' ');
 		if (space == std::string::npos)
-			throw std::runtime_error(fmt::format("--procedure '{}': no reply follows the number of the procedure", text));
+			throw std::runtime_error(fmt::format("invalid value '{}' of --procedure: expected the number of a procedure "
+							     "and the words of its reply", text));
 		answers[parse_word(text.substr(0, space), {})] = text.substr(space);
 	}
 	return answers;

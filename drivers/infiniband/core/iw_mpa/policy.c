@@ -721,7 +721,7 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 		 !(policy->rtr_offer & ~RDMA_MPA_RTR_READ))
 		scnprintf(why, size, "a Read RTR needs an ORD of 1 or more");
 	else
-		scnprintf(why, size, "the settings contradict each other");
+		scnprintf(why, size, "enabled settings exclude each other: see rdma mpa show");
 	return rv;
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_explain);

@@ -84,7 +84,8 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	options.places = plan.at("places").get<uint64_t>();
 	if (options.in_flight == 0 || options.in_flight > 4096 || options.size > most_memory / options.in_flight ||
 	    options.places == 0 || options.places > most_memory || options.size > most_memory / options.places)
-		throw std::runtime_error("the client's test parameters exceed the server's limits");
+		throw std::runtime_error("the client requests 0 or too many messages in flight or places, "
+					 "or too large messages");
 	return options;
 }
 

@@ -71,7 +71,7 @@ exs::task<> serve(exs::socket &control, exs::socket &listener, const Options &ow
 {
 	const Options options = take_plan(own, name, co_await recv_text(control, own.type));
 	if (options.size < sizeof(int64_t))
-		throw std::runtime_error("the client's message size is too short for a 64-bit number");
+		throw std::runtime_error("the client's message size is less than 8 octets");
 	// each says which it is
 	exs::socket one = (co_await listener.accept()).value();
 	const bool is_second = co_await recv_text(one, own.type) == "1";
