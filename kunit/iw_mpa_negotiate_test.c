@@ -522,7 +522,7 @@ static const struct initiator_case initiator_cases[] = {
 		.request = P2P(ALL, 0, 0), .reply = P2P(ALL, 1, 0),
 		GO(0, 0, BY_WRITE),
 	}, {
-		.desc = "IRD-09: a Read RTR at ORD 1 uses this read slot and reserves no second one",
+		.desc = "IRD-09: a Read RTR at ORD 1 uses that read slot and reserves no other",
 		.local = { .ird = 0, .ord = 1, .model = RDMA_MPA_MODEL_PEER_TO_PEER },
 		.request = P2P(BY_READ, 0, 1), .reply = P2P(BY_READ, 1, 0),
 		GO(0, 1, BY_READ),
@@ -816,7 +816,7 @@ static const struct responder_case responder_cases[] = {
 		.request = V08, SAY_YES(8, 8), .reply = V45,
 	}, {
 		.desc =
-		"RSP-12 V07 V37: a device that recognises no Send RTR answers Send with Write, Read",
+		"RSP-12 V07 V37: a device that recognises no Send RTR offers Write and Read",
 		.local = { .ird = 8, .ord = 8, .recv = BY_WRITE | BY_READ },
 		.request = V07, SAY_YES(8, 8), .reply = V37,
 	}, {

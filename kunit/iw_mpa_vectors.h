@@ -691,7 +691,7 @@ static const struct iw_mpa_early_vector iw_mpa_early_vectors[] = {
 		},
 	},
 	{
-		.name = "O4: word 0x80080008 is a Send RTR in the early draft, bare p2p in RFC 6581",
+		.name = "O4: word 0x80080008 is a Send RTR in early drafts, bare p2p in RFC 6581",
 		.word = 0x80080008,
 		.rfc = { .ird = 8, .ord = 8, .p2p = true },
 		.early = {

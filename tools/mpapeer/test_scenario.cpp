@@ -104,7 +104,7 @@ TEST(Scenario, RejectsInvalidStatementsAndNamesTheLine)
         {"send term 16/0/0", "more than 15"},
         {"split", "split needs"},
         {"split at", "split needs a number"},
-        {"split at 5,4", "must rise"},
+        {"split at 5,4", "must exceed the one before it"},
         {"split every 0", "split every: expected a number above 0"},
         {"split by 3", "'at', 'every', 'urgent' or 'off'"},
         {"split every 3 4", "unexpected word '4'"},
