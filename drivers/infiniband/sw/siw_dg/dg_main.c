@@ -64,13 +64,14 @@ static int dg_remember_device(struct dg_device *dev)
  */
 void dg_device_forget(struct dg_device *dev)
 {
-	spin_lock_bh(&dg_devices_lock);
-	list_del_init(&dev->entry);
-	spin_unlock_bh(&dg_devices_lock);
 	xa_destroy(&dev->qps);
 	xa_destroy(&dev->mrs);
 	xa_destroy(&dev->ahs);
 	netdev_put(dev->netdev, &dev->tracker);
+	/* Last: dg_exit() waits for what is in the list */
+	spin_lock_bh(&dg_devices_lock);
+	list_del_init(&dev->entry);
+	spin_unlock_bh(&dg_devices_lock);
 }
 
 /* Any context */

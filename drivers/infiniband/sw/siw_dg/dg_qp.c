@@ -9,6 +9,7 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/file.h>
+#include <linux/module.h>
 #include <net/ipv6.h>
 #include <net/udp.h>
 
@@ -41,7 +42,7 @@ static void dg_data_ready(struct sock *sk)
 	qp = dg_qp_of_socket(sk);
 	if (qp)
 		dg_rx_receive(qp);
-	else
+	else if (!sk->sk_user_data)
 		own = sk->sk_data_ready;
 	read_unlock_bh(&sk->sk_callback_lock);
 	if (own && own != dg_data_ready)
@@ -50,13 +51,15 @@ static void dg_data_ready(struct sock *sk)
 
 static void dg_write_space(struct sock *sk)
 {
-	void (*own)(struct sock *sk);
+	void (*own)(struct sock *sk) = NULL;
 	struct dg_qp *qp;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	qp = dg_qp_of_socket(sk);
-	own = qp ? qp->write_space : sk->sk_write_space;
+	if (!sk->sk_user_data)
+		own = sk->sk_write_space;
 	if (qp) {
+		own = qp->write_space;
 		/* Pairs with dg_tx_must_wait() */
 		smp_mb();
 		if (sock_writeable(sk) &&
@@ -64,7 +67,7 @@ static void dg_write_space(struct sock *sk)
 			queue_work(dg_wq, &qp->tx_work);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
-	if (own != dg_write_space)
+	if (own && own != dg_write_space)
 		own(sk);
 }
 
@@ -95,6 +98,9 @@ static void dg_unhook_socket(struct dg_qp *qp)
 	write_lock_bh(&sk->sk_callback_lock);
 	if (dg_qp_of_socket(sk) == qp)
 		sk->sk_user_data = NULL;
+	else
+		/* The other user may call back for ever (sunrpc does) */
+		__module_get(THIS_MODULE);
 	if (sk->sk_data_ready == dg_data_ready)
 		WRITE_ONCE(sk->sk_data_ready, qp->data_ready);
 	if (sk->sk_write_space == dg_write_space)
