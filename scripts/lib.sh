@@ -94,3 +94,27 @@ build_initrd() {
 	(cd "$out/root" && find . | cpio -o -H newc -R 0:0 --quiet | gzip -1) >"$out/initrd"
 	rm -rf "$out/root"
 }
+
+# apt's places of Debian packages, rewritten as places of source packages of a release
+source_list() { # RELEASE
+	local keyring=/usr/share/keyrings/debian-archive-keyring.gpg options=''
+	[[ ! -e $keyring ]] || options="[signed-by=$keyring] "
+	# shellcheck disable=SC2016 # apt-get expands it
+	apt-get indextargets --format "deb-src $options"'$(REPO_URI) $(RELEASE) $(COMPONENT)' \
+		'Created-By: Packages' 'Origin: Debian' | sed -E "s/ [a-z]+([^ ]* [^ ]+)\$/ $1\1/" | sort -u
+}
+
+# download_debian_source DIR RELEASE PACKAGE VERSION OPTION: the files of a source package, as `apt-get source OPTION` gets them
+download_debian_source() {
+	local out=$1 release=$2 package=$3 version=$4
+	local -a apt=(apt-get -qq -o "Dir::Etc::sourcelist=$out/apt/sources.list" -o Dir::Etc::sourceparts=/dev/null
+		-o "Dir::State::lists=$out/apt/lists" -o Dir::Cache::pkgcache= -o Dir::Cache::srcpkgcache=
+		-o APT::Sandbox::User=root)
+	echo "${0##*/}: getting the source of $package $version" >&2
+	mkdir -p "$out"/apt/lists/partial
+	source_list "$release" >"$out/apt/sources.list"
+	[[ -s $out/apt/sources.list ]] || die 'apt knows no source of Debian packages (apt-get update?)'
+	(cd "$out" && "${apt[@]}" update && "${apt[@]}" source "$5" "$package=$version") >&2 ||
+		die "cannot get the source of $package $version of Debian's $release"
+	rm -rf "$out/apt"
+}
