@@ -18,10 +18,6 @@ received() { # JQ-FILTER
 	tail -n 1 "$WORK/recv.log" | jq -r "$1"
 }
 
-is() { # WHAT FOUND WANTED
-	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
-}
-
 impair() { # OPTION… of netem, at a's end
 	modprobe -q sch_netem || true
 	within a tc qdisc replace dev eth0 root netem limit 100000 "$@"

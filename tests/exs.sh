@@ -38,10 +38,6 @@ says() { # JQ-FILTER
 	grep '^{' "$WORK/client.log" | jq -r "$1"
 }
 
-is() { # WHAT FOUND WANTED
-	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
-}
-
 # ---- the interface
 
 # Both ends in one process, at one address

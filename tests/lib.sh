@@ -53,6 +53,10 @@ fail() {
 	exit 1
 }
 
+is() { # WHAT FOUND WANTED
+	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
+}
+
 # ---- addresses
 
 # address NETNS [6]: prints the address of the namespace or machine a or b

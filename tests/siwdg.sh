@@ -15,17 +15,13 @@ readonly DGQP=$PRODUCTS/lib/dgqp DGMPEER=$PRODUCTS/lib/dgmpeer
 readonly QKEY=0x11111111
 
 load() {
-	modprobe -aq udp_tunnel ip6_udp_tunnel libcrc32c crc32c || true
+	modprobe -aq libcrc32c crc32c || true
 	insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
 }
 
 add_links() {
 	within a rdma link add d0 type siw_dg netdev eth0
 	within b rdma link add d1 type siw_dg netdev eth0
-}
-
-is() { # WHAT FOUND WANTED
-	[[ $2 == "$3" ]] || fail "$1 is $2, not $3"
 }
 
 counter() { # DEVICE NAME
@@ -36,7 +32,6 @@ gid() { # DEVICE INDEX
 	cat "/sys/class/infiniband/$1/ports/1/gids/$2"
 }
 
-# lets the RDMA core read the addresses anew
 has_gid() { # DEVICE INDEX GID
 	[[ $(gid "$1" "$2") == "$3" ]]
 }

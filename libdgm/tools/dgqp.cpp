@@ -94,7 +94,6 @@ public:
 		return {memory_.data() + index % options_.depth * stride_, stride_};
 	}
 	[[nodiscard]] uint32_t number() const { return qp_->qp_num; }
-	[[nodiscard]] ibv_qp *verbs() const { return qp_.get(); }
 	[[nodiscard]] int drain();
 
 private:
