@@ -4,7 +4,7 @@
  * NOTICE.
  *
  * Everything about a datagram is judged before its first octet is written.
- * What is wrong is counted and dropped; nothing is ever sent in answer.
+ * A bad datagram is counted and dropped, and never answered.
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>

@@ -324,33 +324,23 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
 	return -EOPNOTSUPP;
 }
 
-/* A program that writes nonsense into its index harms its own completions */
-static bool dg_cq_room(const struct dg_cq *cq)
-{
-	u32 used;
-
-	/* Pairs with the program's release after it read the completions */
-	used = cq->producer - smp_load_acquire(&cq->queue->ring->consumer);
-
-	return used < cq->queue->size;
-}
-
 /**
  * dg_cq_has_room - look whether a CQ can take a completion
  * @cq: the CQ
  *
- * Context: softirq or process.
+ * A program that writes nonsense into its index harms its own completions.
  *
- * Return: true if it can now; the QPs that share it may fill it
+ * Any context.
+ *
+ * Return: true if it can now; without its lock, QPs that share it may fill it
  */
 bool dg_cq_has_room(struct dg_cq *cq)
 {
-	bool room;
+	u32 consumer;
 
-	spin_lock_bh(&cq->lock);
-	room = dg_cq_room(cq);
-	spin_unlock_bh(&cq->lock);
-	return room;
+	/* Pairs with the program's release after it read the completions */
+	consumer = smp_load_acquire(&cq->queue->ring->consumer);
+	return READ_ONCE(cq->producer) - consumer < cq->queue->size;
 }
 
 static void dg_raise_cq_error(struct dg_cq *cq)
@@ -394,7 +384,7 @@ bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited)
 	bool event, first;
 
 	spin_lock_bh(&cq->lock);
-	if (!dg_cq_room(cq)) {
+	if (!dg_cq_has_room(cq)) {
 		first = !cq->overrun;
 		cq->overrun = true;
 		spin_unlock_bh(&cq->lock);
@@ -405,7 +395,8 @@ bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited)
 	memcpy(dg_queue_entry(cq->queue, cq->producer, sizeof(*cqe)), cqe,
 	       sizeof(*cqe));
 	/* Pairs with the program's acquire before it reads the completion */
-	smp_store_release(&ring->producer, ++cq->producer);
+	smp_store_release(&ring->producer, cq->producer + 1);
+	WRITE_ONCE(cq->producer, cq->producer + 1);
 	/* A program that arms the CQ polls once more after it */
 	smp_mb();
 	event = dg_cq_disarm(ring, solicited);
