@@ -259,7 +259,29 @@ destroyed_listener() { # ADDRESS PORT
 	! socket_listens "$2" || fail 'it listens after its program has ended'
 }
 
+# ---- source ports
+
+# rdma_cm chooses source ports of forty; a TCP program has bound every other one
+busy_ports() { # PORT
+	local range i bind='socket my $s, PF_INET, SOCK_STREAM, 0;
+		bind $s, sockaddr_in($_, inet_aton("10.77.0.1")) or die "$_: $!"; push @s, $s'
+	range=$(within a sysctl -n net.ipv4.ip_local_port_range)
+	start server b 200 rping -s -P -a 10.77.0.2 -p "$1"
+	wait_for 30 "a listener on port $1" socket_listens "$1"
+	start holder a 200 perl -MSocket -e "for (0 .. 19) { \$_ = 42000 + 2 * \$_; $bind } syswrite STDOUT, qq(bound\\n); sleep"
+	wait_line holder '^bound' 30
+	within a sysctl -qw net.ipv4.ip_local_port_range='42000 42039'
+	for i in {1..8}; do
+		run "client$i" a 40 rping -c -a 10.77.0.2 -p "$1" -C 1
+		[[ $STATUS -eq 0 ]] || break
+	done
+	within a sysctl -qw net.ipv4.ip_local_port_range="$range"
+	[[ $STATUS -eq 0 ]] || fail "connection $i: rping ended with status $STATUS"
+	stop holder
+}
+
 second_pair
+check 'F139: rping connects while a TCP program has bound half of the local port range' busy_ports 7480
 check 'F92: two interfaces with one MAC address: a server on all addresses accepts on both' one_mac 0.0.0.0 7401
 check 'F92: two interfaces with one MAC address: a server on the address of the first accepts' one_mac 10.77.0.2 7402
 check 'F92: two interfaces with one MAC address: a server on the address of the second accepts' one_mac 10.79.0.2 7403

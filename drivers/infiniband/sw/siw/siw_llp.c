@@ -6,6 +6,7 @@
 #include <linux/in6.h>
 #include <linux/tcp.h>
 #include <net/addrconf.h>
+#include <net/ip.h>
 #include <net/ipv6.h>
 #include <net/sock.h>
 #include <net/tcp.h>
@@ -62,6 +63,39 @@ int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 			    rdma_addr_size(laddr));
 }
 
+/**
+ * siw_sock_bind_source - bind a socket that is going to connect
+ * @s: the socket
+ * @laddr: local address, IPv4 or IPv6
+ * @afonly: no IPv4 on an IPv6 socket
+ *
+ * rdma_cm chooses source ports of the local port range, and does not know the
+ * ports of TCP and SCTP sockets. If another socket has a port of this range,
+ * the network stack chooses again; iw_cm's event reports the result. A port
+ * outside of the range is the ULP's choice: then binding fails.
+ *
+ * May sleep.
+ *
+ * Return: 0 or a negative errno
+ */
+int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly)
+{
+	struct sockaddr_storage any = {};
+	/* IPv6's port stands at the same place */
+	__be16 *port = &((struct sockaddr_in *)&any)->sin_port;
+	int rv, low, high;
+
+	rv = siw_sock_bind(s, laddr, afonly);
+	if (rv != -EADDRINUSE)
+		return rv;
+	memcpy(&any, laddr, rdma_addr_size(laddr));
+	inet_get_local_port_range(sock_net(s->sk), &low, &high);
+	if (ntohs(*port) < low || ntohs(*port) > high)
+		return rv;
+	*port = 0;
+	return siw_sock_bind(s, (struct sockaddr *)&any, afonly);
+}
+
 /*
  * TCP Fast Open: the SYN carries bytes of @msg if TCP has the peer's cookie.
  * Otherwise the SYN requests a cookie and TCP accepts no bytes.
@@ -86,7 +120,7 @@ static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
 	size_t size = rdma_addr_size(raddr);
 	int rv;
 
-	rv = siw_sock_bind(s, laddr, afonly);
+	rv = siw_sock_bind_source(s, laddr, afonly);
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);

@@ -499,7 +499,7 @@ int siw_sctp_check(struct net *net)
 static int siw_sctp_connect(struct socket *s, struct sockaddr *laddr,
 			    struct sockaddr *raddr, bool afonly)
 {
-	int rv = siw_sock_bind(s, laddr, afonly);
+	int rv = siw_sock_bind_source(s, laddr, afonly);
 
 	if (rv)
 		return rv;
