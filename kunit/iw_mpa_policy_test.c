@@ -954,12 +954,17 @@ static struct fake *new_fake(struct kunit *test, const struct iw_mpa_policy *p)
 static enum iw_mpa_next feed(struct kunit *test, struct fake *f,
 			     const char *hex)
 {
-	u8 bin[IW_MPA_FRAME_MAX];
-	size_t len = strlen(hex) / 2, used;
-	enum iw_mpa_next next;
+	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
+	void *room;
+	size_t len;
 
-	KUNIT_ASSERT_EQ(test, 0, hex2bin(bin, hex, len));
-	next = iw_mpa_rx(&f->s, bin, len, &used);
+	while (next == IW_MPA_NEXT_WAIT &&
+	       (room = iw_mpa_rx_room(&f->s, &len)) && *hex) {
+		KUNIT_ASSERT_EQ(test, 0, hex2bin(room, hex, len));
+		hex += 2 * len;
+		next = iw_mpa_rx_done(&f->s, len);
+	}
+	KUNIT_EXPECT_STREQ(test, "", hex);
 	return next == IW_MPA_NEXT_FRAME ? iw_mpa_process(&f->s, false) : next;
 }
 

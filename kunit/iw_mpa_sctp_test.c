@@ -428,14 +428,13 @@ static void note_next(struct stage *st, enum iw_mpa_next next)
 static void receive(struct stage *st, const u8 *msg, size_t len)
 {
 	enum iw_mpa_next next;
-	size_t used;
+	size_t room;
 
-	next = iw_mpa_rx(&st->s, msg, len, &used);
-	if (next == IW_MPA_NEXT_FRAME) {
-		/* Nothing more is awaited, and the message may be freed */
-		KUNIT_EXPECT_EQ(st->test, 0, iw_mpa_rx_want(&st->s));
+	/* SCTP has messages, no stream */
+	KUNIT_EXPECT_NULL(st->test, iw_mpa_rx_room(&st->s, &room));
+	next = iw_mpa_rx_message(&st->s, msg, len);
+	if (next == IW_MPA_NEXT_FRAME)
 		next = iw_mpa_process(&st->s, false);
-	}
 	note_next(st, next);
 }
 

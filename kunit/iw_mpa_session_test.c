@@ -189,18 +189,30 @@ static size_t unhex(struct fake *f, const char *hex, u8 *bin)
 	return len;
 }
 
+/* Up to @len bytes arrive, as many as are awaited. Returns their number. */
+static size_t receive(struct fake *f, const u8 *bin, size_t len,
+		      enum iw_mpa_next *next)
+{
+	size_t n;
+	void *room = iw_mpa_rx_room(&f->s, &n);
+
+	n = min(n, len);
+	if (room)
+		memcpy(room, bin, n);
+	*next = iw_mpa_rx_done(&f->s, room ? n : len);
+	return n;
+}
+
 /* Bytes arrive, @chunk at a time; if @more, further bytes follow the frame */
 static enum iw_mpa_next feed(struct fake *f, const char *hex, size_t chunk,
 			     bool more)
 {
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
 	u8 bin[IW_MPA_FRAME_MAX];
-	size_t len = unhex(f, hex, bin), off = 0, used;
+	size_t len = unhex(f, hex, bin), off = 0;
 
 	while (off < len) {
-		next = iw_mpa_rx(&f->s, bin + off, min(chunk, len - off),
-				 &used);
-		off += used;
+		off += receive(f, bin + off, min(chunk, len - off), &next);
 		if (next == IW_MPA_NEXT_FRAME)
 			return iw_mpa_process(&f->s, more || off < len);
 		if (next != IW_MPA_NEXT_WAIT)
@@ -671,13 +683,15 @@ static void crc_is_used_if_either_end_requests_crc(struct kunit *test)
 static void bytes_after_a_complete_mpa_request_end_the_connection(struct kunit *test)
 {
 	struct fake *f = responder(test);
+	enum iw_mpa_next next;
 	u8 bin[64];
-	size_t used, len = unhex(f, REQ "5002000400080004", bin);
 
-	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_FRAME,
-			iw_mpa_rx(&f->s, bin, len, &used));
-	expect_over(f, iw_mpa_rx(&f->s, "x", 1, &used), 0);
-	KUNIT_EXPECT_EQ(test, 0, (int)used);
+	unhex(f, REQ "5002000400080004", bin);
+	KUNIT_EXPECT_EQ(test, 20, (int)receive(f, bin, 24, &next));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, next);
+	KUNIT_EXPECT_EQ(test, 4, (int)receive(f, bin + 20, 4, &next));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_FRAME, next);
+	expect_over(f, iw_mpa_rx_done(&f->s, 1), 0);
 	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, iw_mpa_process(&f->s, false));
 	KUNIT_EXPECT_EQ(test, 0, f->events);
 }
@@ -686,11 +700,9 @@ static void bytes_after_a_complete_mpa_request_end_the_connection(struct kunit *
 static void data_before_the_accept_ends_the_connection(struct kunit *test)
 {
 	struct fake *f = responder(test);
-	size_t used;
 
 	feed(f, REQ "500200048008c008", 532, false);
-	expect_over(f, iw_mpa_rx(&f->s, "x", 1, &used), 1);
-	KUNIT_EXPECT_EQ(test, 0, (int)used);
+	expect_over(f, iw_mpa_rx_done(&f->s, 1), 1);
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, iw_mpa_accept(&f->s, NULL, &ulp_8_8));
 	KUNIT_EXPECT_EQ(test, -ECONNRESET, iw_mpa_reject(&f->s, NULL, 0));
 	KUNIT_EXPECT_EQ(test, 0, f->sends);
@@ -774,33 +786,54 @@ static void request_not_delivered_to_the_ulp_is_rejected(struct kunit *test)
 /* SEC-09: FIN after each byte of a Request: no event, one end */
 static void fin_inside_an_mpa_request_causes_no_event(struct kunit *test)
 {
+	enum iw_mpa_next next;
 	u8 bin[64];
-	size_t len, n, used;
+	size_t len, n, off;
 
 	for (n = 0; n < 28; n++) {
 		struct fake *f = responder(test);
 
 		len = unhex(f, REQ "50020008c008c00870696e67", bin);
 		KUNIT_ASSERT_EQ(test, 28, (int)len);
-		if (n)
-			KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT,
-					iw_mpa_rx(&f->s, bin, n, &used));
+		for (off = 0; off < n;) {
+			off += receive(f, bin + off, n - off, &next);
+			KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT, next);
+		}
 		expect_over(f, iw_mpa_peer_gone(&f->s, 0), 0);
 	}
 }
 
-/* Bytes beyond the frame stay with the driver */
-static void bytes_after_an_mpa_frame_are_not_consumed(struct kunit *test)
+/* The driver gets room for the header, then for the rest: it cannot read more */
+static void room_for_received_bytes_ends_with_the_mpa_frame(struct kunit *test)
 {
 	struct fake *f = initiator(test);
+	enum iw_mpa_next next;
 	u8 bin[64];
-	size_t used, len = unhex(f, REP "500200048008c008ffff", bin);
+	size_t n;
 
-	KUNIT_EXPECT_EQ(test, 20, (int)iw_mpa_rx_want(&f->s));
-	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_FRAME,
-			iw_mpa_rx(&f->s, bin, len, &used));
-	KUNIT_EXPECT_EQ(test, 24, (int)used);
-	KUNIT_EXPECT_EQ(test, 0, (int)iw_mpa_rx_want(&f->s));
+	unhex(f, REP "500200048008c008ffff", bin);
+	KUNIT_ASSERT_NOT_NULL(test, iw_mpa_rx_room(&f->s, &n));
+	KUNIT_EXPECT_EQ(test, 20, (int)n);
+	KUNIT_EXPECT_EQ(test, 7, (int)receive(f, bin, 7, &next));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, next);
+	KUNIT_ASSERT_NOT_NULL(test, iw_mpa_rx_room(&f->s, &n));
+	KUNIT_EXPECT_EQ(test, 13, (int)n);
+	KUNIT_EXPECT_EQ(test, 13, (int)receive(f, bin + 7, 19, &next));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_WAIT, next);
+	KUNIT_ASSERT_NOT_NULL(test, iw_mpa_rx_room(&f->s, &n));
+	KUNIT_EXPECT_EQ(test, 4, (int)n);
+	KUNIT_EXPECT_EQ(test, 4, (int)receive(f, bin + 20, 6, &next));
+	KUNIT_EXPECT_EQ(test, IW_MPA_NEXT_FRAME, next);
+	KUNIT_EXPECT_NULL(test, iw_mpa_rx_room(&f->s, &n));
+	KUNIT_EXPECT_EQ(test, 0, (int)n);
+}
+
+/* A driver that reports more than the room cannot write past it */
+static void more_bytes_than_the_room_end_the_mpa_connection(struct kunit *test)
+{
+	struct fake *f = responder(test);
+
+	expect_over(f, iw_mpa_rx_done(&f->s, 21), 0);
 }
 
 static void a_used_session_cannot_connect_again(struct kunit *test)
@@ -1151,7 +1184,7 @@ static void term_is_counted_only_if_the_driver_sends_it(struct kunit *test)
  */
 static void act_out(struct fake *f, char letter, const char *frame)
 {
-	size_t used;
+	enum iw_mpa_next next;
 
 	switch (letter) {
 	case 'C':
@@ -1197,7 +1230,7 @@ static void act_out(struct fake *f, char letter, const char *frame)
 		iw_mpa_abort(&f->s, -ENODEV);
 		break;
 	case 'x':
-		iw_mpa_rx(&f->s, "x", 1, &used);
+		receive(f, "x", 1, &next);
 		break;
 	case 'Y':
 		iw_mpa_fast_opened(&f->s);
@@ -1515,7 +1548,8 @@ static void mpa_receive_buffer_is_as_long_as_the_frame(struct kunit *test)
 {
 	static const u16 lengths[] = { 0, 1, 4, 12, 13, 100, 508, 512 };
 	u8 bin[IW_MPA_FRAME_MAX] = {};
-	size_t i, n, used;
+	enum iw_mpa_next next;
+	size_t i, n;
 
 	for (i = 0; i < ARRAY_SIZE(lengths); i++) {
 		size_t len = IW_MPA_HDR_LEN + lengths[i];
@@ -1527,16 +1561,17 @@ static void mpa_receive_buffer_is_as_long_as_the_frame(struct kunit *test)
 		bin[19] = lengths[i] & 0xff;
 		for (n = 0; n < min_t(size_t, len - 1, 20); n++) {
 			KUNIT_EXPECT_PTR_EQ(test, u->rx, (u8 *)u->hdr);
-			KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT,
-					iw_mpa_rx(&f->s, bin + n, 1, &used));
+			KUNIT_ASSERT_EQ(test, 1, (int)receive(f, bin + n, 1, &next));
+			KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT, next);
 		}
 		if (lengths[i]) {
 			KUNIT_EXPECT_PTR_NE(test, u->rx, (u8 *)u->hdr);
 			KUNIT_EXPECT_EQ(test, kmalloc_size_roundup(len),
 					ksize(u->rx));
 		}
-		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_FRAME,
-				iw_mpa_rx(&f->s, bin + n, len - n, &used));
+		KUNIT_ASSERT_EQ(test, (int)(len - n),
+				(int)receive(f, bin + n, len - n, &next));
+		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_FRAME, next);
 		KUNIT_EXPECT_EQ(test, !lengths[i], u->rx == u->hdr);
 		KUNIT_ASSERT_EQ(test, IW_MPA_NEXT_WAIT,
 				iw_mpa_process(&f->s, false));
@@ -1948,7 +1983,8 @@ static struct kunit_case session_cases[] = {
 	KUNIT_CASE(failed_accept_sends_a_reject),
 	KUNIT_CASE(request_not_delivered_to_the_ulp_is_rejected),
 	KUNIT_CASE(fin_inside_an_mpa_request_causes_no_event),
-	KUNIT_CASE(bytes_after_an_mpa_frame_are_not_consumed),
+	KUNIT_CASE(room_for_received_bytes_ends_with_the_mpa_frame),
+	KUNIT_CASE(more_bytes_than_the_room_end_the_mpa_connection),
 	KUNIT_CASE(a_used_session_cannot_connect_again),
 	KUNIT_CASE(failed_tcp_connect_causes_exactly_one_event),
 	KUNIT_CASE(close_on_request_falls_back_to_rev1),

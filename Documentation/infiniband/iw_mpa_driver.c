@@ -60,19 +60,19 @@ void foo_receive(struct foo_ep *ep);
 void foo_receive(struct foo_ep *ep)
 {
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
-	size_t want, used;
-	u8 buf[64];
+	size_t len;
+	void *room;
 	int n;
 
 	while (next == IW_MPA_NEXT_WAIT &&
-	       (want = iw_mpa_rx_want(&ep->mpa))) {
-		n = foo_read(ep, buf, min(want, sizeof(buf)));
+	       (room = iw_mpa_rx_room(&ep->mpa, &len))) {
+		n = foo_read(ep, room, len);
 		if (n == -EAGAIN)
 			return;
 		if (n <= 0)
 			next = iw_mpa_peer_gone(&ep->mpa, n);
 		else
-			next = iw_mpa_rx(&ep->mpa, buf, n, &used);
+			next = iw_mpa_rx_done(&ep->mpa, n);
 		if (next == IW_MPA_NEXT_FRAME)
 			next = iw_mpa_process(&ep->mpa, foo_has_more(ep));
 	}

@@ -13,8 +13,9 @@
  *    TCP and calls iw_mpa_connected().
  *  - Listener: iw_mpa_config_get(). For each incoming TCP connection it calls
  *    iw_mpa_session_inherit() and iw_mpa_respond().
- *  - It passes the peer's bytes to iw_mpa_rx(). Once the frame is complete it
- *    calls iw_mpa_process().
+ *  - It reads the peer's bytes into the room that iw_mpa_rx_room() returns, and
+ *    calls iw_mpa_rx_done(). Once the frame is complete it calls
+ *    iw_mpa_process().
  *  - It passes the ULP's answer to iw_mpa_accept() or iw_mpa_reject(), and the
  *    peer's first FPDU to iw_mpa_first_fpdu().
  *  - It reports a lost connection with iw_mpa_peer_gone(), an expired deadline
@@ -54,27 +55,8 @@ struct sk_buff;
 
 /* Longest Request or Reply in bytes, with header (RFC 5044 section 7.1.1) */
 #define IW_MPA_FRAME_MAX	532
-/**
- * enum iw_mpa_sctp_code - function codes of DDP stream session control
- * @IW_MPA_SCTP_INITIATE: the initiator asks for a session
- * @IW_MPA_SCTP_ACCEPT: the responder accepts
- * @IW_MPA_SCTP_REJECT: the responder's ULP rejects
- * @IW_MPA_SCTP_TERMINATE: either side ends the session; no private data
- * @IW_MPA_SCTP_ENH_INITIATE: Initiate with enhanced data
- * @IW_MPA_SCTP_ENH_ACCEPT: Accept with enhanced data
- * @IW_MPA_SCTP_ENH_REJECT: Reject with enhanced data
- *
- * RFC 5043 section 5.2.3, RFC 6581 section 7.
- */
-enum iw_mpa_sctp_code {
-	IW_MPA_SCTP_INITIATE		= 1,
-	IW_MPA_SCTP_ACCEPT		= 2,
-	IW_MPA_SCTP_REJECT		= 3,
-	IW_MPA_SCTP_TERMINATE		= 4,
-	IW_MPA_SCTP_ENH_INITIATE	= 5,
-	IW_MPA_SCTP_ENH_ACCEPT		= 6,
-	IW_MPA_SCTP_ENH_REJECT		= 7,
-};
+/* Length of a DDP Stream Terminate in bytes, without its DDP-SSN */
+#define IW_MPA_SCTP_TERMINATE_LEN 2
 
 /* RDMA Read depths on the wire have 14 bits (RFC 6581 section 9.1) */
 #define IW_MPA_DEPTH_MAX	0x3ffe	/* largest count */
@@ -128,8 +110,7 @@ struct iw_mpa_caps {
 /**
  * enum iw_mpa_next - next step of the driver
  * @IW_MPA_NEXT_WAIT: nothing; the peer or the ULP has to act
- * @IW_MPA_NEXT_FRAME: the frame is complete: consume its bytes from the stream,
- *	then call iw_mpa_process()
+ * @IW_MPA_NEXT_FRAME: the frame is complete: call iw_mpa_process()
  * @IW_MPA_NEXT_DONE: nothing; the connection is established
  * @IW_MPA_NEXT_CLOSE: flush sent data, close the connection, free the
  *	endpoint. The ULP has received its last event.
@@ -417,11 +398,14 @@ enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr);
 
 /* Either */
 void iw_mpa_fast_opened(struct iw_mpa_session *s);
-size_t iw_mpa_rx_want(const struct iw_mpa_session *s);
-enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
-			   size_t len, size_t *used);
+void *iw_mpa_rx_room(struct iw_mpa_session *s, size_t *len);
+enum iw_mpa_next iw_mpa_rx_done(struct iw_mpa_session *s, size_t len);
+enum iw_mpa_next iw_mpa_rx_message(struct iw_mpa_session *s, const void *buf,
+				   size_t len);
 enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more);
 enum iw_mpa_next iw_mpa_out_of_turn(struct iw_mpa_session *s);
+void iw_mpa_sctp_build_terminate(void *buf);
+bool iw_mpa_sctp_is_terminate(const void *buf, size_t len);
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err);
 enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_abort(struct iw_mpa_session *s, int err);

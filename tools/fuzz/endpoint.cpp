@@ -544,8 +544,9 @@ void Endpoint::check_at_rest() const
         check_outcome();
 
     const bool reads = state() == IW_MPA_REQ_SENT || state() == IW_MPA_REQ_WAIT;
-    const std::size_t want = iw_mpa_rx_want(&look());
-    CHECK(want == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
+    std::size_t room = ~std::size_t{0};
+    CHECK((iw_mpa_rx_room(&driver_->session, &room) != nullptr) == (room != 0));
+    CHECK(room == (reads ? expect_frame(awaited(), received_).need - received_.size() : 0));
 }
 
 /// False for depths beyond the device or too much private data; a ceiling only lowers depths
@@ -781,21 +782,23 @@ void Endpoint::arrive(ByteView bytes)
 
 void Endpoint::read(std::size_t portion)
 {
-    const std::size_t length = std::min({portion, incoming_.size(), Exact::capacity});
+    const std::size_t length = std::min(portion, incoming_.size());
     if (length == 0 || state() == IW_MPA_IDLE)
         return;
-    static Exact exact;
-    const u8 *const buf = exact.copy(ByteView(incoming_).first(length));
     const iw_mpa_state before = state();
     const bool reads = before == IW_MPA_REQ_SENT || before == IW_MPA_REQ_WAIT;
-    const bool whole = iw_mpa_rx_want(session()) == 0;
-    std::size_t used = ~std::size_t{0};
+    std::size_t room = 0;
+    void *const to = iw_mpa_rx_room(session(), &room);
+    const bool whole = to == nullptr;
+    const std::size_t used = std::min(length, room);
+    if (used != 0)
+        std::memcpy(to, incoming_.data(), used);
 
     begin(Call::rx);
-    const iw_mpa_next next = iw_mpa_rx(session(), buf, length, &used);
-    CHECK(used <= length);
-    received_.insert(received_.end(), buf, buf + used);
-    incoming_.erase(incoming_.begin(), incoming_.begin() + static_cast<std::ptrdiff_t>(used));
+    const iw_mpa_next next = iw_mpa_rx_done(session(), whole ? length : used);
+    const auto end_of_used = incoming_.begin() + static_cast<std::ptrdiff_t>(used);
+    received_.insert(received_.end(), incoming_.begin(), end_of_used);
+    incoming_.erase(incoming_.begin(), end_of_used);
 
     if (reads && !whole) {
         const iw_mpa_parse result = expect_frame(awaited(), received_).result;
@@ -806,13 +809,13 @@ void Endpoint::read(std::size_t portion)
             end(next);
             return;
         }
-        CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, next == IW_MPA_NEXT_WAIT && used == length);
+        CHECK_IF(result == IW_MPA_FRAME_NEED_MORE, next == IW_MPA_NEXT_WAIT);
         CHECK((next == IW_MPA_NEXT_FRAME) == (result == IW_MPA_FRAME_COMPLETE));
         frame_pending_ = next == IW_MPA_NEXT_FRAME;
     } else if (before == IW_MPA_RDMA || before == IW_MPA_RTR_WAIT) {
-        CHECK(next == IW_MPA_NEXT_DONE && used == 0 && state() == before);
+        CHECK(next == IW_MPA_NEXT_DONE && whole && state() == before);
     } else {
-        CHECK(next == IW_MPA_NEXT_CLOSE && used == 0);
+        CHECK(next == IW_MPA_NEXT_CLOSE && whole);
     }
     end(next);
 }
@@ -888,8 +891,7 @@ void Endpoint::abort(int err)
 
 void Endpoint::finish()
 {
-    const u8 nothing = 0;
-    std::size_t used;
+    std::size_t room;
 
     peer_gone(0);
     if (!is_closed())
@@ -902,7 +904,8 @@ void Endpoint::finish()
     first_fpdu(RDMA_MPA_RTR_WRITE);
     abort(-ENODEV);
     begin(Call::rx);
-    CHECK(iw_mpa_rx(session(), &nothing, 1, &used) == IW_MPA_NEXT_CLOSE && used == 0);
+    CHECK(iw_mpa_rx_room(session(), &room) == nullptr && room == 0);
+    CHECK(iw_mpa_rx_done(session(), 1) == IW_MPA_NEXT_CLOSE);
     end();
     begin(Call::process);
     CHECK(iw_mpa_process(session(), true) == IW_MPA_NEXT_WAIT);

@@ -219,7 +219,7 @@ void step(Play &play, Input &input, const iw_mpa_ulp &ulp)
 {
     static Exact message;
     iw_mpa_session *const s = &play.session;
-    std::size_t used;
+    std::size_t room;
     iw_mpa_next next = IW_MPA_NEXT_WAIT;
 
     switch (input.below(10)) {
@@ -228,8 +228,8 @@ void step(Play &play, Input &input, const iw_mpa_ulp &ulp)
     case 2:
     case 3: {
         const auto bytes = input.take(input.u16() % (longest + 3));
-        next = iw_mpa_rx(s, message.copy(bytes), bytes.size(), &used);
-        CHECK_IF(next == IW_MPA_NEXT_FRAME, used == bytes.size() && !iw_mpa_rx_want(s));
+        next = iw_mpa_rx_message(s, message.copy(bytes), bytes.size());
+        CHECK(iw_mpa_rx_room(s, &room) == nullptr && room == 0);
         if (next == IW_MPA_NEXT_FRAME)
             next = iw_mpa_process(s, false);
         CHECK(next != IW_MPA_NEXT_FRAME);

@@ -156,3 +156,32 @@ int iw_mpa_sctp_build(const struct iw_mpa_frame *frame,
 	return head + frame->pdata_len;
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_sctp_build);
+
+/**
+ * iw_mpa_sctp_build_terminate - make a Terminate
+ * @buf: destination, %IW_MPA_SCTP_TERMINATE_LEN bytes
+ *
+ * RFC 5043 section 5.2.3. Any context.
+ */
+void iw_mpa_sctp_build_terminate(void *buf)
+{
+	put_unaligned_be16(IW_MPA_SCTP_TERMINATE, buf);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_sctp_build_terminate);
+
+/**
+ * iw_mpa_sctp_is_terminate - is this message a Terminate?
+ * @buf: the message, from its function code on
+ * @len: length of the message in bytes
+ *
+ * For a driver whose session is in RDMA mode. RFC 5043 section 5.2.3. Any
+ * context.
+ *
+ * Return: true if it is one, which has no private data
+ */
+bool iw_mpa_sctp_is_terminate(const void *buf, size_t len)
+{
+	return len == IW_MPA_SCTP_TERMINATE_LEN &&
+	       get_unaligned_be16(buf) == IW_MPA_SCTP_TERMINATE;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_sctp_is_terminate);

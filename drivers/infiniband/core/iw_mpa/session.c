@@ -122,6 +122,7 @@ int iw_mpa_session_inherit(struct iw_mpa_session *s,
 		return -ENOMEM;
 	u->config = *config;
 	u->rx = u->hdr;
+	u->rx_need = sizeof(u->hdr);
 	s->port = config->port;
 	s->setup = u;
 	return 0;
@@ -601,44 +602,48 @@ static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
 				  buf, len, frame, need);
 }
 
-/**
- * iw_mpa_rx_want - number of bytes that complete the awaited frame
- * @s: the session
- *
- * The header contains the length of the frame. Until the header is complete,
- * the number covers the header alone. Over SCTP the number is the length of the
- * longest message until a message has arrived.
- *
- * Return: number of bytes; 0 if no frame is awaited.
- */
-size_t iw_mpa_rx_want(const struct iw_mpa_session *s)
+static bool frame_is_complete(const struct iw_mpa_setup *u)
 {
-	const struct iw_mpa_setup *u = s->setup;
-	struct iw_mpa_frame frame;
-	size_t need;
-
-	if (!awaits_frame(s))
-		return 0;
-	if (codec_of(u)->whole)
-		return u->rx_len ? 0 : IW_MPA_SCTP_MAX;
-	/* The buffered bytes are a valid prefix: a bad one ends the session */
-	parse_frame(s, u->rx, u->rx_len, &frame, &need);
-	return need - u->rx_len;
+	return u->rx_len == u->rx_need;
 }
-EXPORT_SYMBOL_GPL(iw_mpa_rx_want);
 
-/* Enlarges the buffer when the length of the whole frame is known */
+/**
+ * iw_mpa_rx_room - get the room for the peer's next bytes
+ * @s: the session
+ * @len: filled with the number of bytes that the room has; at least one if the
+ *	function returns a room, else 0
+ *
+ * The room ends with the header, later with the frame: the driver cannot read a
+ * byte of what follows the frame. It is valid until iw_mpa_rx_done(), the only
+ * call that may follow. Over SCTP use iw_mpa_rx_message().
+ *
+ * Return: the room; %NULL if no bytes of a frame are awaited
+ */
+void *iw_mpa_rx_room(struct iw_mpa_session *s, size_t *len)
+{
+	struct iw_mpa_setup *u = s->setup;
+
+	*len = 0;
+	if (!awaits_frame(s) || codec_of(u)->whole || frame_is_complete(u))
+		return NULL;
+	*len = u->rx_need - u->rx_len;
+	return u->rx + u->rx_len;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_rx_room);
+
+/* Makes room for a frame of @need bytes */
 static int make_room(struct iw_mpa_setup *u, size_t need)
 {
 	u8 *rx;
 
-	if (need <= sizeof(u->hdr) || u->rx != u->hdr)
-		return 0;
-	rx = kmalloc(need, GFP_KERNEL);
-	if (!rx)
-		return -ENOMEM;
-	memcpy(rx, u->hdr, u->rx_len);
-	u->rx = rx;
+	if (need > sizeof(u->hdr)) {
+		rx = kmalloc(need, GFP_KERNEL);
+		if (!rx)
+			return -ENOMEM;
+		memcpy(rx, u->hdr, u->rx_len);
+		u->rx = rx;
+	}
+	u->rx_need = need;
 	return 0;
 }
 
@@ -650,30 +655,21 @@ static enum iw_mpa_next end_for_bad_bytes(struct iw_mpa_session *s,
 	return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 }
 
-/* Consumes bytes until the frame is complete or bad, or no bytes are left */
-static enum iw_mpa_next take_bytes(struct iw_mpa_session *s, const u8 *buf,
-				   size_t len, size_t *used)
+/* Judges the bytes received so far */
+static enum iw_mpa_next take_bytes(struct iw_mpa_session *s)
 {
 	struct iw_mpa_setup *u = s->setup;
 	enum iw_mpa_parse result;
 	size_t need;
 
-	do {
-		size_t part = min(len - *used, iw_mpa_rx_want(s));
-
-		memcpy(u->rx + u->rx_len, buf + *used, part);
-		u->rx_len += part;
-		*used += part;
-		result = parse_frame(s, u->rx, u->rx_len, &u->peer, &need);
-		if (result == IW_MPA_FRAME_NEED_MORE && make_room(u, need))
-			return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
-	} while (result == IW_MPA_FRAME_NEED_MORE && *used < len);
-
+	result = parse_frame(s, u->rx, u->rx_len, &u->peer, &need);
 	switch (result) {
 	case IW_MPA_FRAME_COMPLETE:
 		u->record.received = true;
 		return IW_MPA_NEXT_FRAME;
 	case IW_MPA_FRAME_NEED_MORE:
+		if (need != u->rx_need && make_room(u, need))
+			return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 		return IW_MPA_NEXT_WAIT;
 	default:
 		return end_for_bad_bytes(s, result);
@@ -701,7 +697,6 @@ static bool fits_request(const struct iw_mpa_session *s,
 	       !(frame->enhanced || frame->block_missing);
 }
 
-/* Handles a whole message from an LLP that preserves message boundaries */
 static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 				     size_t len)
 {
@@ -713,7 +708,7 @@ static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 	result = parse_frame(s, buf, len, &frame, &need);
 	if (result == IW_MPA_FRAME_TERMINATE)
 		return lose_peer(s, -ECONNRESET);
-	if (!iw_mpa_rx_want(s))
+	if (!awaits_frame(s) || u->rx_len)
 		return end_for_bad_bytes(s, IW_MPA_FRAME_TRAILING);
 	if (result == IW_MPA_FRAME_COMPLETE && !fits_request(s, &frame))
 		result = IW_MPA_FRAME_BAD_CODE;
@@ -724,41 +719,58 @@ static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 	memcpy(u->rx, buf, len);
 	u->rx_len = len;
-	parse_frame(s, u->rx, len, &u->peer, &need);
+	u->peer = frame;
+	u->peer.pdata = u->rx + (frame.pdata - buf);
 	u->record.received = true;
 	return IW_MPA_NEXT_FRAME;
 }
 
 /**
- * iw_mpa_rx - process bytes from the peer
+ * iw_mpa_rx_done - bytes from the peer have arrived
  * @s: the session
- * @buf: the bytes
- * @len: number of bytes, at least one
- * @used: filled with the number of bytes consumed; the rest belongs to the
- *	stream after the frame
+ * @len: number of bytes, at least one: in the room of iw_mpa_rx_room(), or, if
+ *	that function has returned no room, still in the stream
  *
- * Bytes may arrive in any portions; bytes after the frame are not consumed.
- * Over SCTP the bytes are one session control message without its DDP-SSN. For
- * such a message in RDMA mode the driver ends the session without this call.
+ * Bytes may arrive in any portions. In RDMA mode the stream belongs to the QP.
+ * Before, bytes without a room end the session: the peer must send nothing
+ * while it waits for us.
  *
  * Return: %IW_MPA_NEXT_FRAME when the frame is complete, else the next step.
  */
-enum iw_mpa_next iw_mpa_rx(struct iw_mpa_session *s, const void *buf,
-			   size_t len, size_t *used)
+enum iw_mpa_next iw_mpa_rx_done(struct iw_mpa_session *s, size_t len)
 {
-	*used = 0;
+	size_t room;
+
 	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
 		return IW_MPA_NEXT_DONE;
-	if (s->setup && codec_of(s->setup)->whole) {
-		*used = len;
-		return iw_mpa_leave(s, take_message(s, buf, len));
-	}
-	/* The peer must send nothing while it waits for us */
-	if (!iw_mpa_rx_want(s))
+	if (!iw_mpa_rx_room(s, &room) || len > room)
 		return iw_mpa_out_of_turn(s);
-	return iw_mpa_leave(s, take_bytes(s, buf, len, used));
+	s->setup->rx_len += len;
+	return iw_mpa_leave(s, take_bytes(s));
 }
-EXPORT_SYMBOL_GPL(iw_mpa_rx);
+EXPORT_SYMBOL_GPL(iw_mpa_rx_done);
+
+/**
+ * iw_mpa_rx_message - process a message from the peer, over SCTP
+ * @s: the session
+ * @buf: the session control message, without its DDP-SSN
+ * @len: length of the message in bytes
+ *
+ * In RDMA mode a message ends the session, without this call.
+ *
+ * Return: %IW_MPA_NEXT_FRAME for an Initiate, Accept or Reject, else the next
+ * step.
+ */
+enum iw_mpa_next iw_mpa_rx_message(struct iw_mpa_session *s, const void *buf,
+				   size_t len)
+{
+	if (s->state == IW_MPA_RDMA || s->state == IW_MPA_RTR_WAIT)
+		return IW_MPA_NEXT_DONE;
+	if (!s->setup || !codec_of(s->setup)->whole)
+		return iw_mpa_out_of_turn(s);
+	return iw_mpa_leave(s, take_message(s, buf, len));
+}
+EXPORT_SYMBOL_GPL(iw_mpa_rx_message);
 
 /**
  * iw_mpa_out_of_turn - end the session because the peer sent data out of turn
@@ -780,14 +792,14 @@ EXPORT_SYMBOL_GPL(iw_mpa_out_of_turn);
  * @s: the session
  * @more: more bytes follow the frame; only a peer that rejects may send them
  *
- * This is not part of iw_mpa_rx() because the driver must consume the frame
- * from the stream first: the QP may start to read the stream during this call.
+ * This is not part of iw_mpa_rx_done(), because only the driver knows @more. The
+ * QP may start to read the stream during this call.
  *
  * Return: next step of the driver.
  */
 enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more)
 {
-	if (!awaits_frame(s) || !s->setup->rx_len || iw_mpa_rx_want(s))
+	if (!awaits_frame(s) || !frame_is_complete(s->setup))
 		return IW_MPA_NEXT_WAIT;
 	if (s->state == IW_MPA_REQ_SENT)
 		return iw_mpa_leave(s, iw_mpa_act_on_reply(s, more));

@@ -142,6 +142,7 @@ struct iw_mpa_record {
  * @peer_gone: the peer has ended the session or its connection is lost
  * @rx: the peer's frame as received: @hdr, or allocated if a frame is longer
  * @hdr: buffer for a frame without private data
+ * @rx_need: bytes of the peer's header, later of its frame
  * @record: events to count, trace and notify
  */
 struct iw_mpa_setup {
@@ -162,6 +163,7 @@ struct iw_mpa_setup {
 	bool peer_gone : 1;
 	u8 *rx;
 	u8 hdr[IW_MPA_HDR_LEN];
+	u16 rx_need;
 	struct iw_mpa_record record;
 };
 

@@ -496,17 +496,18 @@ enum c4iw_mpa_close c4iw_mpa_rx(struct c4iw_ep *ep, const struct sk_buff *skb,
 				unsigned int len)
 {
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
-	unsigned int off = 0, part;
-	size_t used;
-	u8 buf[64];
+	unsigned int off = 0;
+	size_t part;
+	void *room;
 
 	len = min(len, skb->len);
 	while (next == IW_MPA_NEXT_WAIT && off < len) {
-		part = min_t(unsigned int, len - off, sizeof(buf));
-		if (skb_copy_bits(skb, off, buf, part))
+		room = iw_mpa_rx_room(&ep->mpa, &part);
+		part = min_t(size_t, part, len - off);
+		if (room && skb_copy_bits(skb, off, room, part))
 			return C4IW_MPA_ABORT;
-		next = iw_mpa_rx(&ep->mpa, buf, part, &used);
-		off += used;
+		next = iw_mpa_rx_done(&ep->mpa, room ? part : len - off);
+		off += part;
 		if (next == IW_MPA_NEXT_FRAME)
 			next = iw_mpa_process(&ep->mpa, off < len);
 	}

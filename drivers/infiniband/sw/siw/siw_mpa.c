@@ -238,7 +238,6 @@ int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
 /* Data that arrives while the peer must wait for us ends the session */
 static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 {
-	size_t used;
 	u8 byte;
 	int n = cep->llp->recv(cep->sock, &byte, sizeof(byte), true);
 
@@ -246,7 +245,7 @@ static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 		return IW_MPA_NEXT_WAIT;
 	if (n <= 0)
 		return iw_mpa_peer_gone(&cep->mpa, n);
-	return iw_mpa_rx(&cep->mpa, &byte, sizeof(byte), &used);
+	return iw_mpa_rx_done(&cep->mpa, n);
 }
 
 /**
@@ -258,23 +257,23 @@ static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 {
 	enum iw_mpa_next next;
-	size_t want, used;
-	u8 buf[64];
+	size_t len;
+	void *room;
+	u8 byte;
 	int n;
 
 	if (cep->llp->rx_setup)
 		return cep->llp->rx_setup(cep);
-	while ((want = iw_mpa_rx_want(&cep->mpa))) {
-		n = cep->llp->recv(cep->sock, buf, min(want, sizeof(buf)),
-				   false);
+	while ((room = iw_mpa_rx_room(&cep->mpa, &len))) {
+		n = cep->llp->recv(cep->sock, room, len, false);
 		if (n == -EAGAIN)
 			return IW_MPA_NEXT_WAIT;
 		if (n <= 0)
 			return iw_mpa_peer_gone(&cep->mpa, n);
 
-		next = iw_mpa_rx(&cep->mpa, buf, n, &used);
+		next = iw_mpa_rx_done(&cep->mpa, n);
 		if (next == IW_MPA_NEXT_FRAME) {
-			n = cep->llp->recv(cep->sock, buf, 1, true);
+			n = cep->llp->recv(cep->sock, &byte, 1, true);
 			next = iw_mpa_process(&cep->mpa, n > 0);
 			if (next == IW_MPA_NEXT_DONE)
 				cep->llp->kick_rx(cep->sock);

@@ -809,9 +809,10 @@ static int siw_sctp_send(struct socket *s, const void *msg, size_t len)
 
 static int send_terminate(struct socket *s, struct siw_chan *chan)
 {
-	const __be16 code = cpu_to_be16(IW_MPA_SCTP_TERMINATE);
+	u8 msg[IW_MPA_SCTP_TERMINATE_LEN];
 
-	return send_control(s, chan, &code, sizeof(code));
+	iw_mpa_sctp_build_terminate(msg);
+	return send_control(s, chan, msg, sizeof(msg));
 }
 
 /* The session ends during setup: siw_sctp_close() follows */
@@ -1213,12 +1214,11 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 {
 	struct siw_chan *chan = &cep->assoc->chan[0];
 	enum iw_mpa_next next;
-	size_t used;
 
 	if (chunk_cb(skb)->ppid != SIW_SCTP_PPID_CONTROL)
 		return iw_mpa_out_of_turn(&cep->mpa);
-	next = iw_mpa_rx(&cep->mpa, skb->data + SIW_SCTP_SSN_LEN,
-			 skb->len - SIW_SCTP_SSN_LEN, &used);
+	next = iw_mpa_rx_message(&cep->mpa, skb->data + SIW_SCTP_SSN_LEN,
+				 skb->len - SIW_SCTP_SSN_LEN);
 	if (next == IW_MPA_NEXT_FRAME) {
 		next = iw_mpa_process(&cep->mpa, false);
 		chan->asked = next == IW_MPA_NEXT_WAIT;
@@ -1333,9 +1333,10 @@ static bool feed_qp(struct siw_qp *qp, struct sk_buff *skb)
 /* In RDMA mode the only control message is a Terminate */
 static void take_control(struct siw_cep *cep, const struct sk_buff *skb)
 {
-	bool terminate = skb->len == SIW_SCTP_SSN_LEN + 2 &&
-			 get_unaligned_be16(skb->data + SIW_SCTP_SSN_LEN) ==
-			 IW_MPA_SCTP_TERMINATE;
+	bool terminate;
+
+	terminate = iw_mpa_sctp_is_terminate(skb->data + SIW_SCTP_SSN_LEN,
+					     skb->len - SIW_SCTP_SSN_LEN);
 
 	lose_session(cep, terminate ? -ECONNRESET : -EPROTO, terminate);
 }
