@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * The generic netlink family rdma-mpa: settings, capabilities, notifications.
+ * The generic netlink family rdma-mpa: settings and capabilities.
  * Documentation/netlink/specs/rdma-mpa.yaml describes the family. genl.c has
  * its tables, generated from the description.
  *
  * Locks: handlers take iw_mpa_devices_lock and hold a reference on the device
  * while they use it, so that it is neither removed nor changes its namespace.
- * Notifications of connections are sent under the driver's lock for the session
- * and take no lock of iw_mpa.
+ * Notifications of connections are in notify.c.
  */
 #include <linux/errno.h>
 #include <linux/in6.h>
@@ -21,7 +20,6 @@
 #include "device.h"
 #include "genl.h"
 #include "netlink.h"
-#include "observe.h"
 #include "option.h"
 
 /* Settings and their attributes have the same numbers */
@@ -207,22 +205,6 @@ static int parse_policy(const struct nlattr *nest, struct iw_mpa_layer *layer,
 
 /* ---- replies */
 
-/* The default layer belongs to init_net. The caller has a reference on @dev. */
-static struct net *owner_net(const struct iw_mpa_device *dev)
-{
-	return dev ? read_pnet(&dev->ibdev->coredev.rdma_net) : &init_net;
-}
-
-static int put_ids(struct sk_buff *msg, const struct iw_mpa_device *dev)
-{
-	char name[IB_DEVICE_NAME_MAX];
-
-	iw_mpa_device_name(dev, name);
-	return nla_put_u32(msg, RDMA_MPA_A_DEV_INDEX, dev->ibdev->index) ?:
-	       nla_put_string(msg, RDMA_MPA_A_DEV_NAME, name) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_LLP, dev->driver.caps.llp);
-}
-
 static int put_origin(struct sk_buff *msg, enum rdma_mpa_setting setting,
 		      u32 layer)
 {
@@ -273,16 +255,11 @@ static int fill_policy(struct sk_buff *msg, const struct iw_mpa_place *place)
 	struct iw_mpa_view view;
 
 	iw_mpa_view_place(place, &view);
-	if (place->dev && put_ids(msg, place->dev))
+	if (place->dev && iw_mpa_put_ids(msg, place->dev))
 		return -EMSGSIZE;
 	if (place->port && nla_put_u32(msg, RDMA_MPA_A_PORT, place->port->num))
 		return -EMSGSIZE;
 	return put_view(msg, &view, existing_settings(place->dev));
-}
-
-static int put_flag(struct sk_buff *msg, int attr, bool value)
-{
-	return value ? nla_put_flag(msg, attr) : 0;
 }
 
 static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
@@ -290,7 +267,7 @@ static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 	const struct iw_mpa_caps *caps = &place->dev->driver.caps;
 	struct nlattr *nest;
 
-	if (put_ids(msg, place->dev))
+	if (iw_mpa_put_ids(msg, place->dev))
 		return -EMSGSIZE;
 	nest = nla_nest_start(msg, RDMA_MPA_A_CAPS);
 	if (!nest ||
@@ -298,9 +275,9 @@ static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 	    nla_put_u32(msg, RDMA_MPA_A_CAPS_MAX_ORD, caps->max_ord) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CAPS_RTR_SEND, caps->rtr_send) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CAPS_RTR_RECV, caps->rtr_recv) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_CRC, !caps->no_crc) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_TX_MARKERS, caps->tx_markers) ||
-	    put_flag(msg, RDMA_MPA_A_CAPS_RX_MARKERS, caps->rx_markers))
+	    iw_mpa_put_flag(msg, RDMA_MPA_A_CAPS_CRC, !caps->no_crc) ||
+	    iw_mpa_put_flag(msg, RDMA_MPA_A_CAPS_TX_MARKERS, caps->tx_markers) ||
+	    iw_mpa_put_flag(msg, RDMA_MPA_A_CAPS_RX_MARKERS, caps->rx_markers))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);
 	return 0;
@@ -310,7 +287,7 @@ static int fill_device(struct sk_buff *msg, const struct iw_mpa_place *place)
 
 static void notify_policy(const struct iw_mpa_place *place)
 {
-	struct net *net = owner_net(place->dev);
+	struct net *net = iw_mpa_owner_net(place->dev);
 	struct sk_buff *msg;
 	void *hdr;
 
@@ -332,205 +309,6 @@ static void notify_policy(const struct iw_mpa_place *place)
 lost:
 	genl_set_err(&rdma_mpa_nl_family, net, 0, RDMA_MPA_NLGRP_POLICIES,
 		     -ENOBUFS);
-}
-
-static int put_ip(struct sk_buff *msg, const struct sockaddr_storage *ss)
-{
-	const struct sockaddr_in6 *v6 = (const struct sockaddr_in6 *)ss;
-	const struct sockaddr_in *v4 = (const struct sockaddr_in *)ss;
-
-	if (ss->ss_family == AF_INET)
-		return nla_put_in_addr(msg, RDMA_MPA_A_ADDR_IP4,
-				       v4->sin_addr.s_addr) ?:
-		       nla_put_be16(msg, RDMA_MPA_A_ADDR_PORT, v4->sin_port);
-	if (nla_put_in6_addr(msg, RDMA_MPA_A_ADDR_IP6, &v6->sin6_addr) ||
-	    nla_put_be16(msg, RDMA_MPA_A_ADDR_PORT, v6->sin6_port))
-		return -EMSGSIZE;
-	return v6->sin6_scope_id ? nla_put_u32(msg, RDMA_MPA_A_ADDR_IFINDEX,
-					       v6->sin6_scope_id) : 0;
-}
-
-static int put_addr(struct sk_buff *msg, int attr,
-		    const struct sockaddr_storage *ss)
-{
-	struct nlattr *nest;
-
-	if (ss->ss_family != AF_INET && ss->ss_family != AF_INET6)
-		return 0;
-	nest = nla_nest_start(msg, attr);
-	if (!nest || put_ip(msg, ss))
-		return -EMSGSIZE;
-	nla_nest_end(msg, nest);
-	return 0;
-}
-
-static int put_name(struct sk_buff *msg, const struct iw_mpa_session *s)
-{
-	struct iw_mpa_name name;
-
-	iw_mpa_name_session(s, &name);
-	if (name.qpn && nla_put_u32(msg, RDMA_MPA_A_CONN_QPN, name.qpn))
-		return -EMSGSIZE;
-	return put_addr(msg, RDMA_MPA_A_CONN_LOCAL, &name.local) ?:
-	       put_addr(msg, RDMA_MPA_A_CONN_REMOTE, &name.remote);
-}
-
-/* A depth that the peer's ULP manages has no number */
-static int put_peer_depth(struct sk_buff *msg, u16 depth, int attr,
-			  int ulp_attr)
-{
-	return depth == IW_MPA_DEPTH_ULP ? nla_put_flag(msg, ulp_attr) :
-					   nla_put_u32(msg, attr, depth);
-}
-
-static int put_peer(struct sk_buff *msg, const struct iw_mpa_setup *u)
-{
-	const struct iw_mpa_frame *peer = &u->peer;
-
-	/* The peer's frame is not complete yet */
-	if (!peer->rev)
-		return 0;
-	/* SCTP has no revisions */
-	if (u->config.caps.llp == RDMA_MPA_LLP_TCP &&
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_PEER_REVISION, peer->rev))
-		return -EMSGSIZE;
-	if (put_flag(msg, RDMA_MPA_A_CONN_PEER_ENHANCED, peer->enhanced))
-		return -EMSGSIZE;
-	if (!peer->enhanced)
-		return 0;
-	return put_peer_depth(msg, peer->enh.ird, RDMA_MPA_A_CONN_PEER_IRD,
-			      RDMA_MPA_A_CONN_PEER_IRD_ULP) ?:
-	       put_peer_depth(msg, peer->enh.ord, RDMA_MPA_A_CONN_PEER_ORD,
-			      RDMA_MPA_A_CONN_PEER_ORD_ULP);
-}
-
-static u32 model_number(bool p2p)
-{
-	return p2p ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
-}
-
-/* The Request, if it has been sent or received */
-static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s,
-		       enum iw_mpa_state state)
-{
-	const struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_enh *enh = s->responder ? &u->peer.enh :
-						      &u->sent.enh;
-
-	if (s->responder ? !u->peer.rev : state <= IW_MPA_CONNECTING)
-		return 0;
-	return nla_put_u32(msg, RDMA_MPA_A_CONN_REQUESTED_MODEL,
-			   model_number(enh->p2p)) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_CONN_REQUESTED_RTR, enh->rtr);
-}
-
-static int put_outcome(struct sk_buff *msg, const struct iw_mpa_session *s)
-{
-	const struct iw_mpa_outcome *o = &s->outcome;
-
-	if (nla_put_u32(msg, RDMA_MPA_A_CONN_MODEL, model_number(o->rtr)) ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_RTR, o->rtr) ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_IRD, o->ird) ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_ORD, o->ord) ||
-	    put_flag(msg, RDMA_MPA_A_CONN_CRC, o->crc) ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_SEGMENT, o->large))
-		return -EMSGSIZE;
-	/* A device that handles the RTR itself does not report its kind */
-	if (!s->responder || !o->rtr || s->setup->config.caps.rtr_offload)
-		return 0;
-	return nla_put_u32(msg, RDMA_MPA_A_CONN_RTR_SEEN, o->rtr_seen);
-}
-
-static int put_failure(struct sk_buff *msg, int status,
-		       enum rdma_mpa_ecode ecode)
-{
-	return nla_put_u32(msg, RDMA_MPA_A_CONN_ERROR, -status) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_CONN_ECODE, ecode);
-}
-
-static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
-		    enum iw_mpa_state state, int status,
-		    enum rdma_mpa_ecode ecode)
-{
-	struct nlattr *nest = nla_nest_start(msg, RDMA_MPA_A_CONN);
-	const struct iw_mpa_setup *u = s->setup;
-
-	if (!nest ||
-	    nla_put_string(msg, RDMA_MPA_A_CONN_STATE,
-			   iw_mpa_state_str(state)) ||
-	    nla_put_u32(msg, RDMA_MPA_A_CONN_ROLE, s->responder) ||
-	    put_name(msg, s) ||
-	    put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
-	    put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, u->fast_opened) ||
-	    put_peer(msg, u) || put_request(msg, s, state) ||
-	    (status ? put_failure(msg, status, ecode) : put_outcome(msg, s)))
-		return -EMSGSIZE;
-	nla_nest_end(msg, nest);
-	return 0;
-}
-
-static int fill_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
-		     enum iw_mpa_state state, int status,
-		     enum rdma_mpa_ecode ecode)
-{
-	const struct iw_mpa_port *port = s->port;
-
-	return put_ids(msg, port->dev) ?:
-	       nla_put_u32(msg, RDMA_MPA_A_PORT, port->num) ?:
-	       put_conn(msg, s, state, status, ecode);
-}
-
-static void notify_listeners(const struct iw_mpa_session *s, struct net *net,
-			     enum iw_mpa_state state, int status,
-			     enum rdma_mpa_ecode ecode)
-{
-	/* No reclaim: it might wait for this very connection */
-	const gfp_t gfp = GFP_ATOMIC | __GFP_NOWARN;
-	struct sk_buff *msg;
-	void *hdr;
-
-	msg = genlmsg_new(NLMSG_GOODSIZE, gfp);
-	if (!msg)
-		goto lost;
-	hdr = genlmsg_put(msg, 0, 0, &rdma_mpa_nl_family, 0,
-			  RDMA_MPA_CMD_CONN_NTF);
-	if (!hdr || fill_conn(msg, s, state, status, ecode)) {
-		nlmsg_free(msg);
-		goto lost;
-	}
-	genlmsg_end(msg, hdr);
-	genlmsg_multicast_netns(&rdma_mpa_nl_family, net, msg, 0,
-				RDMA_MPA_NLGRP_CONNECTIONS, gfp);
-	return;
-lost:
-	genl_set_err(&rdma_mpa_nl_family, net, 0, RDMA_MPA_NLGRP_CONNECTIONS,
-		     -ENOBUFS);
-}
-
-/**
- * iw_mpa_notify_conn - notify of a connection's outcome
- * @s: the session, with a setup
- * @state: its state, or the state in which it failed
- * @status: 0 for established, else a negative errno
- * @ecode: the reason in MPA's terms
- */
-void iw_mpa_notify_conn(const struct iw_mpa_session *s, enum iw_mpa_state state,
-			int status, enum rdma_mpa_ecode ecode)
-{
-	struct ib_device *ibdev;
-	struct net *net;
-
-	if (!s->port)
-		return;
-	/* The reference keeps the device alive and in its namespace */
-	ibdev = s->port->dev->ibdev;
-	if (!ib_device_try_get(ibdev))
-		return;
-	net = owner_net(s->port->dev);
-	if (genl_has_listeners(&rdma_mpa_nl_family, net,
-			       RDMA_MPA_NLGRP_CONNECTIONS))
-		notify_listeners(s, net, state, status, ecode);
-	ib_device_put(ibdev);
 }
 
 /* ---- requests */
@@ -656,7 +434,7 @@ int rdma_mpa_nl_dev_get_doit(struct sk_buff *skb, struct genl_info *info)
 static int check_permission(struct sk_buff *skb, struct genl_info *info,
 			    const struct iw_mpa_place *place)
 {
-	if (netlink_ns_capable(skb, owner_net(place->dev)->user_ns,
+	if (netlink_ns_capable(skb, iw_mpa_owner_net(place->dev)->user_ns,
 			       CAP_NET_ADMIN))
 		return 0;
 	NL_SET_ERR_MSG(info->extack,

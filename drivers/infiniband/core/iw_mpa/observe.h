@@ -8,9 +8,6 @@
 
 #include "session.h"
 
-const char *iw_mpa_state_str(enum iw_mpa_state state);
-void iw_mpa_name_session(const struct iw_mpa_session *s,
-			 struct iw_mpa_name *name);
 void iw_mpa_observe(struct iw_mpa_session *s);
 void iw_mpa_observe_disconnect(const struct iw_mpa_session *s);
 

@@ -8,7 +8,7 @@
 #include <rdma/restrack.h>
 
 #include "device.h"
-#include "observe.h"
+#include "name.h"
 #include "session.h"
 
 static const char *rtr_str(u8 rtr)

@@ -2,7 +2,7 @@
 /*
  * Internals of a session, shared by the files of its state machine: session.c
  * contains the states, their deadlines and the end of a session; initiator.c
- * and responder.c contain the two sides.
+ * and responder.c contain the two sides, receive.c calls them.
  */
 #ifndef _IW_MPA_SESSION_H
 #define _IW_MPA_SESSION_H
@@ -195,7 +195,8 @@ int iw_mpa_config_init(struct iw_mpa_config *config,
 int iw_mpa_config_apply(struct iw_mpa_config *config,
 			const struct iw_mpa_layer *options);
 
-/* session.c, for initiator.c and responder.c */
+/* session.c, for receive.c, initiator.c and responder.c */
+const struct iw_mpa_codec *iw_mpa_codec_of(const struct iw_mpa_setup *u);
 void iw_mpa_free_rx(struct iw_mpa_setup *u);
 void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state);
 struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u);

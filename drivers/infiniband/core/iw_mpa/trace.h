@@ -15,7 +15,7 @@
 
 #include <rdma/ib_verbs.h>
 #include "device.h"
-#include "observe.h"
+#include "name.h"
 
 #ifndef _IW_MPA_TRACE_HELPERS
 #define _IW_MPA_TRACE_HELPERS
