@@ -122,13 +122,14 @@ static struct iw_mpa_view view_of(struct iw_mpa_place place)
 	return view;
 }
 
-static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
-		   char *why, size_t size)
+static int change_layer(struct iw_mpa_place place,
+			const struct iw_mpa_change *change, char *why,
+			size_t size)
 {
 	int rv;
 
 	mutex_lock(&iw_mpa_devices_lock);
-	rv = iw_mpa_replace_layer(&place, layer, why, size);
+	rv = iw_mpa_change_layer(&place, change, why, size);
 	mutex_unlock(&iw_mpa_devices_lock);
 	return rv;
 }
@@ -137,10 +138,10 @@ static int replace(struct iw_mpa_place place, const struct iw_mpa_layer *layer,
 static int set_saying(struct iw_mpa_place place, enum rdma_mpa_setting setting,
 		      u32 value, char *why, size_t size)
 {
-	struct iw_mpa_layer layer = view_of(place).own;
+	struct iw_mpa_change change = {};
 
-	return iw_mpa_layer_set(&layer, setting, value) ?:
-	       replace(place, &layer, why, size);
+	return iw_mpa_layer_set(&change.layer, setting, value) ?:
+	       change_layer(place, &change, why, size);
 }
 
 static int set(struct iw_mpa_place place, enum rdma_mpa_setting setting,
@@ -153,10 +154,10 @@ static int set(struct iw_mpa_place place, enum rdma_mpa_setting setting,
 
 static void reset(struct kunit *test, struct iw_mpa_place place)
 {
-	struct iw_mpa_layer none = {};
+	const struct iw_mpa_change all = { .unset = ~0U };
 	char why[80];
 
-	KUNIT_EXPECT_EQ(test, 0, replace(place, &none, why, sizeof(why)));
+	KUNIT_EXPECT_EQ(test, 0, change_layer(place, &all, why, sizeof(why)));
 }
 
 static u32 effective(struct iw_mpa_place place, enum rdma_mpa_setting setting)
@@ -205,10 +206,34 @@ static int device_test_init(struct kunit *test)
 
 static void device_test_exit(struct kunit *test)
 {
+	const struct iw_mpa_change change = {
+		.unset = ~0U,
+		.layer = administrators,
+	};
 	char why[80];
 
-	KUNIT_EXPECT_EQ(test, 0, replace(NOWHERE, &administrators, why,
-					 sizeof(why)));
+	KUNIT_EXPECT_EQ(test, 0, change_layer(NOWHERE, &change, why,
+					      sizeof(why)));
+}
+
+/* A change keeps the settings that it does not name, and may raise a limit */
+static void change_of_a_layer_keeps_its_other_settings(struct kunit *test)
+{
+	struct iw_mpa_change change = { .unset = BIT(RDMA_MPA_SETTING_ORD) };
+	struct iw_mpa_layer own;
+	char why[80];
+
+	KUNIT_ASSERT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_IRD, 4));
+	KUNIT_ASSERT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_ORD, 5));
+	KUNIT_ASSERT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_REPLY_MS, 6000));
+	KUNIT_ASSERT_EQ(test, 0, set(NOWHERE, RDMA_MPA_SETTING_IRD, 7));
+	KUNIT_ASSERT_EQ(test, 0, change_layer(NOWHERE, &change, why,
+					      sizeof(why)));
+	own = view_of(NOWHERE).own;
+	KUNIT_EXPECT_EQ(test, own.set, (u32)(BIT(RDMA_MPA_SETTING_IRD) |
+					     BIT(RDMA_MPA_SETTING_REPLY_MS)));
+	KUNIT_EXPECT_EQ(test, 7, (int)own.value.max_ird);
+	KUNIT_EXPECT_EQ(test, 6000, (int)own.value.reply_ms);
 }
 
 /* ---- the default layer */
@@ -802,6 +827,7 @@ static void iw_cm_event_matches_the_iw_mpa_event(struct kunit *test)
 }
 
 static struct kunit_case device_cases[] = {
+	KUNIT_CASE(change_of_a_layer_keeps_its_other_settings),
 	KUNIT_CASE(default_setting_applies_to_devices_and_ports),
 	KUNIT_CASE_PARAM(default_setting_unsupported_by_a_device_is_ignored,
 			 inability_gen_params),

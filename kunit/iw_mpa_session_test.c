@@ -1085,8 +1085,9 @@ static void rev1_peer_is_remembered_for_one_port_until_its_policy_changes(struct
 						  ARRAY_SIZE(fallback));
 	struct iw_mpa_device *other = new_iw_device(test, &fake_caps, fallback,
 						    ARRAY_SIZE(fallback));
-	const struct iw_mpa_layer layer =
-		option(test, RDMA_MPA_SETTING_REPLY_MS, 20000);
+	const struct iw_mpa_change change = {
+		.layer = option(test, RDMA_MPA_SETTING_REPLY_MS, 20000),
+	};
 	const struct iw_mpa_place place = { .dev = dev };
 	const u32 ip = 0xc0000221; /* 192.0.2.33 */
 	char why[96];
@@ -1096,8 +1097,8 @@ static void rev1_peer_is_remembered_for_one_port_until_its_policy_changes(struct
 	expect_first_rev(test, dev, NULL, ip, 7174, 1);
 
 	mutex_lock(&iw_mpa_devices_lock);
-	KUNIT_EXPECT_EQ(test, 0, iw_mpa_replace_layer(&place, &layer, why,
-						      sizeof(why)));
+	KUNIT_EXPECT_EQ(test, 0, iw_mpa_change_layer(&place, &change, why,
+						     sizeof(why)));
 	mutex_unlock(&iw_mpa_devices_lock);
 	expect_first_rev(test, dev, NULL, ip, 7174, 2);
 	iw_mpa_unregister_device(other);

@@ -365,11 +365,26 @@ static void update_devices(void)
 	}
 }
 
+static void apply_change(const struct iw_mpa_change *change,
+			 struct iw_mpa_layer *layer)
+{
+	u32 kept = layer->set & ~change->unset & ~change->layer.set;
+	struct iw_mpa_layer was = *layer;
+	enum rdma_mpa_setting setting;
+
+	*layer = change->layer;
+	iw_mpa_for_each_setting(setting)
+		if (kept & BIT(setting))
+			iw_mpa_layer_set(layer, setting,
+					 iw_mpa_setting_get(&was.value,
+							    setting));
+}
+
 /**
- * iw_mpa_replace_layer - replace a layer
+ * iw_mpa_change_layer - change a layer
  * @place: place of the layer
- * @layer: its new contents
- * @why: filled with the reason if the layer is rejected
+ * @change: the change
+ * @why: filled with the reason if the change is rejected
  * @size: size of @why in bytes
  *
  * Needs iw_mpa_devices_lock and, unless @place is the default layer, a
@@ -378,16 +393,16 @@ static void update_devices(void)
  * Return: 0, or -EINVAL if the settings contradict each other or the device
  * does not support them; then nothing has changed.
  */
-int iw_mpa_replace_layer(const struct iw_mpa_place *place,
-			 const struct iw_mpa_layer *layer, char *why,
-			 size_t size)
+int iw_mpa_change_layer(const struct iw_mpa_place *place,
+			const struct iw_mpa_change *change, char *why,
+			size_t size)
 {
 	struct iw_mpa_layer *held = layer_of(place);
 	struct iw_mpa_layer was = *held;
 	int rv;
 
 	lockdep_assert_held(&iw_mpa_devices_lock);
-	*held = *layer;
+	apply_change(change, held);
 	rv = place->dev ? check_device(place, why, size) :
 			  check_default(why, size);
 	if (rv) {
@@ -401,7 +416,7 @@ int iw_mpa_replace_layer(const struct iw_mpa_place *place,
 		update_devices();
 	return 0;
 }
-EXPORT_SYMBOL_IF_KUNIT(iw_mpa_replace_layer);
+EXPORT_SYMBOL_IF_KUNIT(iw_mpa_change_layer);
 
 /* ---- devices */
 

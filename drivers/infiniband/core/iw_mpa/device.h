@@ -142,6 +142,16 @@ struct iw_mpa_place {
 	struct iw_mpa_port *port;
 };
 
+/**
+ * struct iw_mpa_change - a change of a layer
+ * @unset: settings that the layer loses, mask of BIT(enum rdma_mpa_setting)
+ * @layer: settings that it gets afterwards
+ */
+struct iw_mpa_change {
+	u32 unset;
+	struct iw_mpa_layer layer;
+};
+
 extern struct mutex iw_mpa_devices_lock;
 extern struct list_head iw_mpa_devices;
 extern unsigned int iw_mpa_generation;
@@ -160,8 +170,8 @@ struct iw_mpa_device *iw_mpa_find_device(u32 index);
 const char *iw_mpa_llp_str(const struct iw_mpa_device *dev);
 void iw_mpa_view_place(const struct iw_mpa_place *place,
 		       struct iw_mpa_view *view);
-int iw_mpa_replace_layer(const struct iw_mpa_place *place,
-			 const struct iw_mpa_layer *layer, char *why,
-			 size_t size);
+int iw_mpa_change_layer(const struct iw_mpa_place *place,
+			const struct iw_mpa_change *change, char *why,
+			size_t size);
 
 #endif /* _IW_MPA_DEVICE_H */

@@ -172,7 +172,7 @@ static int parse_setting(struct nlattr *tb[], enum rdma_mpa_setting setting,
 	}
 }
 
-/* Adds the settings of a request to a layer */
+/* Reads the settings of a request into a layer */
 static int parse_policy(const struct nlattr *nest, struct iw_mpa_layer *layer,
 			struct netlink_ext_ack *extack)
 {
@@ -442,25 +442,25 @@ static int check_permission(struct sk_buff *skb, struct genl_info *info,
 	return -EPERM;
 }
 
-static int parse_policy_set(struct genl_info *info, struct iw_mpa_layer *layer)
+static int parse_policy_set(struct genl_info *info,
+			    struct iw_mpa_change *change)
 {
 	if (GENL_REQ_ATTR_CHECK(info, RDMA_MPA_A_POLICY)) {
 		NL_SET_ERR_MSG(info->extack, "settings attribute missing");
 		return -EINVAL;
 	}
-	return parse_policy(info->attrs[RDMA_MPA_A_POLICY], layer,
+	return parse_policy(info->attrs[RDMA_MPA_A_POLICY], &change->layer,
 			    info->extack);
 }
 
 static int parse_policy_reset(struct genl_info *info,
-			      struct iw_mpa_layer *layer)
+			      struct iw_mpa_change *change)
 {
 	const struct nlattr *attr;
-	u32 mask = 0;
 	int rem;
 
 	if (!info->attrs[RDMA_MPA_A_SETTING])
-		mask = ~0U;
+		change->unset = ~0U;
 	/* There is one attribute for each setting */
 	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, rem) {
 		if (nla_type(attr) != RDMA_MPA_A_SETTING)
@@ -470,30 +470,23 @@ static int parse_policy_reset(struct genl_info *info,
 			NL_SET_ERR_MSG(info->extack, "unknown setting number");
 			return -EINVAL;
 		}
-		mask |= BIT(nla_get_u32(attr));
+		change->unset |= BIT(nla_get_u32(attr));
 	}
-	layer->set &= ~mask;
 	return 0;
 }
 
-/* Replaces a layer by one that @parse has changed, and sends a notification */
-static int change_layer(struct sk_buff *skb, struct genl_info *info,
+/* Applies a change and sends a notification of it */
+static int change_place(struct sk_buff *skb, struct genl_info *info,
 			const struct iw_mpa_place *place,
-			int (*parse)(struct genl_info *info,
-				     struct iw_mpa_layer *layer))
+			const struct iw_mpa_change *change)
 {
-	struct iw_mpa_view view;
 	char why[NETLINK_MAX_FMTMSG_LEN];
 	int rv;
 
 	rv = check_permission(skb, info, place);
 	if (rv)
 		return rv;
-	iw_mpa_view_place(place, &view);
-	rv = parse(info, &view.own);
-	if (rv)
-		return rv;
-	rv = iw_mpa_replace_layer(place, &view.own, why, sizeof(why));
+	rv = iw_mpa_change_layer(place, change, why, sizeof(why));
 	if (rv)
 		NL_SET_ERR_MSG_FMT(info->extack, "%s", why);
 	else
@@ -502,8 +495,7 @@ static int change_layer(struct sk_buff *skb, struct genl_info *info,
 }
 
 static int handle_change(struct sk_buff *skb, struct genl_info *info,
-			 int (*parse)(struct genl_info *info,
-				      struct iw_mpa_layer *layer))
+			 const struct iw_mpa_change *change)
 {
 	struct iw_mpa_place place;
 	int rv;
@@ -511,7 +503,7 @@ static int handle_change(struct sk_buff *skb, struct genl_info *info,
 	mutex_lock(&iw_mpa_devices_lock);
 	rv = get_place(info, &place);
 	if (!rv) {
-		rv = change_layer(skb, info, &place, parse);
+		rv = change_place(skb, info, &place, change);
 		put_place(&place);
 	}
 	mutex_unlock(&iw_mpa_devices_lock);
@@ -520,12 +512,18 @@ static int handle_change(struct sk_buff *skb, struct genl_info *info,
 
 int rdma_mpa_nl_policy_set_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return handle_change(skb, info, parse_policy_set);
+	struct iw_mpa_change change = {};
+
+	return parse_policy_set(info, &change) ?:
+	       handle_change(skb, info, &change);
 }
 
 int rdma_mpa_nl_policy_reset_doit(struct sk_buff *skb, struct genl_info *info)
 {
-	return handle_change(skb, info, parse_policy_reset);
+	struct iw_mpa_change change = {};
+
+	return parse_policy_reset(info, &change) ?:
+	       handle_change(skb, info, &change);
 }
 
 /* ---- dumps */
