@@ -172,7 +172,7 @@ static void set_up(struct side *side, const struct setup *s)
 		memcpy(policy->rtr_order, read_first, sizeof(read_first));
 	policy->ird_ulp = s->ird_ulp;
 	policy->ord_ulp = s->ord_ulp;
-	policy->ord_strict = s->strict;
+	policy->short_ird = s->strict;
 
 	side->local.caps = caps;
 	side->local.policy = policy;
@@ -1157,7 +1157,7 @@ static void default_policy_has_the_documented_values(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, BY_READ, (int)p->rtr_order[1]);
 	KUNIT_EXPECT_EQ(test, BY_SEND, (int)p->rtr_order[2]);
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_DIALECT_RFC6581, p->dialect);	/* OLD-13 */
-	KUNIT_EXPECT_FALSE(test, p->ird_ulp || p->ord_ulp || p->ord_strict);
+	KUNIT_EXPECT_FALSE(test, p->ird_ulp || p->ord_ulp || p->short_ird);
 }
 
 static void policy_with_an_unsuitable_revision_is_invalid(struct kunit *test)
@@ -1428,7 +1428,7 @@ static void reasons_to_refuse(struct responding *r)
 	r->bad_ulp = local->ird > caps->max_ird || local->ord > caps->max_ord;
 	r->bad_model = policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 		       !req->p2p;
-	r->bad_ord = policy->ord_strict && req->ird != ULP &&
+	r->bad_ord = policy->short_ird && req->ird != ULP &&
 		     local->ord > req->ird;
 	r->bad_rtr = req->p2p && !r->own;
 }

@@ -467,7 +467,7 @@ static void connection_options_applied_together_each_change_the_policy(struct ku
 	KUNIT_EXPECT_EQ(test, 13u, p.rtr_ms);
 	KUNIT_EXPECT_EQ(test, 14u, p.decide_ms);
 	KUNIT_EXPECT_EQ(test, 15u, p.connect_ms);
-	KUNIT_EXPECT_TRUE(test, p.ord_strict);
+	KUNIT_EXPECT_EQ(test, RDMA_MPA_SHORT_IRD_REJECT, (int)p.short_ird);
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,
 			(int)p.rtr_offer);
 	KUNIT_EXPECT_EQ(test, RDMA_MPA_RTR_READ | RDMA_MPA_RTR_SEND,

@@ -404,7 +404,8 @@ static struct stage *new_stage(struct kunit *test, unsigned int props)
 				     RDMA_MPA_MODEL_CLIENT_SERVER;
 	policy.enhanced = !(props & PLAIN);
 	policy.fallback = props & FALLBACK;
-	policy.ord_strict = props & STRICT;
+	policy.short_ird = props & STRICT ? RDMA_MPA_SHORT_IRD_REJECT :
+					    RDMA_MPA_SHORT_IRD_LOWER;
 	policy.crc = RDMA_MPA_CRC_OFF;
 	st->test = test;
 	st->enter_rv = props & QP_FAILS ? -ENOMEM : 0;

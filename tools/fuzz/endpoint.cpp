@@ -591,7 +591,7 @@ Side under_options(Side side, const iw_mpa_layer &layer)
     take(RDMA_MPA_SETTING_RTR_MS, &iw_mpa_policy::rtr_ms);
     take(RDMA_MPA_SETTING_DECIDE_MS, &iw_mpa_policy::decide_ms);
     take(RDMA_MPA_SETTING_CONNECT_MS, &iw_mpa_policy::connect_ms);
-    take(RDMA_MPA_SETTING_SHORT_IRD, &iw_mpa_policy::ord_strict);
+    take(RDMA_MPA_SETTING_SHORT_IRD, &iw_mpa_policy::short_ird);
     take(RDMA_MPA_SETTING_FASTOPEN, &iw_mpa_policy::fastopen);
     if (has(RDMA_MPA_SETTING_SEGMENT))
         side.policy.large = layer.value.large;
@@ -606,7 +606,7 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
            a.model == b.model && a.rtr_offer == b.rtr_offer && a.rtr_accept == b.rtr_accept &&
            std::ranges::equal(a.rtr_order, b.rtr_order) && a.max_ird == b.max_ird &&
            a.max_ord == b.max_ord && a.ird_ulp == b.ird_ulp && a.ord_ulp == b.ord_ulp &&
-           a.ord_strict == b.ord_strict && a.crc == b.crc && a.markers == b.markers &&
+           a.short_ird == b.short_ird && a.crc == b.crc && a.markers == b.markers &&
            a.dialect == b.dialect && a.fastopen == b.fastopen && a.large == b.large &&
            a.connect_ms == b.connect_ms && a.request_ms == b.request_ms &&
            a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&

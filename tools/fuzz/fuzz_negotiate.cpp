@@ -123,7 +123,7 @@ struct Responding {
     bool lacks_option() const { return request.enhanced && asked().p2p && !own(); }
     bool lacks_peer_ird() const
     {
-        return request.enhanced && side.policy.ord_strict && asked().ird != ulp_managed &&
+        return request.enhanced && side.policy.short_ird && asked().ird != ulp_managed &&
                side.ord > asked().ird;
     }
 };

@@ -263,7 +263,7 @@ void check_session(unsigned choice, Input input)
     policy.model = choice & 8 ? RDMA_MPA_MODEL_PEER_TO_PEER : RDMA_MPA_MODEL_CLIENT_SERVER;
     policy.enhanced = !(choice & 16);
     policy.fallback = choice & 32;
-    policy.ord_strict = choice & 64;
+    policy.short_ird = (choice & 64) != 0;
     if (!policy.enhanced)
         policy.model = RDMA_MPA_MODEL_CLIENT_SERVER;
 

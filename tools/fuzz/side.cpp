@@ -23,7 +23,7 @@ enum SideFlag : unsigned {
     side_rx_markers = 0x04,
     side_ird_ulp = 0x08,
     side_ord_ulp = 0x10,
-    side_ord_strict = 0x20,
+    side_short_ird = 0x20,
     side_plain = 0x40,
     side_rev1 = 0x80,
 };
@@ -97,7 +97,7 @@ Side read_side(Input &input, rdma_mpa_dialect dialect)
     side.policy.enhanced = !(flags & (side_rev1 | side_plain));
     side.policy.ird_ulp = flags & side_ird_ulp;
     side.policy.ord_ulp = flags & side_ord_ulp;
-    side.policy.ord_strict = flags & side_ord_strict;
+    side.policy.short_ird = (flags & side_short_ird) != 0;
     side.policy.rtr_offer = wanted & IW_MPA_RTR_ALL;
     side.policy.rtr_accept = wanted >> 4 & IW_MPA_RTR_ALL;
     std::memcpy(side.policy.rtr_order, kind_orders[style % std::size(kind_orders)], 3);

@@ -16,21 +16,21 @@
 /* ---- fallback to Rev 1 */
 
 /* A ULP that requires peer-to-peer needs RFC 6581 */
-static bool may_fall_back(const struct iw_mpa_setup *u)
+static bool may_fall_back(const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_policy *policy = &u->config.policy;
+	const struct iw_mpa_policy *policy = &setup->config.policy;
 
 	return policy->fallback && policy->rev > 1 &&
 	       policy->model != RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
 }
 
-static void fall_back(struct iw_mpa_setup *u)
+static void fall_back(struct iw_mpa_setup *setup)
 {
-	u->config.policy.rev = 1;
-	u->config.policy.enhanced = false;
+	setup->config.policy.rev = 1;
+	setup->config.policy.enhanced = false;
 	/* Nothing has been sent yet on the new TCP connection */
-	u->early_len = 0;
-	u->fast_opened = false;
+	setup->early_len = 0;
+	setup->fast_opened = false;
 }
 
 /* A peer without Rev 2 support closes before it sends any byte of a Reply */
@@ -49,52 +49,52 @@ static bool closed_on_request(const struct iw_mpa_session *s, int err)
  */
 bool iw_mpa_try_fall_back(struct iw_mpa_session *s, int err)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
-	if (!u || !may_fall_back(u) || !closed_on_request(s, err))
+	if (!setup || !may_fall_back(setup) || !closed_on_request(s, err))
 		return false;
-	fall_back(u);
-	u->fell_back = true;
-	u->record.fell_back = true;
+	fall_back(setup);
+	setup->fell_back = true;
+	setup->record.fell_back = true;
 	iw_mpa_enter_state(s, IW_MPA_CONNECTING);
 	return true;
 }
 
 /* ---- the Request */
 
-static struct iw_mpa_frame request_frame(const struct iw_mpa_setup *u)
+static struct iw_mpa_frame request_frame(const struct iw_mpa_setup *setup)
 {
 	return (struct iw_mpa_frame) {
 		.kind = IW_MPA_REQUEST,
-		.rev = u->config.policy.rev,
-		.crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
+		.rev = setup->config.policy.rev,
+		.crc = setup->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
 	};
 }
 
 /* -EINVAL if private data is too long or a depth exceeds the device's limit */
-static int check_ulp(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
+static int check_ulp(struct iw_mpa_setup *setup, const struct iw_mpa_ulp *ulp)
 {
 	struct iw_mpa_local local;
 	struct iw_mpa_msg request;
 	int rv;
 
-	u->ulp_ird = ulp->ird;
-	u->ulp_ord = ulp->ord;
-	local = iw_mpa_local_side(u);
+	setup->ulp_ird = ulp->ird;
+	setup->ulp_ord = ulp->ord;
+	local = iw_mpa_local_side(setup);
 	rv = iw_mpa_make_request(&local, &request);
 	if (!rv && !iw_mpa_pdata_fits(ulp->pdata_len, request.enhanced))
 		rv = -EINVAL;
 	return rv;
 }
 
-static int keep_pdata(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
+static int keep_pdata(struct iw_mpa_setup *setup, const struct iw_mpa_ulp *ulp)
 {
 	if (!ulp->pdata_len)
 		return 0;
-	u->pdata = kmemdup(ulp->pdata, ulp->pdata_len, GFP_KERNEL);
-	if (!u->pdata)
+	setup->pdata = kmemdup(ulp->pdata, ulp->pdata_len, GFP_KERNEL);
+	if (!setup->pdata)
 		return -ENOMEM;
-	u->pdata_len = ulp->pdata_len;
+	setup->pdata_len = ulp->pdata_len;
 	return 0;
 }
 
@@ -113,15 +113,15 @@ static int keep_pdata(struct iw_mpa_setup *u, const struct iw_mpa_ulp *ulp)
  */
 int iw_mpa_connect(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	int rv;
 
-	if (!u || s->state != IW_MPA_IDLE)
+	if (!setup || s->state != IW_MPA_IDLE)
 		return -EINVAL;
 
-	if (may_fall_back(u) && iw_mpa_peer_is_rev1(&u->peer_addr))
-		fall_back(u);
-	rv = check_ulp(u, ulp) ?: keep_pdata(u, ulp);
+	if (may_fall_back(setup) && iw_mpa_peer_is_rev1(&setup->peer_addr))
+		fall_back(setup);
+	rv = check_ulp(setup, ulp) ?: keep_pdata(setup, ulp);
 	iw_mpa_enter_state(s, rv ? IW_MPA_CLOSED : IW_MPA_CONNECTING);
 	iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
 	return rv;
@@ -143,22 +143,22 @@ EXPORT_SYMBOL_GPL(iw_mpa_connect);
 size_t iw_mpa_early_request(const struct iw_mpa_session *s, void *buf,
 			    size_t size)
 {
-	const struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_setup *setup = s->setup;
 	struct iw_mpa_frame frame;
 	struct iw_mpa_local local;
 	struct iw_mpa_msg request;
 	int rv;
 
-	if (s->state != IW_MPA_CONNECTING || u->fell_back ||
-	    !u->config.policy.fastopen || !u->config.caps.fastopen)
+	if (s->state != IW_MPA_CONNECTING || setup->fell_back ||
+	    !setup->config.policy.fastopen || !setup->config.caps.fastopen)
 		return 0;
 
-	frame = request_frame(u);
-	local = iw_mpa_local_side(u);
+	frame = request_frame(setup);
+	local = iw_mpa_local_side(setup);
 	rv = iw_mpa_make_request(&local, &request);
 	if (!rv)
-		rv = iw_mpa_build_frame(u, &frame, &request, u->pdata,
-					u->pdata_len, buf, size);
+		rv = iw_mpa_build_frame(setup, &frame, &request, setup->pdata,
+					setup->pdata_len, buf, size);
 	return max(rv, 0);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_early_request);
@@ -201,7 +201,7 @@ EXPORT_SYMBOL_GPL(iw_mpa_early_pending);
  */
 enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	struct iw_mpa_frame frame;
 	struct iw_mpa_local local;
 	struct iw_mpa_msg request;
@@ -211,12 +211,12 @@ enum iw_mpa_next iw_mpa_connected(struct iw_mpa_session *s)
 		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
 						   IW_MPA_NEXT_WAIT;
 
-	frame = request_frame(u);
-	local = iw_mpa_local_side(u);
+	frame = request_frame(setup);
+	local = iw_mpa_local_side(setup);
 	rv = iw_mpa_make_request(&local, &request);
 	if (!rv)
-		rv = iw_mpa_send_frame(s, &frame, &request, u->pdata,
-				       u->pdata_len);
+		rv = iw_mpa_send_frame(s, &frame, &request, setup->pdata,
+				       setup->pdata_len);
 	if (rv)
 		return iw_mpa_leave(s, iw_mpa_end(s, rv,
 						  RDMA_MPA_ECODE_LOCAL));
@@ -231,30 +231,30 @@ static enum iw_mpa_next terminate(struct iw_mpa_session *s,
 				  const struct iw_mpa_rdma *rdma, int status,
 				  enum rdma_mpa_ecode ecode)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
-	if (!u->config.ops->terminate(s, rdma, ecode))
-		u->record.terminated = true;
+	if (!setup->config.ops->terminate(s, rdma, ecode))
+		setup->record.terminated = true;
 	return iw_mpa_end(s, status, ecode);
 }
 
 static enum iw_mpa_next enter_rdma_mode(struct iw_mpa_session *s)
 {
 	struct iw_mpa_rdma rdma = iw_mpa_rdma_mode(s);
-	struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_setup *setup = s->setup;
+	const struct iw_mpa_decision *d = &setup->decision;
 	int rv;
 
 	if (d->verdict == IW_MPA_TERMINATE)
 		return terminate(s, &rdma, d->status, d->ecode);
 
-	rv = u->config.ops->enter_rdma(s, &rdma);
+	rv = setup->config.ops->enter_rdma(s, &rdma);
 	if (rv)
 		return terminate(s, &rdma, rv, RDMA_MPA_ECODE_LOCAL);
 
 	if (d->rtr) {
-		u->record.rtr_moved = true;
-		u->record.rtr = d->rtr;
+		setup->record.rtr_moved = true;
+		setup->record.rtr = d->rtr;
 	}
 	iw_mpa_establish(s, IW_MPA_EVENT_REPLY);
 	return IW_MPA_NEXT_DONE;
@@ -269,29 +269,29 @@ static enum iw_mpa_next enter_rdma_mode(struct iw_mpa_session *s)
  */
 enum iw_mpa_next iw_mpa_act_on_reply(struct iw_mpa_session *s, bool trailing)
 {
-	struct iw_mpa_setup *u = s->setup;
-	struct iw_mpa_local local = iw_mpa_local_side(u);
-	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->sent);
-	struct iw_mpa_msg reply = iw_mpa_frame_msg(&u->peer);
-	struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_setup *setup = s->setup;
+	struct iw_mpa_local local = iw_mpa_local_side(setup);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&setup->sent);
+	struct iw_mpa_msg reply = iw_mpa_frame_msg(&setup->peer);
+	struct iw_mpa_decision *d = &setup->decision;
 
 	iw_mpa_enter_state(s, IW_MPA_REP_RCVD);
 	/* Rev 0 is another protocol */
-	if (!u->peer.rev)
+	if (!setup->peer.rev)
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 
 	/* The peer answers Rev 1, after it did not answer Rev 2 */
-	if (u->fell_back && u->config.caps.llp == RDMA_MPA_LLP_TCP)
-		iw_mpa_peer_set_rev1(&u->peer_addr);
+	if (setup->fell_back && setup->config.caps.llp == RDMA_MPA_LLP_TCP)
+		iw_mpa_peer_set_rev1(&setup->peer_addr);
 
 	iw_mpa_negotiate_initiator(&local, &request, &reply, d);
-	u->record.decided = true;
+	setup->record.decided = true;
 	if (d->verdict == IW_MPA_REJECTED)
 		return iw_mpa_end(s, d->status, d->ecode);
 	/* A peer that accepts must send nothing before our first FPDU */
 	if (trailing)
-		u->record.bad = IW_MPA_FRAME_TRAILING;
-	if (trailing || !iw_mpa_llp_acceptable(u))
+		setup->record.bad = IW_MPA_FRAME_TRAILING;
+	if (trailing || !iw_mpa_llp_acceptable(setup))
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 	if (d->verdict == IW_MPA_DROP)
 		return iw_mpa_end(s, d->status, d->ecode);

@@ -277,7 +277,8 @@ static bool settle_responder_depths(const struct iw_mpa_local *local,
 	rep->ord = IW_MPA_DEPTH_ULP;
 	if (req->ird == IW_MPA_DEPTH_ULP)
 		return true;
-	if (local->policy->ord_strict && local->ord > req->ird)
+	if (local->policy->short_ird == RDMA_MPA_SHORT_IRD_REJECT &&
+	    local->ord > req->ird)
 		return false;
 	d->ord = fit_ord(caps, min(d->ord, req->ird));
 	rep->ord = wire_depth(d->ord, false);

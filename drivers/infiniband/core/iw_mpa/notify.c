@@ -65,15 +65,15 @@ static int put_peer_depth(struct sk_buff *msg, u16 depth, int attr,
 					   nla_put_u32(msg, attr, depth);
 }
 
-static int put_peer(struct sk_buff *msg, const struct iw_mpa_setup *u)
+static int put_peer(struct sk_buff *msg, const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_frame *peer = &u->peer;
+	const struct iw_mpa_frame *peer = &setup->peer;
 
 	/* The peer's frame is not complete yet */
 	if (!peer->rev)
 		return 0;
 	/* SCTP has no revisions */
-	if (u->config.caps.llp == RDMA_MPA_LLP_TCP &&
+	if (setup->config.caps.llp == RDMA_MPA_LLP_TCP &&
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_PEER_REVISION, peer->rev))
 		return -EMSGSIZE;
 	if (iw_mpa_put_flag(msg, RDMA_MPA_A_CONN_PEER_ENHANCED, peer->enhanced))
@@ -95,11 +95,11 @@ static u32 model_number(bool p2p)
 static int put_request(struct sk_buff *msg, const struct iw_mpa_session *s,
 		       enum iw_mpa_state state)
 {
-	const struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_enh *enh = s->responder ? &u->peer.enh :
-						      &u->sent.enh;
+	const struct iw_mpa_setup *setup = s->setup;
+	const struct iw_mpa_enh *enh = s->responder ? &setup->peer.enh :
+						      &setup->sent.enh;
 
-	if (s->responder ? !u->peer.rev : state <= IW_MPA_CONNECTING)
+	if (s->responder ? !setup->peer.rev : state <= IW_MPA_CONNECTING)
 		return 0;
 	return nla_put_u32(msg, RDMA_MPA_A_CONN_REQUESTED_MODEL,
 			   model_number(enh->p2p)) ?:
@@ -135,16 +135,16 @@ static int put_conn(struct sk_buff *msg, const struct iw_mpa_session *s,
 		    enum rdma_mpa_ecode ecode)
 {
 	struct nlattr *nest = nla_nest_start(msg, RDMA_MPA_A_CONN);
-	const struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_setup *setup = s->setup;
 
 	if (!nest ||
 	    nla_put_string(msg, RDMA_MPA_A_CONN_STATE,
 			   iw_mpa_state_str(state)) ||
 	    nla_put_u32(msg, RDMA_MPA_A_CONN_ROLE, s->responder) ||
 	    put_name(msg, s) ||
-	    iw_mpa_put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, u->fell_back) ||
-	    iw_mpa_put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, u->fast_opened) ||
-	    put_peer(msg, u) || put_request(msg, s, state) ||
+	    iw_mpa_put_flag(msg, RDMA_MPA_A_CONN_FALLBACK, setup->fell_back) ||
+	    iw_mpa_put_flag(msg, RDMA_MPA_A_CONN_FASTOPEN, setup->fast_opened) ||
+	    put_peer(msg, setup) || put_request(msg, s, state) ||
 	    (status ? put_failure(msg, status, ecode) : put_outcome(msg, s)))
 		return -EMSGSIZE;
 	nla_nest_end(msg, nest);

@@ -139,19 +139,19 @@ static void count_timeout(const struct iw_mpa_session *s, u8 state)
 /* ---- the record */
 
 static void observe_received(const struct iw_mpa_session *s,
-			     const struct iw_mpa_setup *u)
+			     const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_record *r = &u->record;
+	const struct iw_mpa_record *r = &setup->record;
 
 	if (r->received) {
-		count_frame(s, &u->peer, s->responder ? IW_MPA_REQ_RCVD_REV1 :
+		count_frame(s, &setup->peer, s->responder ? IW_MPA_REQ_RCVD_REV1 :
 							IW_MPA_REP_RCVD_REV1);
-		if (u->peer.reject)
+		if (setup->peer.reject)
 			count(s, IW_MPA_REJECT_RCVD);
-		trace_mpa_frame_received(s, &u->peer);
+		trace_mpa_frame_received(s, &setup->peer);
 	}
 	if (r->decided)
-		trace_mpa_decision(s, &u->decision);
+		trace_mpa_decision(s, &setup->decision);
 	if (r->bad) {
 		count_bad(s, r->bad);
 		trace_mpa_frame_bad(s, r->bad);
@@ -161,16 +161,16 @@ static void observe_received(const struct iw_mpa_session *s,
 #define TERM_LAYER_LLP 2
 
 static void observe_sent(const struct iw_mpa_session *s,
-			 const struct iw_mpa_setup *u)
+			 const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_record *r = &u->record;
+	const struct iw_mpa_record *r = &setup->record;
 
 	if (r->sent) {
-		count_frame(s, &u->sent, s->responder ? IW_MPA_REP_SENT_REV1 :
+		count_frame(s, &setup->sent, s->responder ? IW_MPA_REP_SENT_REV1 :
 							IW_MPA_REQ_SENT_REV1);
-		if (u->sent.reject)
+		if (setup->sent.reject)
 			count(s, IW_MPA_REJECT_SENT);
-		trace_mpa_frame_sent(s, &u->sent);
+		trace_mpa_frame_sent(s, &setup->sent);
 	}
 	if (r->rtr_moved) {
 		count_rtr(s, r->rtr);
@@ -228,13 +228,13 @@ static void observe_end(const struct iw_mpa_session *s,
  */
 void iw_mpa_observe(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
-	observe_received(s, u);
-	observe_sent(s, u);
-	observe_states(s, &u->record);
-	observe_end(s, &u->record);
-	memset(&u->record, 0, sizeof(u->record));
+	observe_received(s, setup);
+	observe_sent(s, setup);
+	observe_states(s, &setup->record);
+	observe_end(s, &setup->record);
+	memset(&setup->record, 0, sizeof(setup->record));
 }
 
 /**

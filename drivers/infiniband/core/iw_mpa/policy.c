@@ -289,7 +289,7 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 	[RDMA_MPA_SETTING_SHORT_IRD] = {
 		.name = "answer to a too small IRD",
 		.option = RDMA_MPA_OPTION_SHORT_IRD,
-		FIELD(ord_strict), .max = RDMA_MPA_SHORT_IRD_REJECT,
+		FIELD(short_ird), .max = RDMA_MPA_SHORT_IRD_REJECT,
 	},
 	[RDMA_MPA_SETTING_FASTOPEN] = {
 		.name = "TCP Fast Open",

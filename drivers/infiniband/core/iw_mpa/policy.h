@@ -22,7 +22,8 @@
  * @max_ord: ceiling of ORD; %IW_MPA_DEPTH_MAX: the device is the only limit
  * @ird_ulp: the ULP manages IRD; it is not negotiated (0x3fff on the wire)
  * @ord_ulp: the ULP manages ORD; it is not negotiated (0x3fff on the wire)
- * @ord_strict: as responder reject a peer whose IRD is below our ORD
+ * @short_ird: answer of a responder to an IRD below its ORD, enum
+ *	rdma_mpa_short_ird
  *	(RFC 6581 section 9.1: MAY) instead of lowering our ORD
  * @crc: enum rdma_mpa_crc
  * @markers: ask the peer to send markers
@@ -51,7 +52,7 @@ struct iw_mpa_policy {
 	u16 max_ord;
 	bool ird_ulp;
 	bool ord_ulp;
-	bool ord_strict;
+	u8 short_ird;
 	u8 crc;
 	bool markers : 1;
 	bool large : 1;

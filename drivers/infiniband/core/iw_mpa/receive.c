@@ -24,15 +24,15 @@ static enum iw_mpa_parse parse_frame(const struct iw_mpa_session *s,
 				     const void *buf, size_t len,
 				     struct iw_mpa_frame *frame, size_t *need)
 {
-	const struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_setup *setup = s->setup;
 
-	return iw_mpa_codec_of(u)->parse(awaited_kind(s), u->config.policy.dialect,
+	return iw_mpa_codec_of(setup)->parse(awaited_kind(s), setup->config.policy.dialect,
 				  buf, len, frame, need);
 }
 
-static bool frame_is_complete(const struct iw_mpa_setup *u)
+static bool frame_is_complete(const struct iw_mpa_setup *setup)
 {
-	return u->rx_len == u->rx_need;
+	return setup->rx_len == setup->rx_need;
 }
 
 /**
@@ -49,29 +49,29 @@ static bool frame_is_complete(const struct iw_mpa_setup *u)
  */
 void *iw_mpa_rx_room(struct iw_mpa_session *s, size_t *len)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
 	*len = 0;
-	if (!awaits_frame(s) || iw_mpa_codec_of(u)->whole || frame_is_complete(u))
+	if (!awaits_frame(s) || iw_mpa_codec_of(setup)->whole || frame_is_complete(setup))
 		return NULL;
-	*len = u->rx_need - u->rx_len;
-	return u->rx + u->rx_len;
+	*len = setup->rx_need - setup->rx_len;
+	return setup->rx + setup->rx_len;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_rx_room);
 
 /* Makes room for a frame of @need bytes */
-static int make_room(struct iw_mpa_setup *u, size_t need)
+static int make_room(struct iw_mpa_setup *setup, size_t need)
 {
 	u8 *rx;
 
-	if (need > sizeof(u->hdr)) {
+	if (need > sizeof(setup->hdr)) {
 		rx = kmalloc(need, GFP_KERNEL);
 		if (!rx)
 			return -ENOMEM;
-		memcpy(rx, u->hdr, u->rx_len);
-		u->rx = rx;
+		memcpy(rx, setup->hdr, setup->rx_len);
+		setup->rx = rx;
 	}
-	u->rx_need = need;
+	setup->rx_need = need;
 	return 0;
 }
 
@@ -86,17 +86,17 @@ static enum iw_mpa_next end_for_bad_bytes(struct iw_mpa_session *s,
 /* Judges the bytes received so far */
 static enum iw_mpa_next take_bytes(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	enum iw_mpa_parse result;
 	size_t need;
 
-	result = parse_frame(s, u->rx, u->rx_len, &u->peer, &need);
+	result = parse_frame(s, setup->rx, setup->rx_len, &setup->peer, &need);
 	switch (result) {
 	case IW_MPA_FRAME_COMPLETE:
-		u->record.received = true;
+		setup->record.received = true;
 		return IW_MPA_NEXT_FRAME;
 	case IW_MPA_FRAME_NEED_MORE:
-		if (need != u->rx_need && make_room(u, need))
+		if (need != setup->rx_need && make_room(setup, need))
 			return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 		return IW_MPA_NEXT_WAIT;
 	default:
@@ -128,7 +128,7 @@ static bool fits_request(const struct iw_mpa_session *s,
 static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 				     size_t len)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	struct iw_mpa_frame frame;
 	enum iw_mpa_parse result;
 	size_t need;
@@ -136,20 +136,20 @@ static enum iw_mpa_next take_message(struct iw_mpa_session *s, const u8 *buf,
 	result = parse_frame(s, buf, len, &frame, &need);
 	if (result == IW_MPA_FRAME_TERMINATE)
 		return lose_peer(s, -ECONNRESET);
-	if (!awaits_frame(s) || u->rx_len)
+	if (!awaits_frame(s) || setup->rx_len)
 		return end_for_bad_bytes(s, IW_MPA_FRAME_TRAILING);
 	if (result == IW_MPA_FRAME_COMPLETE && !fits_request(s, &frame))
 		result = IW_MPA_FRAME_BAD_CODE;
 	if (result != IW_MPA_FRAME_COMPLETE)
 		return end_for_bad_bytes(s, result);
 
-	if (make_room(u, len))
+	if (make_room(setup, len))
 		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
-	memcpy(u->rx, buf, len);
-	u->rx_len = len;
-	u->peer = frame;
-	u->peer.pdata = u->rx + (frame.pdata - buf);
-	u->record.received = true;
+	memcpy(setup->rx, buf, len);
+	setup->rx_len = len;
+	setup->peer = frame;
+	setup->peer.pdata = setup->rx + (frame.pdata - buf);
+	setup->record.received = true;
 	return IW_MPA_NEXT_FRAME;
 }
 

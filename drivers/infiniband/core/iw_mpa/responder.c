@@ -26,13 +26,13 @@ EXPORT_SYMBOL_GPL(iw_mpa_respond);
 static int send_reply(struct iw_mpa_session *s, const struct iw_mpa_msg *msg,
 		      const void *pdata, size_t pdata_len)
 {
-	const struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_setup *setup = s->setup;
 	struct iw_mpa_frame frame = {
 		.kind = IW_MPA_REPLY,
 		/* As in the Request (RFC 6581 section 6) */
-		.rev = u->peer.rev,
-		.crc = u->peer.crc ||
-		       u->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
+		.rev = setup->peer.rev,
+		.crc = setup->peer.crc ||
+		       setup->config.policy.crc == RDMA_MPA_CRC_REQUIRED,
 	};
 
 	return iw_mpa_send_frame(s, &frame, msg, pdata, pdata_len);
@@ -75,23 +75,23 @@ static void send_refusal(struct iw_mpa_session *s)
 /* ---- the Request */
 
 /* A responder limited to RFC 5044 treats enhanced data as malformed */
-static bool request_understood(const struct iw_mpa_setup *u)
+static bool request_understood(const struct iw_mpa_setup *setup)
 {
 	/* Rev 0 is another protocol */
-	return u->peer.rev &&
-	       !(u->peer.enhanced && !u->config.policy.enhanced);
+	return setup->peer.rev &&
+	       !(setup->peer.enhanced && !setup->config.policy.enhanced);
 }
 
 /*
  * Depths for the event to the ULP: the peer's depths, lowered to the device's
  * limits, or the limits if the peer sent no depths.
  */
-static void propose_depths(struct iw_mpa_setup *u)
+static void propose_depths(struct iw_mpa_setup *setup)
 {
-	struct iw_mpa_local local = iw_mpa_local_side(u);
-	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->peer);
-	const struct iw_mpa_caps *caps = &u->config.caps;
-	struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_local local = iw_mpa_local_side(setup);
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&setup->peer);
+	const struct iw_mpa_caps *caps = &setup->config.caps;
+	struct iw_mpa_decision *d = &setup->decision;
 	struct iw_mpa_msg proposal;
 
 	d->peer_known = request.enhanced;
@@ -114,22 +114,22 @@ static void propose_depths(struct iw_mpa_setup *u)
  */
 enum iw_mpa_next iw_mpa_act_on_request(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
-	if (!request_understood(u))
+	if (!request_understood(setup))
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
-	if (!iw_mpa_llp_acceptable(u)) {
+	if (!iw_mpa_llp_acceptable(setup)) {
 		refuse(s);
 		return iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 	}
 
-	propose_depths(u);
+	propose_depths(setup);
 	iw_mpa_enter_state(s, IW_MPA_REQ_RCVD);
 	if (iw_mpa_tell_ulp(s, IW_MPA_EVENT_REQUEST, 0, RDMA_MPA_ECODE_NONE)) {
 		refuse(s);
 		return iw_mpa_end(s, -ENOMEM, RDMA_MPA_ECODE_LOCAL);
 	}
-	iw_mpa_free_rx(u);
+	iw_mpa_free_rx(setup);
 	return IW_MPA_NEXT_WAIT;
 }
 
@@ -145,31 +145,31 @@ static int fail_accept(struct iw_mpa_session *s, int err)
 
 static int enter_rdma_mode(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	struct iw_mpa_rdma rdma;
 
 	/* The Reply is sent later, but RDMA mode depends on its C bit now */
-	u->sent.crc = u->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
+	setup->sent.crc = setup->config.policy.crc == RDMA_MPA_CRC_REQUIRED;
 	rdma = iw_mpa_rdma_mode(s);
-	return u->config.ops->enter_rdma(s, &rdma);
+	return setup->config.ops->enter_rdma(s, &rdma);
 }
 
 static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp)
 {
-	struct iw_mpa_setup *u = s->setup;
-	struct iw_mpa_msg request = iw_mpa_frame_msg(&u->peer);
-	struct iw_mpa_decision *d = &u->decision;
+	struct iw_mpa_setup *setup = s->setup;
+	struct iw_mpa_msg request = iw_mpa_frame_msg(&setup->peer);
+	struct iw_mpa_decision *d = &setup->decision;
 	struct iw_mpa_local local;
 	int rv;
 
 	if (!iw_mpa_pdata_fits(ulp->pdata_len, request.enhanced))
 		return fail_accept(s, -EINVAL);
 
-	u->ulp_ird = ulp->ird;
-	u->ulp_ord = ulp->ord;
-	local = iw_mpa_local_side(u);
+	setup->ulp_ird = ulp->ird;
+	setup->ulp_ord = ulp->ord;
+	local = iw_mpa_local_side(setup);
 	iw_mpa_negotiate_responder(&local, &request, d);
-	u->record.decided = true;
+	setup->record.decided = true;
 	if (d->verdict != IW_MPA_GO) {
 		send_refusal(s);
 		iw_mpa_end(s, d->status, d->ecode);
@@ -185,7 +185,7 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 		iw_mpa_end(s, rv, RDMA_MPA_ECODE_LOCAL);
 		return rv;
 	}
-	if (d->rtr && iw_mpa_is_gated(u)) {
+	if (d->rtr && iw_mpa_is_gated(setup)) {
 		iw_mpa_set_outcome(s);
 		iw_mpa_enter_state(s, IW_MPA_RTR_WAIT);
 	} else {
@@ -198,12 +198,12 @@ static int accept_request(struct iw_mpa_session *s, const struct iw_mpa_ulp *ulp
 static int apply_options(struct iw_mpa_session *s,
 			 const struct iw_mpa_layer *options)
 {
-	struct iw_mpa_setup *u = s->setup;
-	int rv = iw_mpa_config_apply(&u->config, options);
+	struct iw_mpa_setup *setup = s->setup;
+	int rv = iw_mpa_config_apply(&setup->config, options);
 
 	if (rv)
 		return fail_accept(s, rv);
-	if (request_understood(u))
+	if (request_understood(setup))
 		return 0;
 	iw_mpa_end(s, -EPROTO, RDMA_MPA_ECODE_BAD_FRAME);
 	return -EPROTO;
@@ -283,14 +283,14 @@ EXPORT_SYMBOL_GPL(iw_mpa_reject);
  */
 enum iw_mpa_next iw_mpa_first_fpdu(struct iw_mpa_session *s, u8 rtr)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
 	if (s->state != IW_MPA_RTR_WAIT)
 		return s->state == IW_MPA_CLOSED ? IW_MPA_NEXT_CLOSE :
 						   IW_MPA_NEXT_DONE;
-	u->rtr_seen = rtr;
-	u->record.rtr_moved = true;
-	u->record.rtr = rtr;
+	setup->rtr_seen = rtr;
+	setup->record.rtr_moved = true;
+	setup->record.rtr = rtr;
 	iw_mpa_establish(s, IW_MPA_EVENT_ESTABLISHED);
 	return iw_mpa_leave(s, IW_MPA_NEXT_DONE);
 }

@@ -39,9 +39,9 @@ static const struct iw_mpa_codec codecs[] = {
 	},
 };
 
-const struct iw_mpa_codec *iw_mpa_codec_of(const struct iw_mpa_setup *u)
+const struct iw_mpa_codec *iw_mpa_codec_of(const struct iw_mpa_setup *setup)
 {
-	return &codecs[u->config.caps.llp];
+	return &codecs[setup->config.caps.llp];
 }
 
 /* ---- config */
@@ -115,43 +115,43 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_config_apply);
 int iw_mpa_session_inherit(struct iw_mpa_session *s,
 			   const struct iw_mpa_config *config)
 {
-	struct iw_mpa_setup *u = kzalloc(sizeof(*u), GFP_KERNEL);
+	struct iw_mpa_setup *setup = kzalloc(sizeof(*setup), GFP_KERNEL);
 
 	memset(s, 0, sizeof(*s));
-	if (!u)
+	if (!setup)
 		return -ENOMEM;
-	u->config = *config;
-	u->rx = u->hdr;
-	u->rx_need = sizeof(u->hdr);
+	setup->config = *config;
+	setup->rx = setup->hdr;
+	setup->rx_need = sizeof(setup->hdr);
 	s->port = config->port;
-	s->setup = u;
+	s->setup = setup;
 	return 0;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_session_inherit);
 
 /**
  * iw_mpa_free_rx - free the peer's private data
- * @u: the setup
+ * @setup: the setup
  */
-void iw_mpa_free_rx(struct iw_mpa_setup *u)
+void iw_mpa_free_rx(struct iw_mpa_setup *setup)
 {
-	if (u->rx != u->hdr)
-		kfree(u->rx);
-	u->rx = u->hdr;
-	u->peer.pdata = NULL;
-	u->peer.pdata_len = 0;
+	if (setup->rx != setup->hdr)
+		kfree(setup->rx);
+	setup->rx = setup->hdr;
+	setup->peer.pdata = NULL;
+	setup->peer.pdata_len = 0;
 }
 
 static void free_setup(struct iw_mpa_session *s)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 
-	if (!u)
+	if (!setup)
 		return;
 	s->setup = NULL;
-	iw_mpa_free_rx(u);
-	kfree(u->pdata);
-	kfree(u);
+	iw_mpa_free_rx(setup);
+	kfree(setup->pdata);
+	kfree(setup);
 }
 
 /**
@@ -250,13 +250,13 @@ static unsigned int state_deadline(const struct iw_mpa_config *config,
  */
 void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 {
-	struct iw_mpa_setup *u = s->setup;
-	struct iw_mpa_record *r = &u->record;
+	struct iw_mpa_setup *setup = s->setup;
+	struct iw_mpa_record *r = &setup->record;
 
 	if (s->state != state && r->num_left < ARRAY_SIZE(r->left))
 		r->left[r->num_left++] = s->state;
 	s->state = state;
-	u->config.ops->deadline(s, state_deadline(&u->config, state));
+	setup->config.ops->deadline(s, state_deadline(&setup->config, state));
 }
 
 /**
@@ -271,8 +271,8 @@ void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state)
 int iw_mpa_tell_ulp(struct iw_mpa_session *s, enum iw_mpa_event_type type,
 		    int status, enum rdma_mpa_ecode ecode)
 {
-	const struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_decision *d = &u->decision;
+	const struct iw_mpa_setup *setup = s->setup;
+	const struct iw_mpa_decision *d = &setup->decision;
 	struct iw_mpa_event ev = {
 		.type = type,
 		.status = status,
@@ -287,18 +287,18 @@ int iw_mpa_tell_ulp(struct iw_mpa_session *s, enum iw_mpa_event_type type,
 
 	/* A responder's ULP got the private data with the Request */
 	if (type != IW_MPA_EVENT_ESTABLISHED) {
-		ev.pdata = u->peer.pdata;
-		ev.pdata_len = u->peer.pdata_len;
+		ev.pdata = setup->peer.pdata;
+		ev.pdata_len = setup->peer.pdata_len;
 	}
-	return u->config.ops->event(s, &ev);
+	return setup->config.ops->event(s, &ev);
 }
 
-static void record_end(struct iw_mpa_setup *u, int status,
+static void record_end(struct iw_mpa_setup *setup, int status,
 		       enum rdma_mpa_ecode ecode)
 {
-	u->record.ended = true;
-	u->record.status = status;
-	u->record.ecode = ecode;
+	setup->record.ended = true;
+	setup->record.status = status;
+	setup->record.ecode = ecode;
 }
 
 /**
@@ -307,8 +307,8 @@ static void record_end(struct iw_mpa_setup *u, int status,
  */
 void iw_mpa_set_outcome(struct iw_mpa_session *s)
 {
-	const struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_decision *d = &u->decision;
+	const struct iw_mpa_setup *setup = s->setup;
+	const struct iw_mpa_decision *d = &setup->decision;
 
 	s->outcome = (struct iw_mpa_outcome) {
 		.ird = d->ird,
@@ -316,11 +316,11 @@ void iw_mpa_set_outcome(struct iw_mpa_session *s)
 		.peer_ird = d->peer_ird,
 		.peer_ord = d->peer_ord,
 		.rtr = d->rtr,
-		.rtr_seen = u->rtr_seen,
-		.peer_rev = u->peer.rev,
+		.rtr_seen = setup->rtr_seen,
+		.peer_rev = setup->peer.rev,
 		.peer_known = d->peer_known,
-		.crc = u->sent.crc || u->peer.crc,
-		.large = u->config.policy.large,
+		.crc = setup->sent.crc || setup->peer.crc,
+		.large = setup->config.policy.large,
 	};
 }
 
@@ -343,10 +343,10 @@ void iw_mpa_establish(struct iw_mpa_session *s, enum iw_mpa_event_type type)
  */
 static bool owes_terminate(const struct iw_mpa_session *s)
 {
-	const struct iw_mpa_setup *u = s->setup;
+	const struct iw_mpa_setup *setup = s->setup;
 
-	if (!u->config.ops->end || u->peer_gone || u->sent.reject ||
-	    u->peer.reject)
+	if (!setup->config.ops->end || setup->peer_gone || setup->sent.reject ||
+	    setup->peer.reject)
 		return false;
 	switch (s->state) {
 	case IW_MPA_IDLE:
@@ -354,7 +354,7 @@ static bool owes_terminate(const struct iw_mpa_session *s)
 	case IW_MPA_CLOSED:
 		return false;
 	case IW_MPA_REQ_WAIT:
-		return u->rx_len || u->record.bad;
+		return setup->rx_len || setup->record.bad;
 	default:
 		return true;
 	}
@@ -413,20 +413,20 @@ static u32 clamp_depth(u32 depth, u16 ceiling, u16 device)
 
 /**
  * iw_mpa_local_side - our side of the negotiation
- * @u: the setup
+ * @setup: the setup
  *
- * Return: our side; it points into @u
+ * Return: our side; it points into @setup
  */
-struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u)
+struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_config *config = &u->config;
+	const struct iw_mpa_config *config = &setup->config;
 
 	return (struct iw_mpa_local) {
 		.caps = &config->caps,
 		.policy = &config->policy,
-		.ird = clamp_depth(u->ulp_ird, config->caps.max_ird,
+		.ird = clamp_depth(setup->ulp_ird, config->caps.max_ird,
 				   config->device_ird),
-		.ord = clamp_depth(u->ulp_ord, config->caps.max_ord,
+		.ord = clamp_depth(setup->ulp_ord, config->caps.max_ord,
 				   config->device_ord),
 	};
 }
@@ -448,17 +448,17 @@ struct iw_mpa_msg iw_mpa_frame_msg(const struct iw_mpa_frame *frame)
 
 /**
  * iw_mpa_is_gated - do we wait for the initiator's first FPDU?
- * @u: the setup of a responder
+ * @setup: the setup of a responder
  *
  * RFC 5044 section 7.1.2. A device with @rtr_offload waits by itself. SCTP
  * needs no gate (RFC 6581 section 7).
  *
  * Return: true if so
  */
-bool iw_mpa_is_gated(const struct iw_mpa_setup *u)
+bool iw_mpa_is_gated(const struct iw_mpa_setup *setup)
 {
-	return !u->config.caps.rtr_offload &&
-	       u->config.caps.llp == RDMA_MPA_LLP_TCP;
+	return !setup->config.caps.rtr_offload &&
+	       setup->config.caps.llp == RDMA_MPA_LLP_TCP;
 }
 
 /**
@@ -469,24 +469,24 @@ bool iw_mpa_is_gated(const struct iw_mpa_setup *u)
  */
 struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 {
-	const struct iw_mpa_setup *u = s->setup;
-	const struct iw_mpa_policy *policy = &u->config.policy;
+	const struct iw_mpa_setup *setup = s->setup;
+	const struct iw_mpa_policy *policy = &setup->config.policy;
 
 	return (struct iw_mpa_rdma) {
-		.ird = u->decision.ird,
-		.ord = u->decision.read_slots,
-		.ulp_ord = u->decision.ord,
-		.rtr = u->decision.rtr,
+		.ird = setup->decision.ird,
+		.ord = setup->decision.read_slots,
+		.ulp_ord = setup->decision.ord,
+		.rtr = setup->decision.rtr,
 		/* Both directions if one side asks (RFC 5044 section 7.1.1) */
-		.crc = u->sent.crc || u->peer.crc,
-		.tx_markers = u->peer.markers,
+		.crc = setup->sent.crc || setup->peer.crc,
+		.tx_markers = setup->peer.markers,
 		.rx_markers = policy->markers,
 		.large = policy->large,
 		.responder = s->responder,
 		.fenced = s->responder &&
-			  u->config.caps.llp == RDMA_MPA_LLP_TCP,
-		.rtr_unasked = s->responder && u->peer.rev == 1 &&
-			       u->config.caps.llp == RDMA_MPA_LLP_TCP &&
+			  setup->config.caps.llp == RDMA_MPA_LLP_TCP,
+		.rtr_unasked = s->responder && setup->peer.rev == 1 &&
+			       setup->config.caps.llp == RDMA_MPA_LLP_TCP &&
 			       policy->model != RDMA_MPA_MODEL_CLIENT_SERVER ?
 			       policy->rtr_order[0] : 0,
 	};
@@ -494,20 +494,20 @@ struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s)
 
 /**
  * iw_mpa_llp_acceptable - can we meet the peer's demands on MPA?
- * @u: the setup, with the peer's frame
+ * @setup: the setup, with the peer's frame
  *
  * The peer can demand markers and CRCs (RFC 5044 section 7.1.1).
  *
  * Return: true if so
  */
-bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *u)
+bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *setup)
 {
-	const struct iw_mpa_config *config = &u->config;
+	const struct iw_mpa_config *config = &setup->config;
 	bool no_crc = config->policy.crc == RDMA_MPA_CRC_OFF ||
 		      config->caps.no_crc;
 
-	return !(u->peer.markers && !config->caps.tx_markers) &&
-	       !(u->peer.crc && no_crc);
+	return !(setup->peer.markers && !config->caps.tx_markers) &&
+	       !(setup->peer.crc && no_crc);
 }
 
 /**
@@ -524,7 +524,7 @@ bool iw_mpa_pdata_fits(size_t len, bool enhanced)
 
 /**
  * iw_mpa_build_frame - build a frame
- * @u: the setup
+ * @setup: the setup
  * @frame: kind, revision and C bit are set; the rest is filled in
  * @msg: contents of the frame
  * @pdata: private data of the ULP
@@ -534,17 +534,20 @@ bool iw_mpa_pdata_fits(size_t len, bool enhanced)
  *
  * Return: length of the frame in bytes, or a negative errno
  */
-int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
+int iw_mpa_build_frame(const struct iw_mpa_setup *setup,
+		       struct iw_mpa_frame *frame,
 		       const struct iw_mpa_msg *msg, const void *pdata,
 		       size_t pdata_len, void *buf, size_t size)
 {
-	frame->markers = u->config.policy.markers && !msg->reject;
+	frame->markers = setup->config.policy.markers && !msg->reject;
 	frame->reject = msg->reject;
 	frame->enhanced = msg->enhanced;
 	frame->enh = msg->enh;
 	frame->pdata = pdata;
 	frame->pdata_len = pdata_len;
-	return iw_mpa_codec_of(u)->build(frame, u->config.policy.dialect, buf, size);
+	return iw_mpa_codec_of(setup)->build(frame,
+					     setup->config.policy.dialect, buf,
+					     size);
 }
 
 /**
@@ -561,22 +564,22 @@ int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
 		      const struct iw_mpa_msg *msg, const void *pdata,
 		      size_t pdata_len)
 {
-	struct iw_mpa_setup *u = s->setup;
+	struct iw_mpa_setup *setup = s->setup;
 	u8 buf[IW_MPA_FRAME_MAX];
 	int len, rv = 0;
 
-	len = iw_mpa_build_frame(u, frame, msg, pdata, pdata_len, buf,
+	len = iw_mpa_build_frame(setup, frame, msg, pdata, pdata_len, buf,
 				 sizeof(buf));
 	if (len < 0)
 		return len;
 
-	u->sent = *frame;
-	u->sent.pdata = NULL;
-	if (u->early_len < len)
-		rv = u->config.ops->send(s, buf + u->early_len,
-					 len - u->early_len);
+	setup->sent = *frame;
+	setup->sent.pdata = NULL;
+	if (setup->early_len < len)
+		rv = setup->config.ops->send(s, buf + setup->early_len,
+					     len - setup->early_len);
 	if (!rv)
-		u->record.sent = true;
+		setup->record.sent = true;
 	return rv;
 }
 

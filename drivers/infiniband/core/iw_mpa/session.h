@@ -196,16 +196,17 @@ int iw_mpa_config_apply(struct iw_mpa_config *config,
 			const struct iw_mpa_layer *options);
 
 /* session.c, for receive.c, initiator.c and responder.c */
-const struct iw_mpa_codec *iw_mpa_codec_of(const struct iw_mpa_setup *u);
-void iw_mpa_free_rx(struct iw_mpa_setup *u);
+const struct iw_mpa_codec *iw_mpa_codec_of(const struct iw_mpa_setup *setup);
+void iw_mpa_free_rx(struct iw_mpa_setup *setup);
 void iw_mpa_enter_state(struct iw_mpa_session *s, enum iw_mpa_state state);
-struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *u);
+struct iw_mpa_local iw_mpa_local_side(const struct iw_mpa_setup *setup);
 struct iw_mpa_msg iw_mpa_frame_msg(const struct iw_mpa_frame *frame);
 struct iw_mpa_rdma iw_mpa_rdma_mode(const struct iw_mpa_session *s);
-bool iw_mpa_is_gated(const struct iw_mpa_setup *u);
-bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *u);
+bool iw_mpa_is_gated(const struct iw_mpa_setup *setup);
+bool iw_mpa_llp_acceptable(const struct iw_mpa_setup *setup);
 bool iw_mpa_pdata_fits(size_t len, bool enhanced);
-int iw_mpa_build_frame(const struct iw_mpa_setup *u, struct iw_mpa_frame *frame,
+int iw_mpa_build_frame(const struct iw_mpa_setup *setup,
+		       struct iw_mpa_frame *frame,
 		       const struct iw_mpa_msg *msg, const void *pdata,
 		       size_t pdata_len, void *buf, size_t size);
 int iw_mpa_send_frame(struct iw_mpa_session *s, struct iw_mpa_frame *frame,
