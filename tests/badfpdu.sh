@@ -6,6 +6,10 @@
 # Peers and programs that misbehave once they are connected: the kernel does not break, a program's
 # work requests complete, and its memory is free at the end. Connections are client-server, so that
 # unmodified siw can be compared; it does not survive some cases. REGEX picks the cases.
+#
+# Runs as badfpdu: 450 s
+# Sample debian/badfpdu: F(4|11|14|15|19|20|58|61|66|73|91|115)
+# Sample debug/badfpdu: F(1|2|8|12|31|33):|F3:.*opcode|F9|F18.*key
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh

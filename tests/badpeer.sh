@@ -7,6 +7,9 @@
 # program can always exit; the next, honest initiator is served soon. REGEX picks the cases.
 #
 # Unmodified siw does not survive: pick one case at a time to see its effect.
+#
+# Runs as badpeer: 400 s
+# Sample badpeer: hold still|connect and close
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

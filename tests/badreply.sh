@@ -8,6 +8,8 @@
 # the cases.
 #
 # Unmodified siw does not survive: pick one case at a time to see its effect.
+#
+# Runs as badreply: 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,8 @@
 #
 # `mpapeer conformance` in a, against the target program in b, as against an adapter of which nothing is
 # known. With --stock it records how far unmodified modules get.
+#
+# Runs as conform: 500 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -7,6 +7,11 @@
 # Datagram iWARP: KUnit where the kernel has it (scripts/datagram modules), libdgm between two namespaces or machines over
 # a network with loss, duplicates and reordering, a path whose MTU shrinks, a flood of bad datagrams. The cases with a
 # million datagrams and with 1 GiB, of some minutes, run only if REGEX has these words. Read libdgm/NOTICE first.
+#
+# Runs as datagram: 1200 s
+# Runs as datagram-pair: --pair --mem 3072; 1800 s
+# Sample debug/datagram: KUnit
+# Sample debian/datagram: own tests|1 % loss|MTU|flood
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,8 @@
 #
 # The exclusive mode of RDMA's namespaces, in which a link belongs to one namespace. The suite makes the namespaces
 # a and b anew, so that it needs a machine of its own, and all its cases in their order.
+#
+# Runs as exclusive: 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -6,6 +6,9 @@
 # libexs (tools/lib/exs) over siw: its own tests of the C interface and its random threads, all modes of the tools
 # in both directions, the messages on the wire, depths, peers that go or misbehave. EXS-… are the
 # requirements that a case shows.
+#
+# Runs as exs exs-sctp: 1200 s
+# Sample exs: EXS-1 to|complete once|normal, 10000.*in namespace b|persistent, 10000.*in namespace a|examples.*in namespace a|EXS-4: S|without a credit|terminates the Read
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -6,6 +6,8 @@
 # libexs between two machines: in each mode, and over siw and rxe, what arrives is what was sent, in both
 # directions at once. Runs on both. REGEX picks cases, the same on both; those with 1 GiB are run only if it has that
 # (with --timeout 20000: an emulated network carries some Mbit/s).
+#
+# Runs as exspair exspair-sctp: --pair --mem 3072; 600 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,9 @@
 #
 # Programs that know nothing of libexs, with exs-preload over siw. That their data do not go over plain TCP is
 # seen by the QPs that their connections have meanwhile.
+#
+# Runs as exsshim: --packages iperf3,nginx,redis-server,redis-tools; 300 s
+# Sample exsshim: iperf3 transfers|nginx
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

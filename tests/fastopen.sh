@@ -5,6 +5,9 @@
 #
 # The MPA Request in TCP's SYN. Connecting takes one round trip if this is set and possible, otherwise
 # two. A hostile peer meets the same limits as without Fast Open.
+#
+# Runs as fastopen: 400 s
+# Sample fastopen: to a peer takes one|resets|half a Request
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

@@ -9,6 +9,8 @@
 # leaks (scripts/vm and the debug kernel check this), and a good connection works afterwards.
 #
 # Needs CONFIG_FAILSLAB, which Debian's kernel does not have: without it there are no cases.
+#
+# Runs as faults faults-sctp: 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

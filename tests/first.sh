@@ -5,6 +5,12 @@
 #
 # The purpose of the peer-to-peer model: the responder's program sends right after it has accepted,
 # before the initiator's program has sent anything. With --stock it records the results of unmodified siw.
+#
+# Runs as first first-sctp: 120 s
+# Sample first: first, server
+# Sample 7.2/first: first,
+# Sample 6.12/first: first,
+# Sample first-sctp: first, server in namespace b
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

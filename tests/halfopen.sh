@@ -6,6 +6,8 @@
 # 999 initiators stop in the middle of connection setup, at one listener, for some time: a third each
 # sends nothing, half a Request, or a Request and no RTR. An initiator that is closed comes back at once.
 # Their use of memory is bounded and ends with them, and an honest client does not wait for them.
+#
+# Runs as halfopen halfopen-sctp: 200 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh

@@ -6,6 +6,8 @@
 # Our siw and an unmodified one, each as initiator and as responder. The unmodified initiator asks
 # for the client-server model with enhanced data; ours asks for peer-to-peer and sends its RTR.
 # Runs on both machines; ours checks the wire.
+#
+# Runs as interop-a interop-b: --pair; 400 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

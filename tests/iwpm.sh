@@ -8,6 +8,8 @@
 # listener there. siw uses sockets of the host and needs no other port (IW_F_NO_PORT_MAP), so its ports
 # are mapped to themselves. But siw connects to any port that the peer's mapper names.
 # Runs on both machines.
+#
+# Runs as iwpm: --pair; 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,8 @@
 #
 # Loads the KUnit suites as modules, which runs them, and unloads them. One line a test case, as the
 # suites of lib.sh print them.
+#
+# Runs as kunit: 150 s
 set -euo pipefail
 
 log=$(mktemp)

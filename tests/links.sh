@@ -6,6 +6,8 @@
 # Links on interfaces of all kinds: with the MAC address of another interface, on a VLAN and its parent, with the
 # same link-local address, on tun, on lo, and with a MAC address that changes. Namespaces a and b are joined by a
 # second pair of interfaces, eth1, with links siw2 in a and siw3 in b.
+#
+# Runs as links: 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,8 @@
 #
 # Sixteen namespaces at one bridge, each with a link of siw and a rank of Open MPI. Each rank talks to each other one,
 # so that there is a connection between every two. The same over plain TCP beside it, for the time of MPI_Init.
+#
+# Runs as mesh: --mem 6144 --packages openmpi-bin,python3-mpi4py,libfabric-bin; 900 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpi.sh

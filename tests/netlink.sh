@@ -7,6 +7,9 @@
 # answers. The kernel refuses a user without the right to set, and says why it refuses a setting.
 # Devices, namespaces and the module can be removed while others watch. The kernel's YNL client makes
 # and reads the settings; it knows nothing but the specification of the family.
+#
+# Runs as netlink: 400 s
+# Sample netlink: settings can be|port setting overrides|contradictory settings|malformed|own settings|root of|apply to its|unnegotiated|rejects invalid|negotiated values|with fallback|each counter rises|dump is marked|notified|devices are removed|random
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

@@ -5,6 +5,8 @@
 #
 # Programs of others over NFSv4.2, with RPC-over-RDMA version one and with version two: the same has to work in both. b is
 # the server, a the client. LIST: nfs-common,nfs-kernel-server,dbench,fio
+#
+# Runs as nfsprograms: --pair --mem 3072 --packages nfs-common,nfs-kernel-server,fio,dbench; 5700 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/nfsserver.sh

@@ -6,6 +6,8 @@
 # The units and rules of iw-mpa-tools (tools/system), with Debian's systemd and udev: links and settings are
 # there after a boot and when a device comes. systemd runs as process 1 of a PID namespace, in the first
 # network namespace, with its own /run; a boot is its start.
+#
+# Runs as persist: 600 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -15,6 +15,9 @@
 #
 # `sample` has one delay instead of three and 5 s instead of 20 s of everything at once. It leaves out
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
+#
+# Runs as races races-sctp: 300 s
+# Sample debian/races: F56
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh

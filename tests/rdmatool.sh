@@ -5,6 +5,9 @@
 #
 # `rdma mpa` of patches/iproute2: what it shows and sets, what it and the kernel refuse and how they
 # say so, what a setting does on the wire, counters and events.
+#
+# Runs as rdmatool: 400 s
+# Sample rdmatool: nearest|kernel rejects|siw0/1 rtr read|monitor: 
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -5,6 +5,8 @@
 #
 # RPC-over-RDMA version two against a server that does one thing wrong: rpcpeer in namespace b answers the NFS client in a.
 # The words are those of draft-cel-nfsv4-rpcrdma-version-two-01, section 4.2. tests/rpcserver.sh has rpcpeer call our server.
+#
+# Runs as rpcrdma2: 400 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

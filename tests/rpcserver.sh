@@ -6,6 +6,8 @@
 # The NFS server against messages of RPC-over-RDMA that are wrong, of version one (RFC 8166) and of version two
 # (draft-cel-nfsv4-rpcrdma-version-two-01): rpcpeer in namespace a sends them word by word to nfsd in b. tests/rpcrdma2.sh
 # has rpcpeer answer our client.
+#
+# Runs as rpcserver: 400 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

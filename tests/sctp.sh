@@ -7,6 +7,9 @@
 #
 # iWARP over SCTP (RFC 5043, RFC 6581 section 7): programs, what is on the wire, hostile peers in both
 # roles, loss, and the end of associations. SCT-, SC- and AMB- name rows of the conformance matrix.
+#
+# Runs as sctp: --llp sctp; 700 s
+# Sample sctp: server in namespace b$|accepts on an address|SCT-1[578]|SC-0[56]: (a |the first)|AMB-20
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh

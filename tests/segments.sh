@@ -6,6 +6,9 @@
 # The sender hands TCP many FPDUs at once. Each segment that TCP makes of them begins with an FPDU
 # (RFC 5044 section 5), also in a small window, after a loss and on a path of any MTU. With the setting
 # `segment large` FPDUs are longer than segments.
+#
+# Runs as segments: 300 s
+# Sample segments: large writes|MSS|lost|share|one FPDU holds
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh

@@ -6,6 +6,10 @@
 #
 # Module siw_dg and its provider (scripts/datagram modules, scripts/siwdg-provider): UD queue pairs between namespaces a (device
 # d0) and b (d1), which have links of siw as well; UCX between two machines. Read libdgm/NOTICE first.
+#
+# Runs as siwdg: 500 s
+# Runs as siwdg-pair: --pair --mem 3072 --packages ucx-utils; 400 s
+# Sample siwdg: GIDs|pingpong|ib_send_bw runs on|DGM|module unloads
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

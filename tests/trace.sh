@@ -5,6 +5,8 @@
 #
 # The tracepoints show every event of connection setup, and the command lines in the documentation that
 # use them work.
+#
+# Runs as trace: 300 s
 # shellcheck disable=SC2031 # lib.sh's WORK
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

@@ -11,6 +11,9 @@
 # iperf3 through librspreload stops after 128 KiB; qperf's server for each test ends with SIGSEGV, since cm_close()
 # (rdma.c:1940) destroys the QP of the id that listens, which has none; its rc_rdma_write_* send immediate data, which
 # iWARP has not.
+#
+# Runs as ulp: --mem 3072 --packages fio,qperf,libfabric-bin,openmpi-bin,python3-mpi4py,python3-pyverbs; 560 s
+# Sample ulp: rcopy|fio: Writes|libfabric, endpoint msg, 64
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpi.sh

@@ -11,6 +11,9 @@
 # With --stock one runs after the other, and the first that the kernel does not survive is the last: a
 # line `crash ROLE/NAME: …` or `hang ROLE/NAME: …` names it. Unmodified modules have no settings and
 # options, so these are left out.
+#
+# Runs as wire wire-sctp: 700 s
+# Sample wire-sctp: (good|s1|s2|s3|s5|ordered|ppid-16|gone-accepted|terminate-unread): 
 
 # shellcheck disable=SC2031 # WORK is that of the case
 
