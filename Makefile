@@ -4,7 +4,7 @@
 # make check    every test; the last line is "N passed, N failed"
 # make check-all  make check with every whole-system suite on all four kernels, each patch by itself, and the packages
 # make conformance  tests and results of each requirement; STOCK=1 also against unmodified siw
-# make bench    ours compared with unmodified modules, into Documentation/infiniband/bench.*; QUICK=1 for a short run
+# make bench    ours compared with unmodified modules, into results/; QUICK=1 for a short run
 # make exs-random  libexs: fuzzers, random scheduler, threads under sanitizers, for SECONDS=20 each
 # make soak     connections opened, killed and closed for MINUTES=10 on KERNEL=debian; total kept in tests/RESULTS.md
 # make fuzz     each fuzzer for SECONDS=20
