@@ -16,6 +16,15 @@
 # A case runs in its own shell with errexit: a command that fails makes the case fail, `fail WHY…`
 # gives the reason. The case's processes are stopped at its end; a process that cannot be stopped
 # fails the case. Every wait has a deadline in seconds, for slow emulation; a good run ends sooner.
+#
+# scripts/vm has made this before the suite begins; over SCTP the links are of type siw_sctp:
+#
+#	one machine: network namespaces a and b           --pair: machines a and b, without namespaces
+#
+#	 namespace a                 namespace b           machine a                     machine b
+#	 10.77.0.1   veth    veth    10.77.0.2             10.77.0.1   virtio   virtio   10.77.0.2
+#	 fd77::1     eth0 ── eth0    fd77::2               fd77::1     eth0 ──── eth0    fd77::2
+#	 siw0 ────────┘        └──── siw1                  siw0 ────────┘          └──── siw1
 set -euo pipefail
 
 case ${1:-} in
