@@ -629,7 +629,7 @@ killed_before_it_answers() { # PORT
 closes_before_accept() { # PORT
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50
 	wait_listener 10.77.0.2 "$1"
-	slow_down siw_accept_newconn "$([[ $VM_KERNEL == debian ]] && echo 200 || echo 60)"
+	slow_down siw_sctp_accept "$([[ $VM_KERNEL == debian ]] && echo 200 || echo 60)"
 	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE
 	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
 	speed_up
