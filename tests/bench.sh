@@ -3,11 +3,11 @@
 #
 # Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS]
 #
-# MODE is setup, data, path, quick, memory, llp, llp-data, smp, smp-data or handovers.
+# MODE is setup, data, path, storage, quick, memory, llp, llp-data, smp, smp-data or handovers.
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
 # TCP, the data path, or the memory of connections. path measures the data path of ours, with both lengths
-# of FPDUs, of the unmodified one and of plain TCP. llp and llp-data measure by turns siw over TCP and
+# of FPDUs, of the unmodified one and of plain TCP; storage does so for NVMe-oF and NFS. llp and llp-data measure by turns siw over TCP and
 # over SCTP, ours both. smp measures connection setup on all processors of the machine and counts
 # hand-overs between them, smp-data the data path there; handovers shows each hand-over. All but data,
 # llp-data, smp, smp-data and handovers need a machine with --icount, where time is the number of
@@ -15,6 +15,8 @@
 set -euo pipefail
 # shellcheck source=tests/nodes.sh
 source "${0%/*}/nodes.sh"
+# shellcheck source=tests/storagepath.sh
+source "${0%/*}/storagepath.sh"
 
 BUILD=$(cd "${0%/*}/../build/tools" && pwd -P)
 RDMABENCH=$BUILD/bench/rdmabench
@@ -30,7 +32,7 @@ trap 'rm -rf "$work"' EXIT
 case $mode in
 setup) rounds=3 counts=(1 64 256 1000) delays=(0 5 25 150) nodes=(2 4 8 16 32 64) ;;
 data) rounds=5 counts=() delays=() nodes=(2) ;;
-path) rounds=3 counts=() delays=() nodes=(2) ;;
+path | storage) rounds=3 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
@@ -627,6 +629,7 @@ make_nodes "$last"
 [[ $mode != smp ]] || extra="{\"cpus\": $(nproc)}"
 [[ $mode != data && $mode != smp-data && $mode != path ]] || give_indices
 forget_quickly
+[[ $mode != storage ]] || make_pair
 start=$(now_us)
 if [[ $mode == llp* ]]; then
 	load ours
@@ -652,8 +655,10 @@ for ((round = 1; round <= rounds; round++)); do
 		set_delay 0
 		warm_up
 		case $mode in
-		data | memory | smp | smp-data | handovers | path)
+		data | memory | smp | smp-data | handovers | path | storage)
+			[[ $mode != storage ]] || link_pair
 			"measure_${mode//-/_}"
+			[[ $mode != storage || $variant == stock ]] || with_default large segment large measure_storage
 			[[ $mode != smp-data || $variant == stock ]] || with_default large segment large measure_smp_data
 			if [[ $mode == path && $variant == ours ]]; then
 				with_default large segment large measure_path
@@ -671,6 +676,7 @@ for ((round = 1; round <= rounds; round++)); do
 	case $mode in
 	data | memory | handovers) ;;
 	path) measure_tcp_path ;;
+	storage) variant=tcp && measure_storage tcp ;;
 	smp) variant=tcp && measure_smp_patterns --transport tcp ;;
 	smp-data) variant=tcp && measure_smp_data ;;
 	*) measure_floor ;;
