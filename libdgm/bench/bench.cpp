@@ -122,9 +122,10 @@ struct DgmEnd : End {
 		options.flags = DGM_NO_THREAD | flags;
 		options.socket = bound_socket(place, SOCK_DGRAM, port).release();
 		endpoint.reset(dgm_open(nullptr, 0, &options));
+		checked(endpoint ? 0 : -1, "dgm_open");
 		dgm_zone_options zone{ number, key, DGM_PARTIAL, 0 };
-		if (!endpoint || !(opened = dgm_zone_open(endpoint.get(), memory.data(), memory.size(), &zone)))
-			throw std::system_error(errno, std::generic_category(), "dgm");
+		opened = dgm_zone_open(endpoint.get(), memory.data(), memory.size(), &zone);
+		checked(opened ? 0 : -1, "dgm_zone_open");
 		checked(dgm_allow_any(opened), "dgm_allow_any");
 		hold_all(dgm_socket(endpoint.get()));
 	}

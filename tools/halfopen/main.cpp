@@ -95,10 +95,10 @@ private:
 	bool connected_ = false;
 };
 
-template <typename T> void set_option(const Descriptor &socket, int level, int name, const T &value)
+template <typename T> void set_option(const Descriptor &socket, int level, int name, const T &value, const char *what)
 {
 	if (::setsockopt(socket.get(), level, name, &value, sizeof(value)) != 0)
-		throw_errno("setsockopt");
+		throw_errno(what);
 }
 
 void Peer::make_socket()
@@ -107,14 +107,16 @@ void Peer::make_socket()
 	if (socket_.get() < 0)
 		throw_errno("socket");
 	if (!sctp_) {
-		set_option(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1);
+		set_option(socket_, IPPROTO_IP, IP_BIND_ADDRESS_NO_PORT, 1, "setsockopt IP_BIND_ADDRESS_NO_PORT");
 		return;
 	}
-	set_option(socket_, IPPROTO_SCTP, SCTP_ADAPTATION_LAYER, sctp_setadaptation{.ssb_adaptation_ind = 1});
+	set_option(socket_, IPPROTO_SCTP, SCTP_ADAPTATION_LAYER, sctp_setadaptation{.ssb_adaptation_ind = 1},
+		   "setsockopt SCTP_ADAPTATION_LAYER");
 	set_option(socket_, IPPROTO_SCTP, SCTP_INITMSG,
 		   sctp_initmsg{.sinit_num_ostreams = 1, .sinit_max_instreams = 1, .sinit_max_attempts = 0,
-				.sinit_max_init_timeo = 0});
-	set_option(socket_, IPPROTO_SCTP, SCTP_NODELAY, 1);
+				.sinit_max_init_timeo = 0},
+		   "setsockopt SCTP_INITMSG");
+	set_option(socket_, IPPROTO_SCTP, SCTP_NODELAY, 1, "setsockopt SCTP_NODELAY");
 }
 
 // One whole message; over SCTP a chunk of RFC 5043's session control
@@ -158,7 +160,7 @@ bool Peer::finish_connect(Counts &counts)
 	int error = 0;
 	socklen_t size = sizeof(error);
 	if (::getsockopt(socket_.get(), SOL_SOCKET, SO_ERROR, &error, &size) != 0)
-		throw_errno("getsockopt");
+		throw_errno("getsockopt SO_ERROR");
 	if (error == ECONNREFUSED) {
 		counts.refused++;
 		end();

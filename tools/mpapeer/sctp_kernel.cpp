@@ -22,9 +22,10 @@ constexpr int backlog = 128;
 constexpr std::size_t receive_size = 65536;
 
 template <class T>
-void set_sctp_option(int fd, int name, const T &value)
+void set_sctp_option(int fd, int name, const T &value, const char *option)
 {
-    check(::setsockopt(fd, IPPROTO_SCTP, name, &value, sizeof(value)), "setsockopt of SCTP");
+    if (::setsockopt(fd, IPPROTO_SCTP, name, &value, sizeof(value)) < 0)
+        fail(errno, fmt::format("setsockopt {}", option));
 }
 
 /// RFC 5043 section 8: as many streams one way as the other; today one.
@@ -36,18 +37,20 @@ void set_options(int fd, const SctpOptions &options)
         .sinit_max_attempts = 0,
         .sinit_max_init_timeo = 0,
     };
-    set_sctp_option(fd, SCTP_INITMSG, streams);
+    set_sctp_option(fd, SCTP_INITMSG, streams, "SCTP_INITMSG");
     for (const int type : {SCTP_ADAPTATION_INDICATION, SCTP_ASSOC_CHANGE})
         set_sctp_option(fd, SCTP_EVENT,
                         sctp_event{.se_assoc_id = 0,
                                    .se_type = static_cast<std::uint16_t>(type),
-                                   .se_on = 1});
-    set_sctp_option(fd, SCTP_NODELAY, 1);
-    set_sctp_option(fd, SCTP_RECVRCVINFO, 1);
+                                   .se_on = 1},
+                        "SCTP_EVENT");
+    set_sctp_option(fd, SCTP_NODELAY, 1, "SCTP_NODELAY");
+    set_sctp_option(fd, SCTP_RECVRCVINFO, 1, "SCTP_RECVRCVINFO");
     if (options.adaptation)
-        set_sctp_option(fd, SCTP_ADAPTATION_LAYER, sctp_setadaptation{*options.adaptation});
+        set_sctp_option(fd, SCTP_ADAPTATION_LAYER, sctp_setadaptation{*options.adaptation},
+                        "SCTP_ADAPTATION_LAYER");
     if (options.window != 0)
-        set_option(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.window));
+        set_option(fd, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.window), "SO_RCVBUF");
 }
 
 class KernelAssociation : public SctpAssociation {
@@ -163,7 +166,7 @@ void KernelAssociation::idle(Deadline deadline)
 SctpAssociation::Sent KernelAssociation::send(const SctpMessage &message, Deadline deadline)
 {
     set_sctp_option(socket_.get(), SCTP_MAXSEG,
-                    sctp_assoc_value{0, message.fragmented ? fragment_size : 0});
+                    sctp_assoc_value{0, message.fragmented ? fragment_size : 0}, "SCTP_MAXSEG");
     sctp_sndinfo info{};
     info.snd_sid = message.stream;
     info.snd_flags = message.ordered ? 0 : SCTP_UNORDERED;
@@ -237,7 +240,7 @@ std::string KernelStack::listen(const HostPort &at)
 {
     const AddressList address = resolve(at, IPPROTO_SCTP, AI_PASSIVE);
     listener_ = make_socket(*address);
-    set_option(listener_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(listener_.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
     set_options(listener_.get(), options_);
     if (::bind(listener_.get(), address->ai_addr, address->ai_addrlen) < 0 ||
         ::listen(listener_.get(), backlog) < 0)

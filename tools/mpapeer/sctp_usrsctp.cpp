@@ -211,9 +211,10 @@ bool Machine::step(Deadline deadline)
 
 
 template <class T>
-void set_usrsctp_option(struct socket *socket, int level, int name, const T &value)
+void set_usrsctp_option(struct socket *socket, int level, int name, const T &value, const char *option)
 {
-    check(usrsctp_setsockopt(socket, level, name, &value, sizeof(value)), "an option of usrsctp");
+    if (usrsctp_setsockopt(socket, level, name, &value, sizeof(value)) < 0)
+        fail(errno, fmt::format("usrsctp_setsockopt {}", option));
 }
 
 void set_options(struct socket *socket, const SctpOptions &options)
@@ -224,15 +225,15 @@ void set_options(struct socket *socket, const SctpOptions &options)
     sctp_event adaptation{};
     adaptation.se_type = SCTP_ADAPTATION_INDICATION;
     adaptation.se_on = 1;
-    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_INITMSG, streams);
-    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_EVENT, adaptation);
-    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_NODELAY, 1);
-    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, 1);
+    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_INITMSG, streams, "SCTP_INITMSG");
+    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_EVENT, adaptation, "SCTP_EVENT");
+    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_NODELAY, 1, "SCTP_NODELAY");
+    set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_RECVRCVINFO, 1, "SCTP_RECVRCVINFO");
     if (options.adaptation)
         set_usrsctp_option(socket, IPPROTO_SCTP, SCTP_ADAPTATION_LAYER,
-                           sctp_setadaptation{*options.adaptation});
+                           sctp_setadaptation{*options.adaptation}, "SCTP_ADAPTATION_LAYER");
     if (options.window != 0)
-        set_usrsctp_option(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.window));
+        set_usrsctp_option(socket, SOL_SOCKET, SO_RCVBUF, static_cast<int>(options.window), "SO_RCVBUF");
     check(usrsctp_set_non_blocking(socket, 1), "usrsctp_set_non_blocking");
 }
 

@@ -55,9 +55,10 @@ void check(int result, const char *what)
         fail(errno, what);
 }
 
-void set_option(int fd, int level, int name, int value)
+void set_option(int fd, int level, int name, int value, const char *option)
 {
-    check(::setsockopt(fd, level, name, &value, sizeof(value)), "setsockopt");
+    if (::setsockopt(fd, level, name, &value, sizeof(value)) < 0)
+        fail(errno, fmt::format("setsockopt {}", option));
 }
 
 AddressList resolve(const HostPort &at, int protocol, int flags)
@@ -104,7 +105,7 @@ int connect_socket(int fd, const addrinfo &address, const std::string &what, Dea
         fail(ETIMEDOUT, what);
     int error = 0;
     socklen_t size = sizeof(error);
-    check(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), "getsockopt");
+    check(::getsockopt(fd, SOL_SOCKET, SO_ERROR, &error, &size), "getsockopt SO_ERROR");
     // A RST right after the handshake is an event of the connection, not a failure to connect.
     if (error != 0 && error != ECONNRESET)
         fail(error, what);
@@ -147,7 +148,7 @@ bool connection_is_gone(int error)
 void close_abortively(FileDescriptor &socket)
 {
     const linger abort{.l_onoff = 1, .l_linger = 0};
-    check(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)), "SO_LINGER");
+    check(::setsockopt(socket.get(), SOL_SOCKET, SO_LINGER, &abort, sizeof(abort)), "setsockopt SO_LINGER");
     socket.close();
 }
 

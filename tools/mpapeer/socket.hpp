@@ -41,7 +41,8 @@ private:
 /// Throws std::system_error if `result` is negative.
 void check(int result, const char *what);
 
-void set_option(int fd, int level, int name, int value);
+/// `option` is its name, for the exception.
+void set_option(int fd, int level, int name, int value, const char *option);
 
 using AddressList = std::unique_ptr<addrinfo, decltype(&::freeaddrinfo)>;
 

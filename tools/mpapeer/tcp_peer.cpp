@@ -21,7 +21,7 @@ constexpr std::size_t receive_size = 65536;
 
 Connection::Connection(FileDescriptor socket) : socket_(std::move(socket))
 {
-    set_option(socket_.get(), IPPROTO_TCP, TCP_NODELAY, 1);
+    set_option(socket_.get(), IPPROTO_TCP, TCP_NODELAY, 1, "TCP_NODELAY");
     local_ = local_name(socket_.get());
     remote_ = remote_name(socket_.get());
 }
@@ -37,7 +37,7 @@ Connection Connection::connect(const HostPort &to, const std::string &bind_addre
         check(::bind(socket.get(), from->ai_addr, from->ai_addrlen), "bind");
     }
     if (fast_open)
-        set_option(socket.get(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1);
+        set_option(socket.get(), IPPROTO_TCP, TCP_FASTOPEN_CONNECT, 1, "TCP_FASTOPEN_CONNECT");
     const bool reset = connect_socket(socket.get(), *address, what, deadline) == ECONNRESET;
     Connection connection(std::move(socket));
     connection.reset_seen_ = reset;
@@ -118,9 +118,9 @@ Listener::Listener(const HostPort &at, bool fast_open)
 {
     const AddressList address = resolve(at, IPPROTO_TCP, AI_PASSIVE);
     socket_ = make_socket(*address);
-    set_option(socket_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
+    set_option(socket_.get(), SOL_SOCKET, SO_REUSEADDR, 1, "SO_REUSEADDR");
     if (fast_open)
-        set_option(socket_.get(), IPPROTO_TCP, TCP_FASTOPEN, listen_backlog);
+        set_option(socket_.get(), IPPROTO_TCP, TCP_FASTOPEN, listen_backlog, "TCP_FASTOPEN");
     const std::string what = fmt::format("listen on {}:{}", at.host, at.port);
     if (::bind(socket_.get(), address->ai_addr, address->ai_addrlen) < 0 ||
         ::listen(socket_.get(), listen_backlog) < 0)

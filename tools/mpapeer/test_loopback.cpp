@@ -275,21 +275,21 @@ TEST(Loopback, EitherEndCanStartFirst)
     EXPECT_TRUE(player.play()) << out.str();
 }
 
-TEST(Failure, ReportOfAMissingFile)
+TEST(Failure, AWaitForAMissingFileTimesOutAndNamesTheFile)
 {
     const std::string transcript =
         failure_of("send request\nwait for /nowhere/at/all within 60ms\n", "expect request\nexpect close\n");
     expect_contains(transcript, "/nowhere/at/all did not appear within 60ms");
 }
 
-TEST(Failure, ReportOfAnUnexpectedConnection)
+TEST(Failure, AnUnexpectedConnectionIsReported)
 {
     const Outcomes outcomes = play_both("wait 200ms\n", "expect no-connection for 2s\n");
     EXPECT_FALSE(outcomes.responder.passed);
     expect_contains(outcomes.responder.transcript, "an unexpected connection was established");
 }
 
-TEST(Failure, ReportOfSendingWithoutAConnection)
+TEST(Failure, SendingWithoutAConnectionIsReported)
 {
     const Scenario scenario = parse_scenario("s", "expect no-connection for 10ms\nsend reply\n");
     std::ostringstream out;
@@ -298,7 +298,7 @@ TEST(Failure, ReportOfSendingWithoutAConnection)
     expect_contains(out.str(), "no connection has been established");
 }
 
-TEST(Failure, ReportOfAPeerThatSendsWithoutEnd)
+TEST(Failure, APeerThatSendsWithoutEndIsReportedInsteadOfAClose)
 {
     expect_contains(failure_of("send request\nexpect reply\nexpect close drain within 300ms\n",
                                "gap 1ms\nexpect request\nsend reply\n"
@@ -306,7 +306,7 @@ TEST(Failure, ReportOfAPeerThatSendsWithoutEnd)
                     "only data was received within 300ms");
 }
 
-TEST(Failure, ReportNamesLineExpectationAndReceivedData)
+TEST(Failure, AnUnexpectedReplyIsReportedWithLineExpectationAndReceivedData)
 {
     const std::string transcript = failure_of("# comment\n"
                                               "send request enhanced\n"
@@ -318,7 +318,7 @@ TEST(Failure, ReportNamesLineExpectationAndReceivedData)
     expect_contains(transcript, "ird is 3, wanted >=4");
 }
 
-TEST(Failure, ReportOfAnExpiredTimeLimit)
+TEST(Failure, AnExpiredTimeLimitIsReportedWithTheReceivedBytes)
 {
     const std::string transcript = failure_of("send request\n"
                                               "expect reply within 1s\n",
@@ -328,20 +328,20 @@ TEST(Failure, ReportOfAnExpiredTimeLimit)
     expect_contains(transcript, "nothing was received within 1s; unfinished: 2 bytes 4d50");
 }
 
-TEST(Failure, ReportOfACloseInsteadOfAReply)
+TEST(Failure, ACloseInsteadOfAReplyIsReported)
 {
     const std::string transcript =
         failure_of("send request\nexpect reply\n", "expect request\nshutdown\nexpect close\n");
     expect_contains(transcript, "the peer closed the connection (FIN)");
 }
 
-TEST(Failure, ReportOfAFinInsteadOfARst)
+TEST(Failure, AFinInsteadOfARstIsReportedAndTheReverse)
 {
     expect_contains(failure_of("expect rst\n", "shutdown\nexpect close\n"), "(FIN)");
     expect_contains(failure_of("expect fin\n", "reset\n"), "(RST)");
 }
 
-TEST(Failure, ReportOfDataDuringExpectedSilence)
+TEST(Failure, DataOrAFinDuringExpectedSilenceIsReported)
 {
     expect_contains(failure_of("expect nothing for 1s\n", "shutdown\nexpect close\n"), "(FIN)");
     expect_contains(failure_of("expect nothing for 1s\n", "send hex 00\nexpect close\n"),
@@ -351,7 +351,7 @@ TEST(Failure, ReportOfDataDuringExpectedSilence)
     expect_both_pass("expect no-data for 50ms\n", "shutdown\nexpect close\n");
 }
 
-TEST(Failure, ReportOfBytesBeforeTheClose)
+TEST(Failure, BytesBeforeAnExpectedCloseAreReported)
 {
     expect_contains(failure_of("expect close\n", "send hex 0001\nshutdown\nexpect close\n"),
                     "unfinished: 2 bytes 0001");
@@ -359,7 +359,7 @@ TEST(Failure, ReportOfBytesBeforeTheClose)
                     "it is not the end of the connection");
 }
 
-TEST(Failure, ReportOfABadCrc)
+TEST(Failure, ABadCrcIsReported)
 {
     expect_contains(failure_of("send request crc\nexpect write-rtr\n",
                                "expect request\nsend reply\nexpect close\n"),
@@ -370,7 +370,7 @@ TEST(Failure, ReportOfABadCrc)
                     "its CRC is bad");
 }
 
-TEST(Failure, ReportOfAConnectionThatIsNotAccepted)
+TEST(Failure, AListenerWithoutAConnectionReportsThatNoneWasEstablished)
 {
     const Scenario scenario = parse_scenario("alone", "expect request");
     std::ostringstream out;
@@ -382,7 +382,7 @@ TEST(Failure, ReportOfAConnectionThatIsNotAccepted)
     expect_contains(out.str(), "none was established within 20ms");
 }
 
-TEST(Failure, ReportOfAScenarioThatUsesAClosedConnection)
+TEST(Failure, AStatementAfterTheScenarioHasClosedTheConnectionIsReported)
 {
     expect_contains(failure_of("close\nexpect reply\n", "expect close\n"),
                     "this scenario has already closed the connection");

@@ -18,7 +18,7 @@ std::string error_of(std::string_view text, const Variables &variables = {})
     return "";
 }
 
-TEST(Scenario, AcceptsEveryStatement)
+TEST(Scenario, EveryStatementOfTcpIsParsed)
 {
     const std::string_view text =
         "# a comment\n"

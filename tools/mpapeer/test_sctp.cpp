@@ -110,7 +110,7 @@ std::string error_of(std::string_view text)
     return "";
 }
 
-TEST(SctpScenario, AcceptsEveryStatement)
+TEST(SctpScenario, EveryStatementOfSctpIsParsed)
 {
     EXPECT_EQ(error_of("within 5s\n"
                        "association adaptation=none window=4096\n"

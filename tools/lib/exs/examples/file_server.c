@@ -8,6 +8,7 @@
 #include <exs.h>
 
 #include <arpa/inet.h>
+#include <errno.h>
 #include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -75,14 +76,17 @@ int main(int argc, char **argv)
 	fd = exs_socket(AF_INET, SOCK_STREAM, EXS_PROTO_ANY);
 	if (argc > 3) {
 		error = wait_for(exs_connect(fd, name, sizeof(address), queue, NULL)).error;
-		if (error == 0)
-			error = fetch(fd, memory, argv[3]);
+		if (error != 0) {
+			fprintf(stderr, "cannot connect to %s port %s: %s\n", argv[1], argv[2], strerror(error));
+			return 1;
+		}
+		error = fetch(fd, memory, argv[3]);
 		if (error != 0)
-			fprintf(stderr, "%s\n", strerror(error));
+			fprintf(stderr, "cannot fetch %s: %s\n", argv[3], strerror(error));
 		return error != 0;
 	}
 	if (exs_bind(fd, name, sizeof(address)) != 0 || exs_listen(fd, 16) != 0) {
-		perror(argv[1]);
+		fprintf(stderr, "cannot listen on %s port %s: %s\n", argv[1], argv[2], strerror(errno));
 		return 1;
 	}
 	puts("listening");

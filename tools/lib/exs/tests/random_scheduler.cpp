@@ -71,8 +71,10 @@ void Scheduler::cancel_any(Side &side)
 	for (const auto &[number, op] : side.ops())
 		if (op.live())
 			live.push_back(number);
-	if (!live.empty())
-		require(side.cancel(live[below(live.size())]) == 0, "a live operation cannot be cancelled");
+	if (live.empty())
+		return;
+	const OpId op = live[below(live.size())];
+	require(side.cancel(op) == 0, "operation ", op, " is live, but cannot be cancelled");
 }
 
 void Scheduler::act(Side &side)
@@ -168,10 +170,12 @@ void Scheduler::settle()
 	while (step())
 		;
 	world_->run();
-	require(world_->a->is_down() && world_->b->is_down(), "the connection does not end");
+	for (const Side *side : {world_->a.get(), world_->b.get()})
+		require(side->is_down(), "both ends were closed, but the connection does not end at ", side->name());
 	// a responder that closes before it has heard of the initiator does not close in good order
 	require(lost_ || !world_->b->opened || (world_->a->machine.error() == 0 && world_->b->machine.error() == 0),
-		fmt::format("it ends with errors {} and {}", world_->a->machine.error(), world_->b->machine.error()));
+		"both ends were closed without a loss, but the connection ends with error ", world_->a->machine.error(),
+		" at a and ", world_->b->machine.error(), " at b");
 }
 
 } // namespace

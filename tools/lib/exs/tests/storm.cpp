@@ -14,6 +14,7 @@
 #include <mutex>
 #include <random>
 #include <stdexcept>
+#include <system_error>
 #include <thread>
 #include <vector>
 
@@ -31,6 +32,11 @@ constexpr int patience = 60000; // ms
 [[noreturn]] void fail(const std::string &why)
 {
 	throw std::runtime_error(why);
+}
+
+[[noreturn]] void fail_errno(const char *call)
+{
+	throw std::system_error(errno, std::generic_category(), call);
 }
 
 // Memory of one operation at a time
@@ -85,7 +91,7 @@ Storm::Storm(uint64_t seed, const std::string &address, int protocol)
     : seed_(seed), type_(seed % 3 == 0 ? SOCK_STREAM : SOCK_SEQPACKET), protocol_(protocol)
 {
 	if (exs_init(EXS_VERSION) != 0)
-		fail("exs_init");
+		fail_errno("exs_init");
 	queue_ = exs_qcreate();
 	for (Slot &slot : slots_)
 		slot.memory = exs_mregister(slot.bytes.data(), slot_size, EXS_MEM_SEND | EXS_MEM_RECV);
@@ -95,10 +101,12 @@ Storm::Storm(uint64_t seed, const std::string &address, int protocol)
 	exs_fcntl(listener_, EXS_SET, EXS_RECV_CREDITS, 1 + static_cast<unsigned>(seed % 4));
 	exs_fcntl(listener_, EXS_SET, EXS_SMALL_MAX, static_cast<unsigned>(seed % 2) * 500);
 	socklen_t length = sizeof(address_);
-	if (exs_bind(listener_, reinterpret_cast<sockaddr *>(&address_), sizeof(address_)) != 0 ||
-	    exs_listen(listener_, 100) != 0 ||
-	    exs_getsockname(listener_, reinterpret_cast<sockaddr *>(&address_), &length) != 0)
-		fail("cannot listen");
+	if (exs_bind(listener_, reinterpret_cast<sockaddr *>(&address_), sizeof(address_)) != 0)
+		fail_errno("exs_bind");
+	if (exs_listen(listener_, 100) != 0)
+		fail_errno("exs_listen");
+	if (exs_getsockname(listener_, reinterpret_cast<sockaddr *>(&address_), &length) != 0)
+		fail_errno("exs_getsockname");
 }
 
 Storm::~Storm()
@@ -288,7 +296,8 @@ void Storm::settle()
 			started(exs_close(event.accepted, queue_, nullptr));
 	}
 	for (const auto &[op, record] : records_)
-		problems_.push_back(fmt::format("operation {}: started {}, {} events", op, record.started, record.finished));
+		problems_.push_back(fmt::format("operation {} has {} events, not 1{}", op, record.finished,
+						     record.started ? "" : ", and its call has not returned"));
 }
 
 void Storm::run(Clock::time_point end)

@@ -29,12 +29,6 @@ void trace()
 	tracing = true;
 }
 
-void require(bool holds, const std::string &what)
-{
-	if (!holds)
-		throw Violation(what);
-}
-
 uint8_t pattern(OpId op, uint64_t at)
 {
 	if (at < 4)
@@ -65,7 +59,7 @@ Side &Side::peer() const
 int64_t Side::take(UserOp &op, int error)
 {
 	if (error != 0) {
-		require(!op.done, "an operation that was refused completes");
+		require(!op.done, "operation ", op.op, " was refused, but completes");
 		return -error;
 	}
 	op.taken = true;
@@ -143,12 +137,15 @@ uint8_t *Side::place(uint64_t address, uint64_t length, uint32_t key, bool remot
 {
 	const auto found = ops_.find(address >> op_shift);
 	const uint64_t offset = address & ((1ULL << op_shift) - 1);
-	require(found != ops_.end() && found->first == key, "memory of nobody is used");
+	require(found != ops_.end() && found->first == key, "memory at address ", address, " with key ", key,
+		" is used, but belongs to no operation");
 	UserOp &op = found->second;
-	require(!op.done, "memory of operation " + std::to_string(op.op) + " is used after its completion");
-	require(offset <= op.bytes.size() && length <= op.bytes.size() - offset, "memory behind the end is used");
-	require(!remote_read || op.is_send, "the peer reads what it may not");
-	require(!remote_write || (!op.is_send && op.persistent), "the peer writes what it may not");
+	require(!op.done, "memory of operation ", op.op, " is used after its completion");
+	require(offset <= op.bytes.size() && length <= op.bytes.size() - offset, length, " octets at offset ", offset,
+		" are used of the memory of operation ", op.op, ", which has ", op.bytes.size());
+	require(!remote_read || op.is_send, "the peer reads the memory of operation ", op.op, ", which is not a send");
+	require(!remote_write || (!op.is_send && op.persistent), "the peer writes to the memory of operation ", op.op,
+		", which is not a persistent recv");
 	return op.bytes.data() + offset;
 }
 
@@ -158,12 +155,17 @@ void Side::perform(const action::Post &action)
 	    action.message.length, static_cast<unsigned>(action.message.status), action.message.flags);
 	const auto bytes = wire::encode(action.message);
 	Item item{.message = {bytes.begin(), bytes.end()}, .memory = action.data, .work = action.work};
-	require((action.work != 0) == (action.data.length != 0), "a post without data completes, or one with does not");
+	require(action.work == 0 || action.data.length != 0, "message ", action.message.id,
+		" is posted without data, but with a completion");
+	require(action.work != 0 || action.data.length == 0, "message ", action.message.id,
+		" is posted with data, but without a completion");
 	if (action.message.type != wire::Type::adv_imm)
-		require(action.data.length == 0, "data behind a message that has none");
+		require(action.data.length == 0, "message ", action.message.id, " of type ",
+			static_cast<unsigned>(action.message.type), " is posted with data, which only adv_imm has");
 	else
 		require(action.data.length == action.message.length && action.data.length <= config_.send_immediate,
-			"immediate data of a wrong length");
+			"message ", action.message.id, " announces ", action.message.length, " octets of data and has ",
+			action.data.length, ", at most ", config_.send_immediate, " are allowed");
 	posted_.push_back(std::move(item));
 }
 
@@ -176,9 +178,10 @@ void Side::perform(const action::Read &action)
 		  .work = action.work,
 		  .remote = action.remote,
 		  .key = action.key};
-	require(reads_.size() < config_.ord, "more Reads than the ORD");
-	require(action.memory.length != 0 && action.memory.length <= config_.largest, "a Read of a wrong length");
-	require(reads_.emplace(action.work, item).second, "two Reads with one number");
+	require(reads_.size() < config_.ord, "Read ", action.work, " exceeds the ORD of ", config_.ord);
+	require(action.memory.length != 0 && action.memory.length <= config_.largest, "Read ", action.work, " has ",
+		action.memory.length, " octets, not 1 to ", config_.largest);
+	require(reads_.emplace(action.work, item).second, "number ", action.work, " is used for two Reads");
 	posted_.push_back(std::move(item));
 }
 
@@ -186,7 +189,8 @@ void Side::perform(const action::Write &action)
 {
 	say(name(), "write work, from, length, into", action.work, action.memory.address >> op_shift, action.memory.length,
 	    action.key);
-	require(action.memory.length != 0 && action.memory.length <= config_.largest, "a Write of a wrong length");
+	require(action.memory.length != 0 && action.memory.length <= config_.largest, "Write ", action.work, " has ",
+		action.memory.length, " octets, not 1 to ", config_.largest);
 	posted_.push_back({.kind = Item::Kind::write,
 			   .memory = action.memory,
 			   .work = action.work,
@@ -197,16 +201,18 @@ void Side::perform(const action::Write &action)
 void Side::perform(const action::Copy &action)
 {
 	const auto found = buffers_.find(action.buffer);
-	require(found != buffers_.end(), "data of a buffer that holds none are copied");
+	require(found != buffers_.end(), "data are copied from buffer ", action.buffer, ", which holds no message");
 	const auto &bytes = found->second;
-	require(wire::message_size + action.offset + action.to.length <= bytes.size(), "data behind the end are copied");
+	require(wire::message_size + action.offset + action.to.length <= bytes.size(), action.to.length,
+		" octets at offset ", action.offset, " are copied from the data in buffer ", action.buffer, ", which has ",
+		bytes.size() - wire::message_size);
 	uint8_t *to = place(action.to.address, action.to.length, action.to.local_key, false, false);
 	std::copy_n(bytes.begin() + static_cast<ptrdiff_t>(wire::message_size + action.offset), action.to.length, to);
 }
 
 void Side::perform(const action::Repost &action)
 {
-	require(buffers_.erase(action.buffer) == 1, "a buffer is posted twice");
+	require(buffers_.erase(action.buffer) == 1, "buffer ", action.buffer, " is posted again, but holds no message");
 	free_buffers_.push_back(action.buffer);
 }
 
@@ -214,9 +220,10 @@ void Side::perform(const action::Complete &action)
 {
 	say(name(), "complete op, error, length", action.op, action.error, action.length);
 	const auto found = ops_.find(action.op);
-	require(found != ops_.end(), "an operation of nobody completes");
-	require(!found->second.done, "operation " + std::to_string(action.op) + " completes twice");
-	require(action.length <= found->second.bytes.size(), "an operation is longer than its memory");
+	require(found != ops_.end(), "operation ", action.op, " completes, but does not exist");
+	require(!found->second.done, "operation ", action.op, " completes twice");
+	require(action.length <= found->second.bytes.size(), "operation ", action.op, " completes with ", action.length,
+		" octets, its memory has ", found->second.bytes.size());
 	found->second.done = action;
 	if (!found->second.is_send && (action.error == 0 || action.length != 0) && !action.eof)
 		received.push_back(action.op);
@@ -225,7 +232,8 @@ void Side::perform(const action::Complete &action)
 void Side::perform(const action::Noted &action)
 {
 	UserOp &noted = ops_.at(action.op);
-	require(noted.live() && noted.is_send && noted.persistent, "a note for what is no persistent send");
+	require(noted.live() && noted.is_send && noted.persistent, "operation ", action.op,
+		" is reported as read by the peer, but is not a live persistent send");
 	noted.noted += action.count;
 }
 
@@ -241,7 +249,7 @@ void Side::perform(const action::Stop &action)
 
 void Side::perform(const action::Opened & /*action*/)
 {
-	require(!opened, "opened twice");
+	require(!opened, "end ", name(), " is opened twice");
 	opened = true;
 }
 
@@ -314,19 +322,19 @@ void Side::arrive(Item item)
 {
 	switch (item.kind) {
 	case Item::Kind::message: {
-		require(!free_buffers_.empty(), "a message finds no buffer");
+		require(!free_buffers_.empty(), "a message arrives at end ", name(), ", which has no free buffer");
 		const uint32_t buffer = free_buffers_.front();
 		free_buffers_.pop_front();
 		events_.push_back({.message = std::move(item.message), .buffer = buffer});
 		return;
 	}
 	case Item::Kind::read:
-		require(requests_.size() < config_.ird, "more Reads than the IRD");
+		require(requests_.size() < config_.ird, "Read ", item.work, " exceeds the IRD of ", config_.ird, " of end ", name());
 		requests_.push_back(std::move(item));
 		return;
 	case Item::Kind::response: {
 		const auto read = reads_.find(item.work);
-		require(read != reads_.end(), "a response to no Read");
+		require(read != reads_.end(), "a response arrives for Read ", item.work, ", which end ", name(), " has not sent");
 		const Memory &memory = read->second.memory;
 		uint8_t *to = place(memory.address, memory.length, memory.local_key, false, false);
 		std::ranges::copy(item.data, to);
@@ -437,8 +445,9 @@ void World::check(bool lost)
 {
 	for (const Side *side : {a.get(), b.get()}) {
 		for (const auto &[number, op] : side->ops())
-			require(!op.taken || op.done, "operation " + std::to_string(number) + " never completes");
-		require(side->reads_.empty() && side->requests_.empty(), "Reads are left over");
+			require(!op.taken || op.done, "operation ", number, " never completes");
+		require(side->reads_.empty() && side->requests_.empty(), "end ", side->name(), " is down, but has ",
+			side->reads_.size(), " Reads without a response and ", side->requests_.size(), " to answer");
 	}
 	if (a->config_.stream) {
 		check_stream(*a, *b, lost);
@@ -466,10 +475,11 @@ void World::check_packets(const Side &from, const Side &to) const
 		require(length <= send.bytes.size() &&
 				std::equal(recv.bytes.begin(), recv.bytes.begin() + static_cast<ptrdiff_t>(length),
 					   send.bytes.begin()),
-			"what is received is not what was sent");
+			"operation ", number, " has received other data than operation ", sent, " has sent");
 		if (send.persistent)
 			continue;
-		require(sent > last, "messages arrive in another order, or twice");
+		require(sent > last, "the message of operation ", sent, " arrives twice, or after that of the later operation ",
+			last);
 		last = sent;
 		arrived.insert(sent);
 	}
@@ -480,7 +490,7 @@ void World::check_packets(const Side &from, const Side &to) const
 		const bool into_memory =
 			std::ranges::any_of(to.ops_, [](const auto &o) { return !o.second.is_send && o.second.persistent; });
 		require(!read || into_memory || arrived.contains(number),
-			"operation " + std::to_string(number) + " was sent, but not received");
+			"the message of operation ", number, " was sent, but not received");
 	}
 }
 
@@ -518,7 +528,8 @@ void World::check_stream(const Side &from, const Side &to, bool lost) const
 	for (const auto &[number, op] : from.ops_)
 		if (op.is_send && op.taken)
 			sends.push_back(&op);
-	require(explains(sends, all, lost), "the stream is not what was sent");
+	require(explains(sends, all, lost), "the octets that end ", to.name(), " has received differ from those that end ",
+		from.name(), " has sent");
 }
 
 } // namespace libexs::test

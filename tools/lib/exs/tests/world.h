@@ -6,6 +6,7 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <sstream>
 #include <stdexcept>
 #include <string>
 #include <vector>
@@ -19,7 +20,14 @@ struct Violation : std::logic_error {
 	using std::logic_error::logic_error;
 };
 
-void require(bool holds, const std::string &what);
+template <typename... Parts> void require(bool holds, const Parts &...parts)
+{
+	if (holds)
+		return;
+	std::ostringstream what;
+	(what << ... << parts);
+	throw Violation(what.str());
+}
 
 // Prints all that happens from now on
 void trace();
@@ -77,6 +85,7 @@ public:
 	[[nodiscard]] UserOp &op(int64_t number) { return ops_.at(static_cast<OpId>(number)); }
 	[[nodiscard]] const std::map<OpId, UserOp> &ops() const { return ops_; }
 	[[nodiscard]] bool is_down() const { return down_; }
+	[[nodiscard]] const char *name() const;
 	[[nodiscard]] bool timer_runs() const { return !timers_.empty(); }
 	void expire();
 
@@ -112,7 +121,6 @@ private:
 	void arrive(Item item);
 	uint8_t *place(uint64_t address, uint64_t length, uint32_t key, bool remote_write, bool remote_read);
 	[[nodiscard]] Side &peer() const;
-	[[nodiscard]] const char *name() const;
 
 	World &world_;
 	Machine::Config config_;

@@ -82,10 +82,14 @@ Options take_plan(const Options &own, std::string_view tool, std::string_view te
 	options.in_flight = plan.at("in_flight").get<uint64_t>();
 	options.count = plan.at("count").get<uint64_t>();
 	options.places = plan.at("places").get<uint64_t>();
-	if (options.in_flight == 0 || options.in_flight > 4096 || options.size > most_memory / options.in_flight ||
-	    options.places == 0 || options.places > most_memory || options.size > most_memory / options.places)
-		throw std::runtime_error("the client requests 0 or too many messages in flight or places, "
-					 "or too large messages");
+	if (options.in_flight == 0 || options.in_flight > 4096)
+		throw std::runtime_error(fmt::format("the client requests {} messages in flight, not 1 to 4096", options.in_flight));
+	if (options.places == 0 || options.places > most_memory)
+		throw std::runtime_error(fmt::format("the client requests {} places, not 1 to {}", options.places, most_memory));
+	if (options.size > most_memory / options.in_flight || options.size > most_memory / options.places)
+		throw std::runtime_error(fmt::format("the client requests messages of {} octets, with {} in flight and {} places, "
+						     "which exceeds the limit of {} octets",
+						     options.size, options.in_flight, options.places, most_memory));
 	return options;
 }
 
