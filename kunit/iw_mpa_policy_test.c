@@ -737,6 +737,10 @@ static const struct why_case policy_cases[] = {
 	  RDMA_MPA_SETTING_RTR_OFFER, 4,
 	  CAPS_OF(0, IW_MPA_RTR_ALL, IW_MPA_RTR_ALL),
 	  "a Read RTR needs an ORD of 1 or more" },
+	{ "a policy is refused with ORD 0 if the device sends only Read of its offered RTR kinds",
+	  RDMA_MPA_SETTING_RTR_OFFER, 6,
+	  CAPS_OF(0, 5, IW_MPA_RTR_ALL),
+	  "the only usable RTR kind, read, needs an ORD of 1 or more" },
 	{ "a policy of revision 1 is accepted", RDMA_MPA_SETTING_REVISION, 1, CAPS(), NULL },
 };
 
@@ -812,6 +816,62 @@ static void policy_of_revision_1_that_requires_peer_to_peer_is_refused(struct ku
 					      sizeof(why)));
 	KUNIT_EXPECT_STREQ(test, why,
 			   "revision 1 does not support the peer-to-peer model");
+}
+
+#define DEFAULT_POLICY_WITH(field, value) ({			\
+	struct iw_mpa_policy __p = iw_mpa_default_policy;	\
+								\
+	__p.field = (value);					\
+	__p;							\
+})
+
+static void expect_why(struct kunit *test, const char *reason,
+		       struct iw_mpa_policy p)
+{
+	char why[80] = "";
+
+	KUNIT_EXPECT_EQ(test, -EINVAL,
+			iw_mpa_policy_explain(&p, &usual_caps, why,
+					      sizeof(why)));
+	KUNIT_EXPECT_STREQ(test, reason, why);
+}
+
+static void invalid_value_is_refused_with_the_name_of_its_setting(struct kunit *test)
+{
+	expect_why(test, "revision: invalid value",
+		   DEFAULT_POLICY_WITH(rev, 3));
+	expect_why(test, "revision: invalid value",
+		   DEFAULT_POLICY_WITH(rev, 1));
+	expect_why(test, "model: invalid value",
+		   DEFAULT_POLICY_WITH(model, 3));
+	expect_why(test, "RTR kinds to offer: invalid value",
+		   DEFAULT_POLICY_WITH(rtr_offer, 9));
+	expect_why(test, "RTR kinds to accept: invalid value",
+		   DEFAULT_POLICY_WITH(rtr_accept, 8));
+	expect_why(test, "order of RTR kinds: invalid value",
+		   DEFAULT_POLICY_WITH(rtr_order[0], 4));
+	expect_why(test, "CRC: invalid value",
+		   DEFAULT_POLICY_WITH(crc, 3));
+	expect_why(test, "dialect: invalid value",
+		   DEFAULT_POLICY_WITH(dialect, 2));
+	expect_why(test, "deadline of the TCP connect: invalid value",
+		   DEFAULT_POLICY_WITH(connect_ms, 0));
+	expect_why(test, "deadline of the Request: invalid value",
+		   DEFAULT_POLICY_WITH(request_ms, RDMA_MPA_DEADLINE_MAX + 1));
+	expect_why(test, "deadline of the Reply: invalid value",
+		   DEFAULT_POLICY_WITH(reply_ms, 0));
+	expect_why(test, "deadline of the RTR: invalid value",
+		   DEFAULT_POLICY_WITH(rtr_ms, 0));
+	expect_why(test, "deadline of the ULP's answer: invalid value",
+		   DEFAULT_POLICY_WITH(decide_ms, 0));
+}
+
+static void markers_and_large_fpdus_are_refused_by_a_device_without_them(struct kunit *test)
+{
+	expect_why(test, "the device does not support markers",
+		   DEFAULT_POLICY_WITH(markers, true));
+	expect_why(test, "the device does not support FPDUs above the MSS",
+		   DEFAULT_POLICY_WITH(large, true));
 }
 
 /* A long reason is truncated; no byte is written beyond the buffer */
@@ -1196,6 +1256,8 @@ static struct kunit_case policy_test_cases[] = {
 	KUNIT_CASE(every_setting_unsupported_by_the_device_is_reported),
 	KUNIT_CASE_PARAM(mpa_policy_is_checked_against_the_device, policy_gen_params),
 	KUNIT_CASE(policy_of_revision_1_that_requires_peer_to_peer_is_refused),
+	KUNIT_CASE(invalid_value_is_refused_with_the_name_of_its_setting),
+	KUNIT_CASE(markers_and_large_fpdus_are_refused_by_a_device_without_them),
 	KUNIT_CASE(reason_for_a_refused_setting_is_truncated_to_the_buffer),
 	KUNIT_CASE(rounding_does_not_exceed_the_ird_and_ord_limits),
 	KUNIT_CASE(initiator_requests_at_most_the_ird_and_ord_limits),

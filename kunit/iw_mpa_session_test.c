@@ -1276,7 +1276,7 @@ struct story {
 #define GONE " failed_responder "
 
 static const struct story stories[] = {
-	{ "a session without a call counts nothing", "", NULL, "" },
+	{ "a session on which no function is called counts nothing", "", NULL, "" },
 	{ "a started TCP connect is counted once", "C", NULL, " started_initiator " },
 	{ "a sent Request is counted by revision and as enhanced", "CU", NULL, TRIED },
 	{ "a Request sent in the SYN is counted as such", "CYU", NULL, TRIED "req_sent_syn " },

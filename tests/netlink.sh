@@ -336,7 +336,7 @@ default_beyond_the_device() {
 		[[ $said == *' ird auto '*' rtr-timeout 5000 '*'not taken: ird ' ]] || fail "rdma mpa show: $said"
 		said=$("$RDMA" -j mpa show dev $device | jq -c '.[0]."not-taken"')
 		[[ $said == '["ird"]' ]] || fail "rdma -j mpa show: $said"
-		said=$(dmesg | grep -c "$device: iw_mpa: default not applied: IRD" || true)
+		said=$(dmesg | grep -c "$device: iw_mpa: defaults not applied, the device or its own settings exclude them: IRD" || true)
 		[[ $said == 1 ]] || fail "the log has $said messages about $device"
 	done
 	# one that it can do, and it is no longer without

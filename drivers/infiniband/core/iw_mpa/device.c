@@ -291,7 +291,9 @@ static void log_not_taken(struct iw_mpa_device *dev)
 			len += scnprintf(names + len, sizeof(names) - len,
 					 "%s%s", len ? ", " : "",
 					 iw_mpa_setting_str(setting));
-	dev_notice(&dev->ibdev->dev, "iw_mpa: default not applied: %s\n", names);
+	dev_notice(&dev->ibdev->dev,
+		   "iw_mpa: defaults not applied, the device or its own settings exclude them: %s\n",
+		   names);
 }
 
 /* ---- changes */

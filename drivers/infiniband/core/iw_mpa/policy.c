@@ -575,6 +575,45 @@ static bool deadline_valid(unsigned int ms)
 	return ms && ms <= RDMA_MPA_DEADLINE_MAX;
 }
 
+/* Every kind once */
+static bool order_valid(const u8 *order)
+{
+	return is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
+	       is_power_of_2(order[2]) &&
+	       (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
+}
+
+/* The first setting whose value no device supports; 0 if there is none */
+static enum rdma_mpa_setting find_invalid(const struct iw_mpa_policy *policy)
+{
+	if ((policy->rev != 1 && policy->rev != 2) ||
+	    (policy->enhanced && policy->rev != 2))
+		return RDMA_MPA_SETTING_REVISION;
+	if (policy->model > RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED)
+		return RDMA_MPA_SETTING_MODEL;
+	if (policy->rtr_offer & ~IW_MPA_RTR_ALL)
+		return RDMA_MPA_SETTING_RTR_OFFER;
+	if (policy->rtr_accept & ~IW_MPA_RTR_ALL)
+		return RDMA_MPA_SETTING_RTR_ACCEPT;
+	if (!order_valid(policy->rtr_order))
+		return RDMA_MPA_SETTING_RTR_ORDER;
+	if (policy->crc > RDMA_MPA_CRC_REQUIRED)
+		return RDMA_MPA_SETTING_CRC;
+	if (policy->dialect > RDMA_MPA_DIALECT_EARLY_DRAFT)
+		return RDMA_MPA_SETTING_DIALECT;
+	if (!deadline_valid(policy->connect_ms))
+		return RDMA_MPA_SETTING_CONNECT_MS;
+	if (!deadline_valid(policy->request_ms))
+		return RDMA_MPA_SETTING_REQUEST_MS;
+	if (!deadline_valid(policy->reply_ms))
+		return RDMA_MPA_SETTING_REPLY_MS;
+	if (!deadline_valid(policy->rtr_ms))
+		return RDMA_MPA_SETTING_RTR_MS;
+	if (!deadline_valid(policy->decide_ms))
+		return RDMA_MPA_SETTING_DECIDE_MS;
+	return 0;
+}
+
 /**
  * iw_mpa_kinds_able - kinds of RTR that an initiator can send
  * @caps: the device, under the policy's ceilings
@@ -626,27 +665,11 @@ u8 iw_mpa_kinds_accepted(const struct iw_mpa_policy *policy,
 int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 			const struct iw_mpa_caps *caps)
 {
-	const u8 *order = policy->rtr_order;
-	bool ok = true;
+	bool ok = !find_invalid(policy);
 
-	ok &= policy->rev == 1 || policy->rev == 2;
-	ok &= !policy->enhanced || policy->rev == 2;
-	ok &= policy->model <= RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
-	ok &= policy->crc <= RDMA_MPA_CRC_REQUIRED;
 	ok &= !policy->markers || caps->rx_markers;
 	ok &= !(caps->no_crc && policy->crc == RDMA_MPA_CRC_REQUIRED);
-	ok &= policy->dialect <= RDMA_MPA_DIALECT_EARLY_DRAFT;
 	ok &= !policy->large || caps->large;
-	ok &= !((policy->rtr_offer | policy->rtr_accept) & ~IW_MPA_RTR_ALL);
-	/* Every kind once */
-	ok &= is_power_of_2(order[0]) && is_power_of_2(order[1]) &&
-	      is_power_of_2(order[2]) &&
-	      (order[0] | order[1] | order[2]) == IW_MPA_RTR_ALL;
-	ok &= deadline_valid(policy->connect_ms) &&
-	      deadline_valid(policy->request_ms) &&
-	      deadline_valid(policy->decide_ms) &&
-	      deadline_valid(policy->rtr_ms) &&
-	      deadline_valid(policy->reply_ms);
 	if (policy->enhanced) {
 		/* RFC 6581 section 9.2: support at least one option */
 		ok &= iw_mpa_kinds_accepted(policy, caps) != 0;
@@ -686,7 +709,7 @@ EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_limit);
 
 /**
  * iw_mpa_policy_explain - the reason why a device does not support a policy
- * @policy: the policy, each setting within its range
+ * @policy: the policy
  * @caps: the device, without the policy's ceilings
  * @why: filled with the reason if the device does not support @policy
  * @size: size of @why in bytes
@@ -698,6 +721,7 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 			  size_t size)
 {
 	struct iw_mpa_caps limited = *caps;
+	enum rdma_mpa_setting invalid;
 	int rv;
 
 	iw_mpa_policy_limit(policy, &limited);
@@ -705,7 +729,16 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 	if (!rv)
 		return 0;
 
-	if (policy->crc == RDMA_MPA_CRC_REQUIRED && caps->no_crc)
+	invalid = find_invalid(policy);
+	if (invalid)
+		scnprintf(why, size, "%s: invalid value",
+			  iw_mpa_setting_str(invalid));
+	else if (policy->markers && !caps->rx_markers)
+		scnprintf(why, size, "the device does not support markers");
+	else if (policy->large && !caps->large)
+		scnprintf(why, size,
+			  "the device does not support FPDUs above the MSS");
+	else if (policy->crc == RDMA_MPA_CRC_REQUIRED && caps->no_crc)
 		scnprintf(why, size, "the device does not support CRC32c");
 	else if (policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&
 		 !policy->enhanced)
@@ -717,11 +750,11 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 	else if (policy->enhanced && !(policy->rtr_offer & caps->rtr_send))
 		scnprintf(why, size, "the device sends only these RTR kinds: %s",
 			  kinds_str(caps->rtr_send));
-	else if (policy->enhanced && !limited.max_ord &&
-		 !(policy->rtr_offer & ~RDMA_MPA_RTR_READ))
+	else if (!(policy->rtr_offer & ~RDMA_MPA_RTR_READ))
 		scnprintf(why, size, "a Read RTR needs an ORD of 1 or more");
 	else
-		scnprintf(why, size, "enabled settings exclude each other: see rdma mpa show");
+		scnprintf(why, size,
+			  "the only usable RTR kind, read, needs an ORD of 1 or more");
 	return rv;
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_policy_explain);

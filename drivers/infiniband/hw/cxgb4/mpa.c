@@ -53,7 +53,7 @@ static struct c4iw_ep *session_ep(struct iw_mpa_session *s)
 
 static void mpa_arp_failure(void *handle, struct sk_buff *skb)
 {
-	pr_err("ARP failure during MPA negotiation\n");
+	pr_err("cannot resolve the peer's link address, an MPA frame is dropped\n");
 	kfree_skb(skb);
 }
 
