@@ -47,7 +47,7 @@ says() { # JQ-FILTER
 own_tests() { # FILTER
 	run_well tests a 150 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_library_tests" --gtest_filter="$1"
 	note "$(grep ' ran\.' "$WORK/tests.log")"
-	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/tests.log" || fail 'no test was run'
+	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/tests.log" || fail 'exs_library_tests has run no test'
 }
 
 storm() { # SECONDS
@@ -71,7 +71,8 @@ any_protocol() { # ADDRESS
 		read -r netns to protocol expected <<<"$one"
 		[[ $1 == 0.0.0.0 || $to != 127.0.0.1 ]] || continue
 		run client "$netns" 100 "$EXS/exs-blast" "$to" -p "$port" --protocol "$protocol" --json -n 10
-		[[ $STATUS -eq 0 ]] || fail "$to from $netns: $(tail -n 1 "$WORK/client.log")"
+		[[ $STATUS -eq 0 ]] ||
+			fail "exs-blast from $netns to $to by $protocol ended with status $STATUS: $(tail -n 1 "$WORK/client.log")"
 		is "the protocol to $to from $netns" "$(says .in_force.protocol)" "$expected"
 	done
 	stop server
@@ -119,12 +120,12 @@ examples() { # SERVER
 	start files "$1" 100 env -C "$WORK/files" "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4))
 	for one in echo publisher files; do wait_line "$one" '^listening' 30; done
 	run_well client "$client" 40 "$EXS/exs_example_echo" "$(address "$1")" "$port" hello
-	has_line client '^hello$' || fail 'no echo'
+	has_line client '^hello$' || fail "the echo of 'hello' is '$(<"$WORK/client.log")'"
 	# the server speaks first: its client sends nothing at all
 	run_well client "$client" 40 "$EXS/exs_example_publisher" "$(address "$1")" $((port + 2)) colour
-	has_line client '^blue$' || fail 'the published value differs'
+	has_line client '^blue$' || fail "the published colour is '$(<"$WORK/client.log")', not blue"
 	run_well client "$client" 60 "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4)) input
-	cmp "$WORK/client.log" "$INPUT" || fail 'another file'
+	cmp "$WORK/client.log" "$INPUT" || fail 'the received file differs'
 	rm -r "$WORK/files"
 }
 
@@ -186,8 +187,10 @@ no_reads() {
 	serve blast b --ord 0
 	client_well blast a --mode immediate -s 3000 -n 20
 	client blast a -s 3000 -n 20
-	[[ $STATUS -eq 1 ]] || fail 'data came without a Read'
-	has_line client 'Operation not supported' || fail "the client prints '$(tail -n 1 "$WORK/client.log")'"
+	[[ $STATUS -eq 1 ]] ||
+		fail "the client ended with status $STATUS, not 1, although the server cannot read its data with ORD 0"
+	has_line client 'Operation not supported' ||
+		fail "the client prints '$(tail -n 1 "$WORK/client.log")', not 'Operation not supported'"
 }
 
 # Without the peer-to-peer model a responder may not speak first on the wire
@@ -213,7 +216,7 @@ closes() { # MODE MILLISECONDS
 	capture wire b
 	serve blast b
 	client blast a --mode "$1" -s 20000 -n 100000 -k 4 --close-after-ms "$2"
-	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"
 	wait_line server '^client: ' 30
 	client_well blast a -n 10
 	capture_end wire
@@ -246,7 +249,7 @@ killed_server() { # MODE
 	busy
 	stop server KILL
 	ended client 30
-	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"
 	note "the client: $(tail -n 1 "$WORK/client.log")"
 }
 
@@ -271,9 +274,9 @@ device_goes() { # MODE
 	within b rdma link del siw1
 	note "the device was gone after $(($(now_ms) - start)) ms"
 	ended client 40
-	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"
 	ended server 40
-	[[ $STATUS -eq 1 ]] || fail "the server ended with status $STATUS"
+	[[ $STATUS -eq 1 ]] || fail "the server ended with status $STATUS, not 1"
 	note "the client: $(tail -n 1 "$WORK/client.log"); the server: $(tail -n 1 "$WORK/server.log")"
 }
 
@@ -288,7 +291,8 @@ hostile() {
 	serve blast b
 	[[ $name == /* ]] || name=$TESTS/scenarios/$name.txt
 	run peer a 60 "$MPAPEER" run "$name" --connect "$(address b):$port" "${settings[@]}"
-	[[ $STATUS -eq 0 ]] || fail "the peer: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
+	[[ $STATUS -eq 0 ]] ||
+		fail "the peer did not get what it expects: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 	client_well blast a -n 10
 	stop server
 }
@@ -326,7 +330,7 @@ hostile_server() { # NAME=VALUE WANTED
 	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" --set "$1"
 	wait_line peer '^listening' 20
 	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
-	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS"
+	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"
 	has_line client "$2" || fail "the client prints '$(tail -n 1 "$WORK/client.log")', not '$2'"
 	ended_well peer 30
 }

@@ -86,9 +86,11 @@ serve() {
 	v1=$(count_events 'vers=1 ') v2=$(count_events 'vers=2 ')
 	note "messages from the client: $v1 of version 1, $v2 of version 2"
 	if [[ $client == 2 && -e $SERVER_MAX_VERSION ]]; then
-		[[ $v2 -gt $least && $v1 -gt 0 && $v1 -lt 50 ]] || fail 'version 1 is for the mount with the default setting only'
+		[[ $v2 -gt $least && $v1 -gt 0 && $v1 -lt 50 ]] ||
+			fail "$v2 messages of version 2 and $v1 of version 1, expected more than $least, and 1 to 49 of the mount with the default setting"
 	else
-		[[ $v2 == 0 && $v1 -gt $least ]] || fail 'version 2 is not used'
+		[[ $v2 == 0 && $v1 -gt $least ]] ||
+			fail "$v2 messages of version 2 and $v1 of version 1, expected 0 and more than $least"
 	fi
 	echo 0 >"$EVENTS/svcrdma_decode_rqst/enable"
 	stop_server
@@ -123,10 +125,12 @@ negotiates() {
 	ls "$MOUNT" >"$WORK/list"
 	[[ $(version_here) == 1 || $(<"$MOUNT/server") == 2 ]] || refused=1
 	seen=$(count_events xprtrdma_err_vers)
-	[[ $seen == "$refused" ]] || fail "$seen ERR_VERS, not $refused: $(grep -v '^#' "$TRACING/trace" | paste -sd'|')"
-	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+	[[ $seen == "$refused" ]] ||
+		fail "the client received $seen ERR_VERS, not $refused: $(grep -v '^#' "$TRACING/trace" | paste -sd'|')"
+	[[ $(connections) == 1 ]] || fail "the mount has had $(connections) connections, not 1"
 	has_version $(($(version_here) - refused))
-	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] || fail 'no event reports the version'
+	[[ $(version_here) == 1 || $(count_events "settle_v$((2 - refused))") == 1 ]] ||
+		fail "not exactly one event settle_v$((2 - refused)) reports the version"
 }
 
 data_is_kept() {
@@ -138,9 +142,9 @@ data_is_kept() {
 	umount "$MOUNT"
 	mount_soft
 	cmp "$WORK/data" "$MOUNT/data"
-	[[ $(cat "$MOUNT"/file* | wc -l) == 30 ]] || fail 'not the files that were written'
+	[[ $(cat "$MOUNT"/file* | wc -l) == 30 ]] || fail 'the 30 files read back do not have 30 lines'
 	rm "$MOUNT"/file*
-	[[ $(connections) == 1 ]] || fail "$(connections) connections"
+	[[ $(connections) == 1 ]] || fail "the mount has had $(connections) connections, not 1"
 }
 
 verifies() {
@@ -160,8 +164,9 @@ survives_a_restart() {
 		done' sh "$MOUNT"
 	ended_well writer 210
 	lines=$(wc -l <"$MOUNT/lines")
-	cmp "$MOUNT/lines" <(seq "$lines") || fail 'not the lines that were written'
-	[[ $(connections) -gt $before ]] || fail 'the connection has not been lost'
+	cmp "$MOUNT/lines" <(seq "$lines") || fail "the file does not have the lines 1 to $lines, as written"
+	[[ $(connections) -gt $before ]] ||
+		fail 'the client has not connected again, so the restart did not end its connection'
 }
 
 # With our dissector, over RoCE: over TCP, Wireshark does not find the messages behind a Reply of MPA revision 2
@@ -174,9 +179,10 @@ is_decoded() {
 	capture_end nfs
 	run_well tshark a 100 tshark -X "lua_script:${TESTS%/*}/tools/wireshark/rpcrdma2.lua" -r "$WORK/nfs.pcap" \
 		-Y rpcrdma2 -T fields -e rpcrdma2.vers -e rpcrdma2.direction -e rpcrdma2.problem
-	has_line tshark '^2	0	$' || fail 'no call of version two'
-	has_line tshark '^2	1	$' || fail 'no reply of version two'
-	! has_line tshark '^2	[01]?	.' || fail 'a message is malformed'
+	has_line tshark '^2	0	$' || fail 'tshark decodes no call of RPC-over-RDMA version two'
+	has_line tshark '^2	1	$' || fail 'tshark decodes no reply of RPC-over-RDMA version two'
+	! has_line tshark '^2	[01]?	.' ||
+		fail "tshark reports a malformed message: $(grep -m 1 -E '^2	[01]?	.' "$WORK/tshark.log")"
 }
 
 is_called_back() {
@@ -187,8 +193,9 @@ is_called_back() {
 	touch "$MOUNT/opened"
 	wait_for 60 'the server to change the file' test -e "$MOUNT/changed"
 	exec {file}<&-
-	[[ $(<"$MOUNT/delegated") == new ]] || fail 'the client still has the old contents'
-	[[ $(count_events xprtrdma_cb_call) -gt 0 ]] || fail 'no callback'
+	[[ $(<"$MOUNT/delegated") == new ]] ||
+		fail "the client reads '$(<"$MOUNT/delegated")' after the recall, not 'new'"
+	[[ $(count_events xprtrdma_cb_call) -gt 0 ]] || fail 'the client received no callback'
 }
 
 # reads OCTETS REGEX [OPTION VALUE]: a COMPOUND of PUTROOTFH, LOOKUP and READ, with no chunk for the octets (hexadecimal)
@@ -196,8 +203,9 @@ reads() {
 	local got call="7e 0 2 186a3 4 1 1 14 0 0 0 0 0 0 0 0 0 3 18 f 4 64617461 19 0 0 0 0 0 0 $1"
 	shift
 	# shellcheck disable=SC2086 # words
-	got=$(timeout 30 "$RPCPEER" call "$(address b)" "${@:2}" 7e 2 1 0 0 0 0 0 $call 2>&1) || fail "rpcpeer: $got"
-	[[ $got =~ ^($1)$ ]] || fail "$got"
+	got=$(timeout 30 "$RPCPEER" call "$(address b)" "${@:2}" 7e 2 1 0 0 0 0 0 $call 2>&1) ||
+		fail "rpcpeer fails: $got"
+	[[ $got =~ ^($1)$ ]] || fail "the server answers '$got', not '$1'"
 }
 
 announces_less() {
@@ -235,7 +243,8 @@ default_is_one() {
 	[[ ! -e $MAX_VERSION ]] || echo 1 >"$MAX_VERSION"
 	mount_soft
 	ls "$MOUNT" >"$WORK/list"
-	[[ $(count_events xprtrdma_err_vers) == "$before" ]] || fail 'ERR_VERS'
+	[[ $(count_events xprtrdma_err_vers) == "$before" ]] ||
+		fail 'the client received an ERR_VERS, so it has tried version two'
 	has_version ''
 	version_here >"$MOUNT/done"
 	umount "$MOUNT"

@@ -92,18 +92,21 @@ link_and_settings() {
 	for round in first second; do
 		boot siw@nic0.service
 		wait_for 150 "the link ($round boot)" is_active siw@nic0.service
-		rdma link show siw_nic0/1 | grep -q 'netdev nic0' || fail 'siw_nic0 is not on nic0'
+		rdma link show siw_nic0/1 | grep -q 'netdev nic0' || fail "the $round boot: siw_nic0 is not on nic0"
 		# before what waits for remote-fs-pre.target
 		wait_for 30 'the mounts' inside test -s /run/settings-at-mount
-		inside grep -q siw_nic0 /run/links-at-mount || fail 'the link came after the mounts'
-		inside grep -q 'link siw_nic0/1 rtr read' /run/settings-at-mount || fail 'the settings came after the mounts'
+		inside grep -q siw_nic0 /run/links-at-mount ||
+			fail "the $round boot: siw_nic0 did not exist when file systems were mounted"
+		inside grep -q 'link siw_nic0/1 rtr read' /run/settings-at-mount ||
+			fail "the $round boot: siw_nic0/1 had no setting 'rtr read' when file systems were mounted"
 		# a device that was there before, found by udev
 		wait_for 150 'the settings of siw0' has_setting 'dev siw0 crc off'
-		has_setting 'default revision fallback' || fail 'the default is not set'
-		has_setting 'link siw_nic0/1 rtr read' || fail 'the port is not set'
+		has_setting 'default revision fallback' ||
+			fail "the $round boot: the default revision is not fallback"
+		has_setting 'link siw_nic0/1 rtr read' || fail "the $round boot: siw_nic0/1 has no setting 'rtr read'"
 		shut_down
 		forget
-		! has_setting 'dev siw0 crc off' || fail 'not forgotten'
+		! has_setting 'dev siw0 crc off' || fail 'siw0 has crc off after rdma mpa reset dev siw0'
 	done
 }
 
@@ -112,7 +115,8 @@ hot_plug() {
 	echo 'set default crc required' >/etc/iw-mpa/20.conf
 	boot
 	wait_for 150 'udev' inside udevadm settle
-	! has_setting 'link siw_late/1 ird 4' || fail 'set too early'
+	! has_setting 'link siw_late/1 ird 4' ||
+		fail "rdma mpa show has a setting of siw_late before this device exists"
 	first rdma link add siw_late type siw netdev nic0
 	wait_for 150 'the settings of a device that comes' has_setting 'link siw_late/1 ird 4'
 	shut_down
@@ -140,7 +144,7 @@ down_at_boot() {
 	first ip link set nic0 down
 	boot siw@nic0.service
 	wait_for 150 'the link' is_active siw@nic0.service
-	state_is DOWN || fail 'the port is not down'
+	state_is DOWN || fail 'siw_nic0/1 is not DOWN, although nic0 is down'
 	first ip link set nic0 up
 	wait_for 30 'the port to be up' state_is ACTIVE
 	shut_down
@@ -154,36 +158,44 @@ no_link() { ! rdma link | grep -q siw_nic0; }
 # A line that is wrong is named, and the others hold
 wrong_line() {
 	printf 'set dev siw0 crc maybe\nset dev siw0 ird 3\nbad line\nset dev siw1 ird 5\n' >/etc/iw-mpa/10.conf
-	! first /usr/lib/iw-mpa/apply siw0 >"$WORK/apply.log" 2>&1 || fail 'it does not fail'
-	grep -q "/etc/iw-mpa/10.conf:3: " "$WORK/apply.log" || fail 'line 3 is not named'
-	grep -q "crc: invalid value 'maybe', use one of" "$WORK/apply.log" || fail 'the value is not named'
-	has_setting 'dev siw0 ird 3' || fail 'the other line does not hold'
-	! has_setting 'dev siw1 ird 5' || fail 'it is for siw1'
+	! first /usr/lib/iw-mpa/apply siw0 >"$WORK/apply.log" 2>&1 ||
+		fail 'apply siw0 succeeds, although a line is invalid'
+	grep -q "/etc/iw-mpa/10.conf:3: " "$WORK/apply.log" ||
+		fail "apply siw0 does not report line 3: $(<"$WORK/apply.log")"
+	grep -q "crc: invalid value 'maybe', use one of" "$WORK/apply.log" ||
+		fail "apply siw0 does not report the value of line 1: $(<"$WORK/apply.log")"
+	has_setting 'dev siw0 ird 3' || fail 'apply siw0 has not applied the valid line 2, ird 3'
+	! has_setting 'dev siw1 ird 5' || fail 'apply siw0 has also applied the line of siw1'
 	forget
 }
 
 # The program of the package: its help and its batch files have no "mpa"
 own_name() {
 	first rdma-mpa --help >"$WORK/help.log"
-	has_line help '^Usage: rdma-mpa show ' || fail 'no help'
-	! has_line help 'rdma mpa' || fail 'it speaks of rdma mpa'
+	has_line help '^Usage: rdma-mpa show ' || fail "rdma-mpa --help prints no usage of show: $(<"$WORK/help.log")"
+	! has_line help 'rdma mpa' || fail "rdma-mpa --help has 'rdma mpa': $(grep -m 1 'rdma mpa' "$WORK/help.log")"
 	first rdma-mpa -V >"$WORK/version.log"
-	has_line version '^iw_mpa ' || fail 'no modules'
+	has_line version '^iw_mpa ' ||
+		fail "rdma-mpa -V does not print the version of iw_mpa: $(<"$WORK/version.log")"
 	printf '# a comment\nset dev siw0 crc off \\\n  ird 7\n\nmpa set dev siw0 ord 3\n' | first rdma-mpa -b -
-	has_setting 'dev siw0 ird 7 ord 3 crc off' || fail "$(first "$RDMA" mpa show configured)"
-	first rdma-mpa -j show dev siw0 | jq -e '.[0].ird == 7' >/dev/null || fail 'not as JSON'
+	has_setting 'dev siw0 ird 7 ord 3 crc off' ||
+		fail "the batch has not set ird 7, ord 3 and crc off of siw0: $(first "$RDMA" mpa show configured)"
+	first rdma-mpa -j show dev siw0 | jq -e '.[0].ird == 7' >/dev/null ||
+		fail 'rdma-mpa -j show dev siw0 does not print ird 7 as JSON'
 	first rdma-mpa show configured >"$WORK/saved"
 	first rdma-mpa reset dev siw0
 	first rdma-mpa -b "$WORK/saved"
-	has_setting 'dev siw0 ird 7 ord 3 crc off' || fail 'not restored'
-	! first rdma-mpa -b - <<<'set dev siw9 crc off' 2>/dev/null || fail 'a batch that fails succeeds'
+	has_setting 'dev siw0 ird 7 ord 3 crc off' ||
+		fail 'the output of rdma-mpa show configured, as a batch, does not restore the settings of siw0'
+	! first rdma-mpa -b - <<<'set dev siw9 crc off' 2>/dev/null ||
+		fail 'rdma-mpa -b succeeds with a setting of siw9, which does not exist'
 	forget
 }
 
 units_are_right() {
 	local said
 	said=$(systemd-analyze verify --man=no siw@eth0.service iw-mpa@siw0.service 2>&1) || true
-	[[ $said != *siw@* && $said != *iw-mpa@* ]] || fail "$said"
+	[[ $said != *siw@* && $said != *iw-mpa@* ]] || fail "systemd-analyze reports: $said"
 }
 
 install_files

@@ -76,7 +76,8 @@ of_one_program() { # CONNECTIONS
 	wait_listener "$to" 7120
 	run_well client a 80 cmtime -b "$(address a)" -s "$to" -p 7120 -c "$1"
 	grep -qE 'failure|error' "$WORK/client.log" && fail "cmtime reports: $(grep -cE 'failure|error' "$WORK/client.log") failures"
-	grep -q '^connect ' "$WORK/client.log" || fail 'cmtime reports no connecting'
+	grep -q '^connect ' "$WORK/client.log" ||
+		fail "cmtime reports no time of connecting: $(tail -n 1 "$WORK/client.log")"
 	stop server
 }
 
@@ -123,7 +124,7 @@ attribute() { # ROLE NAME
 expect_attribute() { # ROLE NAME VALUE
 	local found
 	found=$(attribute "$1" "$2")
-	[[ $found == "$3" ]] || fail "$1's $2 is '$found', should be '$3'"
+	[[ $found == "$3" ]] || fail "rdma resource shows $2 '$found' of the $1, not '$3'"
 }
 
 # The rdma tool shows both ends of a connection
@@ -149,8 +150,10 @@ shown() {
 		fi
 	done
 	# IRD-01: nobody reads more than the other side serves
-	(($(attribute initiator ord) <= $(attribute responder ird))) || fail "IRD-01: initiator's ORD: $(<"$WORK/attributes")"
-	(($(attribute responder ord) <= $(attribute initiator ird))) || fail "IRD-01: responder's ORD: $(<"$WORK/attributes")"
+	(($(attribute initiator ord) <= $(attribute responder ird))) ||
+		fail "IRD-01: the initiator's ORD exceeds the responder's IRD: $(<"$WORK/attributes")"
+	(($(attribute responder ord) <= $(attribute initiator ird))) ||
+		fail "IRD-01: the responder's ORD exceeds the initiator's IRD: $(<"$WORK/attributes")"
 	stop client
 	ended server 30
 }
@@ -169,7 +172,7 @@ lists() {
 		$TRACING/trace | sort -n >"$WORK/times"
 	echo >$TRACING/kprobe_events
 	said=$(grep -c ' state LISTEN ' "$WORK/cm_id")
-	[[ $said == "$1" ]] || fail "$said ids are listed, not $1"
+	[[ $said == "$1" ]] || fail "rdma resource lists $said listening ids of siw1, not $1"
 	stop server
 	TOOK=$(sed -n "$(($(wc -l <"$WORK/times") / 2))p" "$WORK/times")
 }
@@ -184,7 +187,7 @@ many_ids() {
 	few=$TOOK
 	lists $many
 	note "siw takes $few us for one of 500, $TOOK us for one of $many"
-	((TOOK <= 3 * few + 10)) || fail "siw takes $few us for one of 500, $TOOK us for one of $many"
+	((TOOK <= 3 * few + 10)) || fail "siw takes $few us for one of 500 ids, but $TOOK us for one of $many"
 }
 
 # Whom it was to connect to, of a connection that is refused
@@ -192,7 +195,8 @@ refused_address() {
 	start client a 60 "$RDMAFIRST" client "$(address b)" 7300 --linger 5000 --timeout 30
 	wait_line client '^event RDMA_CM_EVENT_REJECTED' 30
 	rdma resource show cm_id >"$WORK/cm_id.log"
-	has_line cm_id "dst-addr $(address b):7300( |$)" || fail "$(grep -o 'dst-addr [^ ]*' "$WORK/cm_id.log" | paste -sd' ')"
+	has_line cm_id "dst-addr $(address b):7300( |$)" ||
+		fail "rdma resource shows no id with dst-addr $(address b):7300, only: $(grep -o 'dst-addr [^ ]*' "$WORK/cm_id.log" | paste -sd' ')"
 }
 
 # The user nobody has made it, and has not connected it
@@ -200,7 +204,8 @@ connect_others() {
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --timeout 60
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --qp-of nobody:siw0 --timeout 20
-	has_line client 'rdma_connect: Operation not permitted' || fail 'it is connected'
+	has_line client 'rdma_connect: Operation not permitted' ||
+		fail "rdma_connect() is not refused with EPERM: $(tail -n 1 "$WORK/client.log")"
 	stop server
 }
 
@@ -208,8 +213,10 @@ accept_others() {
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7341 --qp-of nobody:siw1 --timeout 60
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7341 --timeout 20
-	has_line server '^conn 1 rdma_accept: Operation not permitted' || fail 'it is accepted with'
-	has_line client '^event RDMA_CM_EVENT_REJECTED' || fail 'the initiator got no REJECTED'
+	has_line server '^conn 1 rdma_accept: Operation not permitted' ||
+		fail "rdma_accept() is not refused with EPERM: $(grep rdma_accept "$WORK/server.log" || tail -n 1 "$WORK/server.log")"
+	has_line client '^event RDMA_CM_EVENT_REJECTED' ||
+		fail "the initiator got no RDMA_CM_EVENT_REJECTED: $(tail -n 1 "$WORK/client.log")"
 	stop server
 }
 
@@ -218,7 +225,8 @@ connect_shared() { # PORT WHOSE
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --silent --timeout 60
 	wait_line server '^listening' 30
 	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --qp-of "$2:siw0" --timeout 20
-	has_line client '^event RDMA_CM_EVENT_ESTABLISHED' || fail 'it is not connected'
+	has_line client '^event RDMA_CM_EVENT_ESTABLISHED' ||
+		fail "the client got no RDMA_CM_EVENT_ESTABLISHED: $(tail -n 1 "$WORK/client.log")"
 	stop server
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --qp-of "$2:siw1" --timeout 60
 	wait_line server '^listening' 30
@@ -255,7 +263,8 @@ connect_kernels() {
 	pid_of[nvme]=$!
 	wait_for 20 'its queue pair' has_kernels_qp
 	timeout -k 5 40 "$RDMAFIRST" client 10.78.0.2 7343 --qpn "$QPN" --timeout 20 >"$WORK/client.log" 2>&1 || true
-	has_line client 'rdma_connect: Operation not permitted' || fail 'it is not refused'
+	has_line client 'rdma_connect: Operation not permitted' ||
+		fail "rdma_connect() is not refused with EPERM: $(tail -n 1 "$WORK/client.log")"
 	stop peer
 	wait_for 30 'the NVMe host to give up' is_gone nvme
 	modprobe -r nvme-rdma
@@ -274,7 +283,7 @@ listeners() { # NETNS PORT
 
 talk_to() { # PORT
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --expect first --timeout 20
-	[[ $STATUS -eq 0 ]] || fail "a client ended with status $STATUS"
+	[[ $STATUS -eq 0 ]] || fail "the client of port $1 ended with status $STATUS: $(tail -n 1 "$WORK/client.log")"
 }
 
 # All devices are everybody's, all listeners are asked to listen on each, but a port is of a namespace
@@ -285,7 +294,7 @@ wildcard_listener() {
 	add_device a siwlo lo
 	seen="$(listeners a 7310) $(listeners b 7310)"
 	rdma link del siwlo
-	[[ $seen == '0 1' ]] || fail "listeners in a and b: $seen"
+	[[ $seen == '0 1' ]] || fail "a and b have $seen listening sockets on port 7310, not 0 and 1"
 	talk_to 7310
 	stop server
 }
@@ -324,18 +333,22 @@ no_lock_in_tracepoints() {
 	# before the probe goes: that empties it
 	cp $TRACING/trace "$WORK/trace.log"
 	echo >$TRACING/kprobe_events
-	has_line trace "mpa_state: .*local=$(address a):[0-9]+ remote=$(address b):7330 .*to=RDMA" || fail 'the addresses were not traced'
-	! has_line trace 'trace_event_raw_event_mpa' || fail "$(grep -m 1 -B 3 trace_event_raw_event_mpa "$WORK/trace.log" | paste -sd' ')"
+	has_line trace "mpa_state: .*local=$(address a):[0-9]+ remote=$(address b):7330 .*to=RDMA" ||
+		fail 'no mpa_state event has the addresses of a and of b, and to=RDMA'
+	! has_line trace 'trace_event_raw_event_mpa' ||
+		fail "a tracepoint of iw_mpa locks a socket: $(grep -m 1 -B 3 trace_event_raw_event_mpa "$WORK/trace.log" | paste -sd' ')"
 }
 
 # One network device has one device of siw
 sctp_on_demand() {
-	[[ ! -e /sys/module/sctp ]] || fail 'the module is there before'
-	! within a rdma link add more type siw_sctp netdev eth0 2>"$WORK/add.log" || fail 'eth0 has two devices'
-	has_line add 'File exists' || fail "$(<"$WORK/add.log")"
+	[[ ! -e /sys/module/sctp ]] || fail 'the module sctp is loaded before a link of type siw_sctp is added'
+	! within a rdma link add more type siw_sctp netdev eth0 2>"$WORK/add.log" ||
+		fail 'a second RDMA device can be added to eth0'
+	has_line add 'File exists' ||
+		fail "a second RDMA device of eth0 is not refused with EEXIST: $(<"$WORK/add.log")"
 	within a rdma link add siwlo type siw_sctp netdev lo
 	rdma link del siwlo
-	[[ -e /sys/module/sctp ]] || fail 'the module is not there afterwards'
+	[[ -e /sys/module/sctp ]] || fail 'the module sctp is not loaded after a link of type siw_sctp was added'
 }
 
 # A listener on :: also takes clients of IPv4. It does not on unmodified siw.
@@ -356,7 +369,8 @@ both_disconnect() { # PORT OPTION-OF-SERVER…
 	ended server 30
 	for end in client server; do
 		grep -q '^rdma_disconnect: ' "$WORK/$end.log" || fail "the $end has not called rdma_disconnect()"
-		! has_line "$end" '^rdma_disconnect: [^d]' || fail "the $end: $(grep ^rdma_disconnect "$WORK/$end.log" | paste -sd' ')"
+		! has_line "$end" '^rdma_disconnect: [^d]' ||
+			fail "rdma_disconnect() fails in the $end: $(grep ^rdma_disconnect "$WORK/$end.log" | paste -sd' ')"
 	done
 }
 
@@ -366,7 +380,8 @@ disconnect_after_term() { # PORT
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --hold --disconnect-again --timeout 20
 	ended server 30
-	has_line server '^rdma_disconnect: done$' || fail "the server: $(grep ^rdma_disconnect "$WORK/server.log" || echo 'not called')"
+	has_line server '^rdma_disconnect: done$' ||
+		fail "rdma_disconnect() does not succeed in the server: $(grep ^rdma_disconnect "$WORK/server.log" || echo 'not called')"
 }
 
 # rdma_disconnect() waits for the outcome of rdma_connect()
@@ -374,7 +389,8 @@ disconnect_early() { # PORT
 	start server b 60 "$RDMAFIRST" server "$(address b)" "$1" --timeout 40 --delay 1000
 	wait_line server '^listening' 30
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --hold --disconnect-early --timeout 20
-	has_line client '^rdma_disconnect: done$' || fail "$(grep ^rdma_disconnect "$WORK/client.log")"
+	has_line client '^rdma_disconnect: done$' ||
+		fail "rdma_disconnect() does not succeed in the client: $(grep ^rdma_disconnect "$WORK/client.log" || echo 'not called')"
 	ended server 30
 }
 
@@ -386,8 +402,10 @@ several_queue_pairs() { # PROGRAM PORT
 		wait_for 30 "$1" socket_listens $(($2 + i))
 		run_well client a 40 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i)) "$(address b)"
 		ended_well server 30
-		! has_line client 'Failed to disconnect' || fail 'the client cannot disconnect'
-		! has_line server 'Failed to disconnect' || fail 'the server cannot disconnect'
+		! has_line client 'Failed to disconnect' ||
+			fail "round $i: the client of $1 reports 'Failed to disconnect'"
+		! has_line server 'Failed to disconnect' ||
+			fail "round $i: the server of $1 reports 'Failed to disconnect'"
 	done
 }
 
@@ -406,7 +424,7 @@ few_packets() {
 		[[ $rtr != 5 ]] || break
 	done
 	stop server
-	[[ $rtr == 5 ]] || fail "the RTR is packet $rtr"
+	[[ $rtr == 5 ]] || fail "in none of 20 connections the RTR is packet 5; in the last one it is packet $rtr"
 }
 
 port=7000

@@ -40,7 +40,8 @@ mounts() {
 # The n-th line that the peer has printed
 peer_said() { # N REGEX
 	wait_for 40 "line $1 of the peer" eval "((\$(wc -l <'$WORK/peer.log') >= $1))"
-	[[ $(sed -n "$1p" "$WORK/peer.log") =~ $2 ]] || fail "$(sed -n "$1p" "$WORK/peer.log")"
+	[[ $(sed -n "$1p" "$WORK/peer.log") =~ $2 ]] ||
+		fail "line $1 of the peer is '$(sed -n "$1p" "$WORK/peer.log")', not '$2'"
 }
 
 stop_both() {
@@ -64,7 +65,8 @@ fails_with() { # TEXT [version=N] ANSWER
 		stop_both
 	done
 	ended mount 1
-	has_line mount "$1" || fail "status $STATUS, not '$1': $(paste -sd' ' "$WORK/mount.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
+	has_line mount "$1" ||
+		fail "mount ended with status $STATUS, and without '$1': $(paste -sd' ' "$WORK/mount.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
 	stop peer KILL
 }
 
@@ -103,8 +105,9 @@ settles_nothing() { # ANSWER
 	mounts "$1" none
 	peer_said 3 'octets: [0-9a-f]+ 2 '
 	sleep 3
-	[[ $(wc -l <"$WORK/peer.log") == 3 ]] || fail 'the client has sent more'
-	is_gone mount && fail 'the mount has ended'
+	[[ $(wc -l <"$WORK/peer.log") == 3 ]] ||
+		fail "the client has sent more messages: $(tail -n +4 "$WORK/peer.log" | paste -sd'|')"
+	is_gone mount && fail "mount has ended, it should still wait for the reply: $(paste -sd' ' "$WORK/mount.log")"
 	stop_both
 }
 
@@ -113,7 +116,7 @@ is_dropped_later() { # ANSWER
 	mounts "xid 2 40 0 1 0 0 0 $NULL_REPLY" "$1" none
 	peer_said 4 'octets: [0-9a-f]+ 2 '
 	sleep 3
-	is_gone mount && fail 'the mount has ended'
+	is_gone mount && fail "mount has ended, it should still wait for the reply: $(paste -sd' ' "$WORK/mount.log")"
 	stop_both
 }
 
@@ -147,7 +150,7 @@ limit_stays() { # REGEX ANSWER
 	peer_said 4 "$1"
 	echo 0 >"$TRACING/events/sunrpc/xprt_get_cong/enable"
 	stop_both
-	[[ $(windows) =~ ^256( 256)*$ ]] || fail "windows of $(windows)"
+	[[ $(windows) =~ ^256( 256)*$ ]] || fail "the client's windows are $(windows), not 256 each"
 }
 
 # The RPC goes on to wait for its reply
@@ -157,7 +160,7 @@ is_taken_for_a_call() { # ANSWER
 	peer_said 3 'octets: [0-9a-f]+ 2 '
 	xid=$(sed -nE '3s/.*octets: ([0-9a-f]+) .*/\1/p' "$WORK/peer.log")
 	peer_said 4 "^20 octets: $xid 2 1 4 2$"
-	is_gone mount && fail 'the mount has ended'
+	is_gone mount && fail "mount has ended, it should still wait for the reply: $(paste -sd' ' "$WORK/mount.log")"
 	stop_both
 }
 
@@ -184,7 +187,8 @@ short_reply_is_refused() { # VERSION
 		awk '\''$1 == "xprt:" && $2 == "rdma" {print $22, "bad replies"}'\'' /proc/self/mountstats' - \
 		"vers=3,proto=rdma,port=20049,nolock,soft,addr=$(address b),mountproto=tcp,mountport=20048" "$(address b):/" "$MOUNT"
 	ended read 60
-	has_line read '^[1-9][0-9]* bad replies' || fail "$(paste -sd' ' "$WORK/read.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
+	has_line read '^[1-9][0-9]* bad replies' ||
+		fail "mountstats counts no bad reply: $(paste -sd' ' "$WORK/read.log"); the server: $(paste -sd'|' "$WORK/peer.log")"
 	stop peer KILL
 	stop mountd KILL
 }

@@ -52,7 +52,8 @@ responder_first() {
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 7500 --send first
 	wait_listener 10.77.0.2 7500
 	run_well client a 40 "$RDMAFIRST" client 10.77.0.2 7500 --expect first --timeout 30
-	has_line client '^received 5 first$' || fail 'the client received something else'
+	has_line client '^received 5 first$' ||
+		fail "the client has not received 'first': $(tail -n 1 "$WORK/client.log")"
 	ended_well server 30
 }
 
@@ -74,8 +75,9 @@ shows_llp() {
 says_sctp() {
 	local rdma=${TESTS%/*}/build/rdma
 	"$rdma" mpa show link siw1/1 >"$WORK/show.log"
-	has_line show 'llp sctp' || fail 'rdma mpa show does not'
-	! "$rdma" mpa set link siw1/1 crc required 2>"$WORK/set.log" || fail 'a CRC of MPA can be required'
+	has_line show 'llp sctp' || fail "rdma mpa show does not print 'llp sctp': $(<"$WORK/show.log")"
+	! "$rdma" mpa set link siw1/1 crc required 2>"$WORK/set.log" ||
+		fail 'rdma mpa set link siw1/1 crc required succeeds, though SCTP has no CRC of MPA'
 	# in the devices' namespace
 	timeout -k 5 60 "$rdma" mpa monitor >"$WORK/monitor.log" 2>&1 </dev/null &
 	pid_of[monitor]=$!
@@ -91,12 +93,13 @@ says_sctp() {
 	wait_line monitor 'llp sctp' 10
 	stop monitor
 	"$rdma" mpa reset default
-	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' || fail 'rdma mpa monitor shows values of MPA'
+	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' ||
+		fail 'rdma mpa monitor prints mpa-rev or crc of an SCTP connection'
 	[[ -d $TRACING/events/iw_mpa ]] || { note 'this kernel has no tracepoints' && return; }
 	echo 0 >$TRACING/events/iw_mpa/enable
 	grep 'mpa_state: ' $TRACING/trace >"$WORK/trace.log"
-	has_line trace 'llp=sctp' || fail 'the tracepoints do not'
-	! has_line trace 'llp=tcp' || fail 'the tracepoints also show tcp'
+	has_line trace 'llp=sctp' || fail "no mpa_state event has llp=sctp: $(head -n 1 "$WORK/trace.log")"
+	! has_line trace 'llp=tcp' || fail "an mpa_state event has llp=tcp: $(grep -m 1 llp=tcp "$WORK/trace.log")"
 }
 
 monitor_is_on() { # RDMA
@@ -114,7 +117,7 @@ one_address() {
 	wait_for 20 'an association' has_assoc
 	# LADDRS <-> *RADDRS
 	if assocs a | grep -q '10.77.1.2' || assocs b | grep '10.77.0.1' | grep -q '10.77.1.2'; then
-		fail "the peer learns another address: $(assocs a)"
+		fail "the association has 10.77.1.2 besides 10.77.0.2: $(assocs a)"
 	fi
 	stop client
 	within b ip addr del 10.77.1.2/24 dev eth0
@@ -207,7 +210,7 @@ dead_for_5_s() {
 	pause 0.3
 	path loss 100%
 	pause 5
-	! is_gone client || fail 'the client had ended before'
+	! is_gone client || fail 'the client had ended before the path was repaired'
 	path
 	ended_well client 100
 	ended_well server 30
@@ -227,8 +230,9 @@ shut_for_5_s() {
 	wait_line peer '^shut' 40
 	pause $((seconds * 4 / 5))
 	read -r much queued most <<<"$(assocs b 7526 | awk '{ print $8, $(NF - 2), $(NF - 1) }')"
-	((${much:=0} > 20000)) || fail "only $much bytes wait for the peer"
-	((queued >= most)) || fail "the send buffer has room: $queued of $most bytes"
+	((${much:=0} > 20000)) ||
+		fail "only $much bytes wait in the server's socket for the peer, not more than 20000"
+	((queued >= most)) || fail "the server's send buffer is not full: $queued of $most bytes are used"
 	ended_well peer 50
 	wait_for 10 'the end of all associations' no_assocs
 }
@@ -264,7 +268,8 @@ small_packets() { # PORT
 	ended_well server 30
 	mtu
 	# it also ends well if its connection does
-	[[ $(grep -c '^ping data: rdma-ping' "$WORK/client.log") -eq 3 ]] || fail 'the messages did not arrive'
+	[[ $(grep -c '^ping data: rdma-ping' "$WORK/client.log") -eq 3 ]] ||
+		fail "the client received $(grep -c '^ping data: rdma-ping' "$WORK/client.log" || true) messages, not 3"
 }
 
 # Pages that SCTP has charged, of the whole machine
@@ -301,7 +306,7 @@ gap_ends_with_the_retries() { # PORT
 	for name in "${!before[@]}"; do
 		within b sysctl -qw "net.sctp.$name=${before[$name]}"
 	done
-	[[ $STATUS -eq 0 ]] || fail "the peer: $(<"$WORK/peer.log")"
+	[[ $STATUS -eq 0 ]] || fail "the peer ended with status $STATUS: $(<"$WORK/peer.log")"
 	wait_for 10 'the end of all associations' no_assocs
 }
 
@@ -317,7 +322,8 @@ sends_no_more_than_it_holds() { # PORT
 	echo "$default" >/proc/sys/net/core/wmem_default
 	for netns in a b; do
 		most=$(assocs $netns "$1" | awk '{ print $(NF - 1) }')
-		((most * 23 / 10 <= 10 << 20)) || fail "in $netns $most bytes may be in flight"
+		((most * 23 / 10 <= 10 << 20)) ||
+			fail "in $netns $most bytes may be in flight, which cost the receiver more than 10 MiB"
 	done
 	stop client
 }
@@ -364,7 +370,8 @@ global_address_has_no_scope() { # PORT
 	wait_listener fd77::2 "$1"
 	run_well client a 40 "$RDMAFIRST" client fd77::2 "$1" --timeout 30
 	ended_well server 30
-	has_line server '^conn 1 peer scope 0$' || fail "$(grep scope "$WORK/server.log")"
+	has_line server '^conn 1 peer scope 0$' ||
+		fail "the server does not see a peer of scope 0: $(grep scope "$WORK/server.log")"
 }
 
 # Another program has the port of an address that the device gets later
@@ -422,12 +429,12 @@ closes_slowly() {
 	capture_end wire
 	# The first chunk of a packet is an ABORT
 	tcpdump -r "$WORK/wire.pcap" 'dst port 7525 and sctp[12] = 6' >"$WORK/aborts.log" 2>/dev/null
-	[[ ! -s $WORK/aborts.log ]] || fail 'the association was aborted'
+	[[ ! -s $WORK/aborts.log ]] || fail 'the killed program has sent an ABORT'
 }
 
 # Each packet takes 3 s, and is acknowledged; all that is sent would take 3 min and more
 closes_in_two_minutes() {
-	local before
+	local before took
 	start server b 300 rping -s -P -a 10.77.0.2 -p 7532 -S 60000
 	wait_listener 10.77.0.2 7532
 	start client a 300 rping -c -a 10.77.0.2 -p 7532 -C 1000000 -S 60000
@@ -437,7 +444,9 @@ closes_in_two_minutes() {
 	stop client KILL
 	before=$(now_ms)
 	wait_for 130 'the end of the association of the killed program' no_assoc_of_a
-	(($(now_ms) - before > 60000)) || fail 'it ended before'
+	took=$(($(now_ms) - before))
+	((took > 60000)) ||
+		fail "the association ended $took ms after the kill, too early for the deadline of its shutdown (more than 60000)"
 	path
 	stop server KILL
 	wait_for 60 'the end of the other association' no_assocs
@@ -485,7 +494,7 @@ closes_slowly_beside_others() { # PORT
 	stop crowd KILL
 	stop client KILL
 	tcpdump -r "$WORK/wire.pcap" "src port $(($1 + 1)) and sctp[12] = 6" >"$WORK/aborts.log" 2>/dev/null
-	[[ ! -s $WORK/aborts.log ]] || fail 'the association was aborted'
+	[[ ! -s $WORK/aborts.log ]] || fail 'the killed server has sent an ABORT'
 	wait_for 60 'the end of all associations' no_assocs
 }
 
@@ -520,18 +529,20 @@ connects() {
 	done
 	for i in 1 2 3 4; do
 		ended_well "client$i" 15000
-		[[ $(grep -c '^received 5 first$' "$WORK/client$i.log") -eq $(($1 / 4)) ]] || fail 'not all have received'
+		[[ $(grep -c '^received 5 first$' "$WORK/client$i.log") -eq $(($1 / 4)) ]] ||
+			fail "client $i received $(grep -c '^received 5 first$' "$WORK/client$i.log" || true) messages, not $(($1 / 4))"
 	done
 	wait_for 10 'the end of all associations' no_assocs
 	stop server
 }
 
 nobody_listens() {
-	local before
+	local before took
 	before=$(now_ms)
 	run client a 30 rping -c -a 10.77.0.2 -p 7524 -C 1
-	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS"
-	(($(now_ms) - before < 10000)) || fail 'it took 10 s and more'
+	took=$(($(now_ms) - before))
+	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS, neither 0 nor 124 (timed out) was expected"
+	((took < 10000)) || fail "the client took $took ms to end, not less than 10000"
 	wait_for 5 'the end of all associations' no_assocs
 }
 
@@ -660,7 +671,7 @@ hears() { # PORT STEP…
 	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$port" "$@"
 	wait_line peer listening 20
 	run client a 60 rping -c -a 10.77.0.2 -p "$port" -C 2
-	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS"
+	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS, neither 0 nor 124 (timed out) was expected"
 	ended_well peer 30
 	wait_for 10 'the end of all associations' no_assocs
 }

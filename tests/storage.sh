@@ -40,8 +40,9 @@ link_up() {
 # The load ends by itself, because it sees an error
 load_breaks() { # SECONDS
 	ended load "$1"
-	! has_line load 'verify: ' || fail 'the load has read other data'
-	has_line load 'Input/output error' || fail 'the load has seen no error'
+	! has_line load 'verify: ' ||
+		fail "fio has read other data than written: $(grep -m 1 'verify: ' "$WORK/load.log")"
+	has_line load 'Input/output error' || fail 'fio got no Input/output error'
 }
 
 # ---- NVMe over Fabrics
@@ -54,7 +55,7 @@ nvme_keeps_data() {
 	ask 60 nvme_target
 	nvme_connect -i 2 -W 2 -P 1
 	# the queues for reads, writes and polling, and the one of the administrator
-	[[ $(established) == 6 ]] || fail "$(established) queues"
+	[[ $(established) == 6 ]] || fail "$(established) connections, not 6 (five I/O queues and the admin queue)"
 	data_is_kept "$(nvme_disk)"
 	start_load "$(nvme_disk)"
 	end_load
@@ -113,7 +114,8 @@ nvme_target_goes() {
 	wait_for 60 'the controller to go' has_no_controller
 	ask 60 nvme_target_open
 	nvme_connect
-	[[ $(disk_sum "$(nvme_disk)") == "$sum" ]] || fail 'the data read back differs'
+	[[ $(disk_sum "$(nvme_disk)") == "$sum" ]] ||
+		fail 'the data read after the second connect differs from the data of the disk'
 	nvme_disconnect
 	ask 60 nvme_target_end
 	nothing_left
@@ -408,11 +410,11 @@ nfs_keeps_data() { # VERSION
 	head -c "${MIB}M" /dev/urandom >"$WORK/data"
 	sum=$(file_sum "$WORK/data")
 	cp "$WORK/data" "$MOUNT/data"
-	[[ $(ask 60 file_sum "$EXPORT/data") == "$sum" ]] || fail 'the server has other data'
+	[[ $(ask 60 file_sum "$EXPORT/data") == "$sum" ]] || fail "the server's file differs from the data written"
 	# nothing in the cache is of use after this
 	nfs_umount
 	nfs_mount "$1"
-	[[ $(file_sum "$MOUNT/data") == "$sum" ]] || fail 'the data read back differs'
+	[[ $(file_sum "$MOUNT/data") == "$sum" ]] || fail 'the data read back over NFS differs from the data written'
 	start_load "$MOUNT/load"
 	end_load
 	nfs_umount
@@ -475,10 +477,11 @@ nfs_recalls() {
 	put 1 "$CALLBACK/enable"
 	# the server waits with it until the client has given its delegation back
 	ask 60 put new "$EXPORT/delegated"
-	grep -q xprtrdma_cb_call "$TRACING/trace" || fail 'no callback'
+	grep -q xprtrdma_cb_call "$TRACING/trace" || fail 'the client received no callback'
 	put 0 "$CALLBACK/enable"
 	exec {file}<&-
-	[[ $(<"$MOUNT/delegated") == new ]] || fail 'the client still has the old contents'
+	[[ $(<"$MOUNT/delegated") == new ]] ||
+		fail "the client reads '$(<"$MOUNT/delegated")' after the recall, not 'new'"
 	nfs_umount
 	ask 90 nfs_server_end
 	nothing_left
