@@ -265,6 +265,7 @@ destroyed_listener() { # ADDRESS PORT
 
 # rdma_cm chooses source ports of forty; a TCP program has bound every other one
 busy_ports() { # PORT
+	# shellcheck disable=SC2016 # variables of Perl
 	local range i bind='socket my $s, PF_INET, SOCK_STREAM, 0;
 		bind $s, sockaddr_in($_, inet_aton("10.77.0.1")) or die "$_: $!"; push @s, $s'
 	range=$(within a sysctl -n net.ipv4.ip_local_port_range)

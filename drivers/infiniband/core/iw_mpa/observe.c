@@ -21,13 +21,13 @@
 /* ---- counters */
 
 /* The code below adds to a counter's number */
-static_assert(IW_MPA_STARTED_RESPONDER == IW_MPA_STARTED_INITIATOR + 1);
-static_assert(IW_MPA_ESTABLISHED_RESPONDER == IW_MPA_ESTABLISHED_INITIATOR + 1);
-static_assert(IW_MPA_FAILED_RESPONDER == IW_MPA_FAILED_INITIATOR + 1);
+static_assert(IW_MPA_STARTED_RESPONDER - IW_MPA_STARTED_INITIATOR == 1);
+static_assert(IW_MPA_ESTABLISHED_RESPONDER - IW_MPA_ESTABLISHED_INITIATOR == 1);
+static_assert(IW_MPA_FAILED_RESPONDER - IW_MPA_FAILED_INITIATOR == 1);
 
 #define ASSERT_FRAME_COUNTERS(name) \
-	static_assert(IW_MPA_##name##_REV2 == IW_MPA_##name##_REV1 + 1 && \
-		      IW_MPA_##name##_ENHANCED == IW_MPA_##name##_REV1 + 2)
+	static_assert(IW_MPA_##name##_REV2 - IW_MPA_##name##_REV1 == 1 && \
+		      IW_MPA_##name##_ENHANCED - IW_MPA_##name##_REV1 == 2)
 
 ASSERT_FRAME_COUNTERS(REQ_SENT);
 ASSERT_FRAME_COUNTERS(REQ_RCVD);
@@ -35,8 +35,8 @@ ASSERT_FRAME_COUNTERS(REP_SENT);
 ASSERT_FRAME_COUNTERS(REP_RCVD);
 
 #define ASSERT_TERM_COUNTERS(name) \
-	static_assert(IW_MPA_##name##_IRD == IW_MPA_##name##_LOCAL + 1 && \
-		      IW_MPA_##name##_RTR == IW_MPA_##name##_LOCAL + 2)
+	static_assert(IW_MPA_##name##_IRD - IW_MPA_##name##_LOCAL == 1 && \
+		      IW_MPA_##name##_RTR - IW_MPA_##name##_LOCAL == 2)
 
 ASSERT_TERM_COUNTERS(TERM_SENT);
 ASSERT_TERM_COUNTERS(TERM_RCVD);
