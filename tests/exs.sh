@@ -55,12 +55,6 @@ storm() { # SECONDS
 	note "$(tail -n 1 "$WORK/storm.log")"
 }
 
-# A program under exs-preload
-shim_tests() {
-	run_well shim a 150 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_shim_tests"
-	note "$(grep ' ran\.' "$WORK/shim.log")"
-}
-
 # siw has its ports from TCP: a client without RDMA is to be served all the same
 any_protocol() { # ADDRESS
 	local one netns to protocol expected
@@ -386,7 +380,6 @@ hostile_cases() {
 
 check 'EXS-1 to EXS-13: the libexs interface tests pass over siw' own_tests 'Library.*'
 check 'libexs operations complete once under random calls from several threads' storm 20
-check 'exs-preload: socket errors, backlog, ports and close() behave as with TCP' shim_tests
 check 'exs-blast --protocol any: a wildcard listener serves RDMA and TCP clients' any_protocol 0.0.0.0
 check 'exs-blast --protocol any: a listener at an RDMA address serves RDMA and TCP clients' any_protocol "$(address b)"
 for netns in b a; do

@@ -7,7 +7,7 @@
 # seen by the QPs that their connections have meanwhile.
 #
 # Runs as exsshim: --packages iperf3,nginx,redis-server,redis-tools; 300 s
-# Sample exsshim: iperf3 transfers|nginx
+# Sample exsshim: as with TCP|iperf3 transfers|nginx
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -18,6 +18,13 @@ head -c 5000000 /dev/urandom >"$WORK/input"
 over_rdma() { # NAME SECONDS
 	wait_for 30 "a QP of $1" has_qps 2
 	ended_well "$1" "$2"
+}
+
+# The program is the test itself
+own_tests() {
+	run_well shim a 150 env "EXS_TEST_ADDRESS=$(address a)" "$BUILD/exs/exs_shim_tests"
+	note "$(grep ' ran\.' "$WORK/shim.log")"
+	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/shim.log" || fail 'no test was run'
 }
 
 iperf() {
@@ -91,6 +98,7 @@ mixed() {
 for name in iperf3 redis-server nginx ncat curl; do
 	type -P "$name" >/dev/null || note "there is no $name"
 done
+check 'exs-preload: socket errors, 200 connects to a listener with backlog 10, ports and close() behave as with TCP' own_tests
 check 'EXS-13: exs-preload: iperf3 transfers data over RDMA' iperf
 check 'EXS-13: exs-preload: iperf3 -R transfers data over RDMA from server to client' iperf -R
 check 'EXS-13: exs-preload: redis-benchmark completes over RDMA, a stored value is read back unchanged' redis

@@ -115,7 +115,7 @@ void Socket::stop_timer(Timer timer)
 
 void Socket::on_timer(uint64_t token)
 {
-	const Lock lock(mutex_);
+	Lock lock(mutex_);
 	if (is_deadline(token)) {
 		machine_->timeout();
 		settle();
@@ -126,6 +126,10 @@ void Socket::on_timer(uint64_t token)
 		return;
 	const Timer timer = found->first;
 	timers_.erase(found);
+	if (timer == Timer::half_open) {
+		lock.unlock();
+		return admit();
+	}
 	if (timer == Timer::connect)
 		fail_connect(ETIMEDOUT);
 	else if (machine_)

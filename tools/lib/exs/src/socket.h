@@ -135,7 +135,7 @@ public:
 
 private:
 	enum class State { idle, listening, connecting, connected, failed };
-	enum class Timer { connect, handshake, revoke, close };
+	enum class Timer { connect, handshake, revoke, close, half_open };
 	using Lock = std::unique_lock<std::mutex>;
 
 	struct Operation {
@@ -147,13 +147,28 @@ private:
 		uint64_t deadline = 0;		  // token of the timer that runs since it was cancelled
 	};
 
+	struct HalfOpen {
+		std::shared_ptr<Socket> child;
+		Clock::time_point since;
+	};
+
+	// Over RDMA: of a peer that waits until it can be half open
+	struct Request {
+		Verbs<rdma_cm_id> id;
+		CmEvent event;
+	};
+
 	// Of a listener: what has been accepted and not been taken yet
 	struct Listening {
 		std::unique_ptr<VerbsListener> verbs;
 		std::unique_ptr<TcpListener> tcp;
 		uint16_t stands_for = 0; // the port of verbs, if that of tcp is another one by our choice
 		size_t backlog = 1;
-		std::deque<std::shared_ptr<Socket>> half_open; // the oldest first
+		std::deque<HalfOpen> half_open; // the oldest first
+		Clock::time_point opened; // the last of them
+		std::deque<Request> requests;
+		bool paused = false;   // over TCP they wait in the kernel
+		bool admitting = false; // admit() is due
 		std::deque<std::shared_ptr<Socket>> complete;
 		std::deque<OpId> accepts;
 	};
@@ -210,7 +225,12 @@ private:
 	int listen_both(Listening &listening, sockaddr_storage &address);
 	void start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request);
 	void take_connections();
+	bool has_room();
 	std::shared_ptr<Socket> make_child(std::shared_ptr<Socket> &dropped);
+	bool admit_one();
+	void on_listener_event(const CmEvent &event);
+	void admit();
+	void admit_soon();
 	void child_opened(const std::shared_ptr<Socket> &child);
 	void child_lost(const std::shared_ptr<Socket> &child);
 	void hand_out();

@@ -12,6 +12,8 @@ namespace libexs {
 namespace {
 
 constexpr size_t most_half_open = 128, at_a_time = 16;
+// For which peers keep their places although others wait for one, and none of them goes on
+constexpr auto half_open_time = std::chrono::seconds(3);
 constexpr int most_backlog = 4096;
 
 } // namespace
@@ -125,19 +127,31 @@ void Socket::hand_out()
 	}
 }
 
-// Nothing if too many wait. dropped: one that was half open too long, to make room.
+// For one more that is half open. Peers that come all at once wait until others are open, or do not go on
+bool Socket::has_room()
+{
+	const auto &half_open = listening_->half_open;
+	if (half_open.size() < most_half_open)
+		return true;
+	const auto left = std::max(half_open.front().since, listening_->opened) + half_open_time - Clock::now();
+	if (left > Clock::duration::zero() && !timers_.contains(Timer::half_open))
+		start_timer(Timer::half_open, std::chrono::ceil<std::chrono::milliseconds>(left));
+	return left <= Clock::duration::zero();
+}
+
+// If has_room(). Nothing if too many wait for exs_accept(). dropped: one that was half open too long, to make room.
 std::shared_ptr<Socket> Socket::make_child(std::shared_ptr<Socket> &dropped)
 {
-	if (!listening_ || listening_->complete.size() >= listening_->backlog)
+	if (listening_->complete.size() >= listening_->backlog)
 		return nullptr;
 	auto child = std::make_shared<Socket>(library_, domain_, type_, protocol_, settings_, weak_from_this());
 	child->meant_port_ = listening_->stands_for;
 	auto &half_open = listening_->half_open;
 	if (half_open.size() >= most_half_open) {
-		dropped = half_open.front();
+		dropped = std::move(half_open.front().child);
 		half_open.pop_front();
 	}
-	half_open.push_back(child);
+	half_open.push_back({child, Clock::now()});
 	return child;
 }
 
@@ -152,7 +166,7 @@ void Socket::start_child(const std::shared_ptr<Socket> &child, Descriptor connec
 	}
 }
 
-// Not all at once: the first ones' hellos are to be read before most_half_open others push them out
+// Not all at once: there are other connections
 void Socket::take_connections()
 {
 	for (size_t taken = 0; taken < at_a_time; taken++) {
@@ -162,6 +176,11 @@ void Socket::take_connections()
 			const Lock lock(mutex_);
 			if (!listening_ || !listening_->tcp)
 				return;
+			if (!has_room()) {
+				listening_->paused = true;
+				listening_->tcp->pause(true);
+				return;
+			}
 			connection = listening_->tcp->take();
 			if (connection.get() < 0)
 				return;
@@ -176,7 +195,7 @@ void Socket::take_connections()
 
 void Socket::on_cm(uint64_t token, const CmEvent &event)
 {
-	std::shared_ptr<Socket> child, dropped;
+	Request request{.id = Verbs<rdma_cm_id>(event.is_request() ? event.id : nullptr), .event = event};
 	{
 		const Lock lock(mutex_);
 		if (verbs_ != nullptr) {
@@ -185,27 +204,81 @@ void Socket::on_cm(uint64_t token, const CmEvent &event)
 			settle();
 			return;
 		}
-		if (event.is_request())
-			child = make_child(dropped);
-		else if (event.type == RDMA_CM_EVENT_DEVICE_REMOVAL && listening_)
-			listener_failed(ENODEV);
+		if (!event.is_request()) {
+			if (listening_)
+				on_listener_event(event);
+			return;
+		}
+		if (!listening_ || listening_->requests.size() >= listening_->backlog)
+			return refuse_request(event.id, wire::Reason::busy);
+		listening_->requests.push_back(std::move(request));
 	}
-	if (!event.is_request())
-		return;
+	admit();
+}
+
+// Of a peer that waits, or of the listener itself
+void Socket::on_listener_event(const CmEvent &event)
+{
+	const bool was_waiting = std::erase_if(listening_->requests, [&](const Request &one) { return one.event.id == event.id; }) != 0;
+	if (!was_waiting && event.type == RDMA_CM_EVENT_DEVICE_REMOVAL)
+		listener_failed(ENODEV);
+}
+
+// False: nobody waits, or there is no room
+bool Socket::admit_one()
+{
+	std::shared_ptr<Socket> child, dropped;
+	std::optional<Request> request;
+	{
+		const Lock lock(mutex_);
+		if (!listening_)
+			return false;
+		listening_->admitting = false;
+		auto &requests = listening_->requests;
+		if ((requests.empty() && !listening_->paused) || !has_room())
+			return false;
+		if (requests.empty()) {
+			listening_->paused = false;
+			listening_->tcp->pause(false);
+			return false;
+		}
+		request = std::move(requests.front());
+		requests.pop_front();
+		child = make_child(dropped);
+	}
 	if (dropped)
 		dropped->kill();
 	if (child) {
-		start_child(child, Descriptor(), &event);
-		return;
+		request->id.release(); // which the child has now
+		start_child(child, Descriptor(), &request->event);
+	} else {
+		refuse_request(request->event.id, wire::Reason::busy);
 	}
-	refuse_request(event.id, wire::Reason::busy);
-	rdma_destroy_id(event.id);
+	return true;
+}
+
+// In the progress thread, without the lock of a child
+void Socket::admit()
+{
+	while (admit_one())
+		;
+}
+
+void Socket::admit_soon()
+{
+	if ((listening_->requests.empty() && !listening_->paused) || std::exchange(listening_->admitting, true))
+		return;
+	library_.engine.run([weak = weak_from_this()] {
+		if (const auto self = weak.lock())
+			self->admit();
+	});
 }
 
 // The device is gone; over TCP it goes on
 void Socket::listener_failed(int error)
 {
 	listening_->verbs.reset();
+	listening_->requests.clear();
 	if (listening_->tcp)
 		return;
 	error_ = error;
@@ -222,8 +295,10 @@ void Socket::child_opened(const std::shared_ptr<Socket> &child)
 	const Lock lock(mutex_);
 	if (!listening_)
 		return; // it is closed by stop_listening()'s caller
-	if (std::erase(listening_->half_open, child) == 0)
+	if (std::erase_if(listening_->half_open, [&](const HalfOpen &one) { return one.child == child; }) == 0)
 		return;
+	listening_->opened = Clock::now();
+	admit_soon();
 	listening_->complete.push_back(child);
 	hand_out();
 	library_.readiness.changed();
@@ -234,14 +309,17 @@ void Socket::child_lost(const std::shared_ptr<Socket> &child)
 	const Lock lock(mutex_);
 	if (!listening_)
 		return;
-	std::erase(listening_->half_open, child);
+	std::erase_if(listening_->half_open, [&](const HalfOpen &one) { return one.child == child; });
 	std::erase(listening_->complete, child);
+	admit_soon();
 }
 
 // The children are to be killed without the lock
 std::vector<std::shared_ptr<Socket>> Socket::stop_listening(int error)
 {
-	std::vector<std::shared_ptr<Socket>> children(listening_->half_open.begin(), listening_->half_open.end());
+	std::vector<std::shared_ptr<Socket>> children;
+	for (const HalfOpen &one : listening_->half_open)
+		children.push_back(one.child);
 	children.insert(children.end(), listening_->complete.begin(), listening_->complete.end());
 	for (const OpId op : listening_->accepts)
 		finish(op, error);

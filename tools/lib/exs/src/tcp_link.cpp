@@ -555,6 +555,12 @@ Descriptor TcpListener::take()
 	return connection;
 }
 
+// Connections stay in the kernel meanwhile, and beyond its backlog clients try again
+void TcpListener::pause(bool on)
+{
+	engine_.rewatch(token_, fd_.get(), on ? 0U : EPOLLIN);
+}
+
 int TcpListener::local_address(sockaddr_storage &address) const
 {
 	socklen_t length = sizeof(address);

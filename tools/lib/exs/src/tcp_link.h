@@ -159,6 +159,7 @@ public:
 	TcpListener &operator=(const TcpListener &) = delete;
 
 	Descriptor take(); // none: there is none now. One for which there is no descriptor is dropped.
+	void pause(bool on);
 	[[nodiscard]] uint64_t token() const { return token_; }
 	[[nodiscard]] int local_address(sockaddr_storage &address) const;
 	[[nodiscard]] uint16_t port() const;

@@ -103,7 +103,7 @@ protected:
 
 	void set(exs_fd_t fd, int option, unsigned value) { EXPECT_EQ(exs_fcntl(fd, EXS_SET, option, value), 0); }
 
-	void listen(int type)
+	void listen(int type, int backlog = 10)
 	{
 		listener = exs_socket(AF_INET, type, EXS_PROTO_ANY);
 		ASSERT_GT(listener, 0);
@@ -111,7 +111,7 @@ protected:
 			set(listener, option, value);
 		const auto any = loopback();
 		ASSERT_EQ(exs_bind(listener, raw(any), sizeof(any)), 0);
-		ASSERT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
+		ASSERT_EQ(exs_listen(listener, backlog), 0) << strerror(errno);
 		socklen_t length = sizeof(address);
 		ASSERT_EQ(exs_getsockname(listener, reinterpret_cast<sockaddr *>(&address), &length), 0);
 	}
@@ -166,7 +166,8 @@ public:
 		uint32_t key = 0, count = 0;
 	};
 
-	explicit RawClient(const sockaddr_in &to, int type = SOCK_SEQPACKET) : fd_(::socket(AF_INET, SOCK_STREAM, 0))
+	// opens: the listener has to wait for READY otherwise
+	explicit RawClient(const sockaddr_in &to, int type = SOCK_SEQPACKET, bool opens = true) : fd_(::socket(AF_INET, SOCK_STREAM, 0))
 	{
 		const int buffer = 65536; // not as large as TCP may make it
 		::setsockopt(fd_, SOL_SOCKET, SO_RCVBUF, &buffer, sizeof(buffer));
@@ -175,7 +176,8 @@ public:
 		const uint8_t kind = type == SOCK_STREAM ? 2 : 1;
 		const std::array<uint8_t, 32> hello{0x4c, 0x45, 0x58, 0x53, 1, kind, 0, 0, 0, 16, 0, 16, 0, 16, 0, 0, 0, 0, 4, 0};
 		write(hello.data(), hello.size());
-		say(ready);
+		if (opens)
+			say(ready);
 	}
 	~RawClient() { ::close(fd_); }
 	RawClient(const RawClient &) = delete;

@@ -126,6 +126,36 @@ TEST_F(Peer, CloseCancelsASendWhoseDataThePeerRequestedAndDoesNotRead)
 	EXPECT_EQ(wait(closing).error, 0);
 }
 
+// ---- half open
+
+TEST_F(Peer, TwoHundredPeersThatOpenTogetherAreAllAccepted)
+{
+	listen(SOCK_SEQPACKET, 300);
+	std::vector<std::unique_ptr<RawClient>> peers;
+	for (int i = 0; i < 200; i++)
+		peers.push_back(std::make_unique<RawClient>(address, SOCK_SEQPACKET, false));
+	usleep(200000); // the round trip of READY
+	for (const auto &one : peers)
+		one->say(RawClient::ready);
+	for (int i = 0; i < 200 && !HasFailure(); i++)
+		EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0) << "peer " << i;
+}
+
+TEST_F(Peer, PeersThatNeverOpenMakeRoomForOneThatDoes)
+{
+	listen(SOCK_SEQPACKET, 300);
+	std::vector<std::unique_ptr<RawClient>> silent;
+	for (int i = 0; i < 128; i++)
+		silent.push_back(std::make_unique<RawClient>(address, SOCK_SEQPACKET, false));
+	peer = std::make_unique<RawClient>(address);
+	const auto start = std::chrono::steady_clock::now();
+	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
+	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)); // not the 10 s of a set-up
+	uint8_t kind = 0;
+	silent.front()->next(kind); // the hello
+	EXPECT_TRUE(silent.front()->is_dropped());
+}
+
 // ---- least right
 
 TEST_F(Peer, APeerThatReadsOutsideOfTheMemoryOfASendIsDisconnected)
