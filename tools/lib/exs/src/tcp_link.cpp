@@ -310,11 +310,20 @@ std::span<const uint8_t> TcpLink::buffer(uint32_t buffer) const
 	return {&slab_[buffer * buffer_size_], buffer_size_};
 }
 
+// Where nobody listens at a port of this host, the kernel may choose that port for our end
+bool TcpLink::is_own_peer() const
+{
+	sockaddr_storage local{}, peer{};
+	return local_address(local) == 0 && peer_address(peer) == 0 && std::memcmp(&local, &peer, address_length(local)) == 0;
+}
+
 void TcpLink::on_connected()
 {
 	int error = 0;
 	socklen_t length = sizeof(error);
 	::getsockopt(fd_.get(), SOL_SOCKET, SO_ERROR, &error, &length);
+	if (error == 0 && is_own_peer())
+		error = ECONNREFUSED;
 	if (error != 0)
 		return fail(error);
 	state_ = State::hello;

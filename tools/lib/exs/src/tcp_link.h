@@ -98,6 +98,7 @@ private:
 	};
 
 	void start(const Buffers &buffers);
+	[[nodiscard]] bool is_own_peer() const;
 	void on_connected();
 	void receive();
 	bool receive_some(size_t &budget);

@@ -600,6 +600,16 @@ TEST_F(Library, ConnectWithoutAListenerFailsWithEconnrefused)
 	EXPECT_EQ(exs_connect(a, raw(address), sizeof(address), queue, nullptr), -1);
 }
 
+// TCP connects a socket to itself then, by chance also without the bind
+TEST_F(Library, ConnectOfASocketToItsOwnAddressFailsWithEconnrefused)
+{
+	listen(SOCK_STREAM);
+	wait(exs_close(listener, queue, nullptr));
+	a = exs_socket(AF_INET, SOCK_STREAM, EXS_PROTO_TCP);
+	ASSERT_EQ(exs_bind(a, raw(address), sizeof(address)), 0);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, ECONNREFUSED);
+}
+
 TEST_F(Library, ConnectWithoutAnAnswerTimesOutOrEndsByCloseOrCancel)
 {
 	// a plain listener, which says nothing
