@@ -247,6 +247,22 @@ killed_server() { # MODE
 	note "the client: $(tail -n 1 "$WORK/client.log")"
 }
 
+# Without FIN or RST: no packet passes any more. Before that the client's program sends nothing, its host answers.
+host_dies() { # PROTOCOL
+	port=$((port + 2))
+	start server b 150 "$EXS/exs-blast" --listen "$(address b)" -p "$port" --protocol "$1" --keepalive-ms 1000
+	wait_line server '^listening' 30
+	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol "$1" -n 1000000
+	pause 3
+	pkill -STOP -P "${pid_of[client]}"
+	pause 6
+	! has_line server '^client: ' || fail "the server lost a peer that is there: $(grep -m 1 '^client: ' "$WORK/server.log")"
+	tc -n a qdisc replace dev eth0 root netem loss 100%
+	wait_line server '^client: .*timed out' 20
+	tc -n a qdisc del dev eth0 root netem
+	pkill -CONT -P "${pid_of[client]}"
+}
+
 # ib_uverbs waits until programs have closed a device of siw, which has no way to take it from them, and does so before
 # rdma_cm tells them if it was loaded later
 tell_first() {
@@ -408,6 +424,8 @@ check 'libexs transfers data over client-server connections, where the initiator
 check 'libexs transfers data over MPA revision 1, where the initiator sends first' client_server revision 1 model client-server
 "$RDMA" mpa reset default
 hostile_cases
+check 'libexs over siw: a receiver with EXS_KEEPALIVE_MS 1000 gets ETIMEDOUT within 20 s if the host of its peer is cut off' host_dies rdma
+check 'libexs over TCP: a receiver with EXS_KEEPALIVE_MS 1000 gets ETIMEDOUT within 20 s if the host of its peer is cut off' host_dies tcp
 tell_first
 for mode in normal immediate persistent persistent-recv; do
 	check "libexs: a client that closes during $mode transfers causes no RDMAP Terminate" closes $mode 300

@@ -271,6 +271,8 @@ enum exs_option {
 	EXS_TCP_PORT = 8,      /* the port of EXS_PROTO_ANY over TCP; 0: the RDMA port, or the next one (0) */
 	EXS_PROTOCOL = 9,      /* get only: EXS_PROTO_RDMA or EXS_PROTO_TCP once connected */
 	EXS_EXACT = 10,	       /* over RDMA a send exposes only its range, by a separate registration, 0 or 1 (0) */
+	EXS_KEEPALIVE_MS = 11, /* a peer from which nothing has come for as long is probed, 0 (never) to 3600000 (0) */
+	EXS_IDLE_MS = 12,      /* a connection on which nothing has come for as long is ended, 0 (never) to 3600000 (0) */
 };
 
 /**
@@ -279,6 +281,11 @@ enum exs_option {
  *
  * Options can be set until exs_connect() or exs_listen(), EXS_CLOSE_MS always. When connected, EXS_GET returns the value
  * in force with this peer.
+ *
+ * EXS_KEEPALIVE_MS: a peer's host answers probes without its program. If nothing comes for three times this time at most, operations
+ * complete with ETIMEDOUT. Over RDMA a probe is a Read of no octets, over TCP it is that of the kernel, which counts in seconds.
+ * 0 is in force if no Reads are possible (EXS_ORD). EXS_IDLE_MS: operations complete with ETIMEDOUT if the peer has not sent,
+ * acknowledged or answered for this time. Over RDMA it does none of these while it uses persistent memory.
  *
  * Returns the value, or 0. Errors: EINVAL: unknown option, or out of its range; EISCONN: already connected or listening.
  */

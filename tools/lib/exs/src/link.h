@@ -3,6 +3,8 @@
 
 #include "machine.h"
 
+#include <chrono>
+
 #include <sys/socket.h>
 
 namespace libexs {
@@ -72,6 +74,10 @@ public:
 	virtual void write(const action::Write &write) = 0;
 	virtual void repost(uint32_t buffer) = 0;
 	[[nodiscard]] virtual std::span<const uint8_t> buffer(uint32_t buffer) const = 0;
+
+	// A peer whose host is gone will be lost from now on. True: check_peer() is due in these intervals.
+	[[nodiscard]] virtual bool keep_alive(std::chrono::milliseconds interval) = 0;
+	virtual void check_peer() = 0;
 
 	// When all that was posted has been sent; ends with LinkEvent::lost
 	virtual void disconnect() = 0;

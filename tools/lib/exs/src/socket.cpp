@@ -130,13 +130,43 @@ void Socket::on_timer(uint64_t token)
 		lock.unlock();
 		return admit();
 	}
-	if (timer == Timer::connect)
+	if (timer == Timer::keepalive) {
+		link_->check_peer();
+		start_timer(Timer::keepalive, std::chrono::milliseconds(settings_.keepalive_ms));
+	} else if (timer == Timer::idle)
+		on_idle();
+	else if (timer == Timer::connect)
 		fail_connect(ETIMEDOUT);
 	else if (machine_)
 		machine_->timeout();
 	else
 		take_down();
 	settle();
+}
+
+// Over RDMA by Reads
+bool Socket::probes() const
+{
+	return settings_.keepalive_ms != 0 && (link_->protocol() == EXS_PROTO_TCP || in_force_.ord != 0);
+}
+
+void Socket::watch_peer()
+{
+	const std::chrono::milliseconds interval(settings_.keepalive_ms);
+	if (probes() && link_->keep_alive(interval))
+		start_timer(Timer::keepalive, interval);
+	heard_ = Clock::now();
+	if (settings_.idle_ms != 0)
+		start_timer(Timer::idle, std::chrono::milliseconds(settings_.idle_ms));
+}
+
+void Socket::on_idle()
+{
+	const auto left = heard_ + std::chrono::milliseconds(settings_.idle_ms) - Clock::now();
+	if (left > Clock::duration::zero())
+		start_timer(Timer::idle, std::chrono::ceil<std::chrono::milliseconds>(left));
+	else
+		machine_->lost(ETIMEDOUT);
 }
 
 // ---- operations
@@ -627,10 +657,14 @@ void Socket::on_link(const LinkEvent &event)
 	case LinkEvent::Kind::failed:
 		return on_failed(event);
 	case LinkEvent::Kind::message:
+		if (settings_.idle_ms != 0)
+			heard_ = Clock::now();
 		if (machine_ && !down_)
 			machine_->message(link_->buffer(event.buffer).first(wire::message_size), event.length, event.buffer);
 		return;
 	case LinkEvent::Kind::done:
+		if (settings_.idle_ms != 0)
+			heard_ = Clock::now();
 		if (machine_ && !down_)
 			machine_->done(event.work);
 		return;
@@ -716,6 +750,7 @@ void Socket::perform(const action::Opened & /*action*/)
 	save_addresses();
 	stop_timer(Timer::connect);
 	stop_timer(Timer::handshake);
+	watch_peer();
 	finish(std::exchange(connect_, 0), 0);
 	if (const auto parent = parent_.lock())
 		parent->child_opened(shared_from_this());
@@ -930,6 +965,9 @@ Option limits_of(int option)
 	case EXS_CONNECT_MS:
 	case EXS_CLOSE_MS:
 		return {1, 3600000};
+	case EXS_KEEPALIVE_MS:
+	case EXS_IDLE_MS:
+		return {0, 3600000};
 	case EXS_TCP_PORT:
 		return {0, 65535};
 	case EXS_EXACT:
@@ -977,6 +1015,12 @@ int Socket::set_option(int option, unsigned value)
 	case EXS_EXACT:
 		settings_.exact = value != 0;
 		break;
+	case EXS_KEEPALIVE_MS:
+		settings_.keepalive_ms = value;
+		break;
+	case EXS_IDLE_MS:
+		settings_.idle_ms = value;
+		break;
 	default:
 		return EINVAL;
 	}
@@ -1014,6 +1058,12 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_EXACT:
 		value = connected && link_->protocol() == EXS_PROTO_TCP ? 1 : settings_.exact;
+		break;
+	case EXS_KEEPALIVE_MS:
+		value = connected && !probes() ? 0 : settings_.keepalive_ms;
+		break;
+	case EXS_IDLE_MS:
+		value = settings_.idle_ms;
 		break;
 	case EXS_PROTOCOL:
 		value = static_cast<unsigned>(connected ? link_->protocol() : protocol_);

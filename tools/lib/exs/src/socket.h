@@ -58,6 +58,8 @@ struct Settings {
 	uint32_t close_ms = 5000;
 	uint16_t tcp_port = 0;
 	bool exact = false;
+	uint32_t keepalive_ms = 0;
+	uint32_t idle_ms = 0;
 };
 
 // A part of a file in memory
@@ -135,7 +137,7 @@ public:
 
 private:
 	enum class State { idle, listening, connecting, connected, failed };
-	enum class Timer { connect, handshake, revoke, close, half_open };
+	enum class Timer { connect, handshake, revoke, close, half_open, keepalive, idle };
 	using Lock = std::unique_lock<std::mutex>;
 
 	struct Operation {
@@ -237,6 +239,9 @@ private:
 	std::vector<std::shared_ptr<Socket>> stop_listening(int error);
 	void listener_failed(int error);
 
+	[[nodiscard]] bool probes() const;
+	void watch_peer();
+	void on_idle();
 	void start_timer(Timer timer, std::chrono::milliseconds after);
 	void stop_timer(Timer timer);
 
@@ -262,6 +267,7 @@ private:
 	int first_error_ = 0;  // of another way to connect
 	uint16_t meant_port_ = 0; // of RDMA: of a client that tries the next one over TCP, or of a listener that has it
 	bool settling_ = false, down_ = false;
+	Clock::time_point heard_; // of the peer, if EXS_IDLE_MS is set
 	bool quiet_ = false; // no events any more
 	Machine::Config in_force_;
 	std::map<std::pair<const Region *, Access>, Exposure> exposures_; // of regions

@@ -292,6 +292,19 @@ void TcpLink::write(const action::Write &write)
 	queue(out);
 }
 
+// The kernel's: it probes an idle connection; of data that nobody acknowledges, it waits as long
+bool TcpLink::keep_alive(std::chrono::milliseconds interval)
+{
+	const auto seconds = static_cast<int>(std::chrono::ceil<std::chrono::seconds>(interval).count());
+	set_option(fd_.get(), IPPROTO_TCP, TCP_KEEPIDLE, seconds);
+	set_option(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, seconds);
+	set_option(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, 1);
+	set_option(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 2000 * seconds);
+	return false;
+}
+
+void TcpLink::check_peer() {}
+
 void TcpLink::disconnect()
 {
 	disconnecting_ = true;

@@ -47,6 +47,8 @@ public:
 	void write(const action::Write &write) override;
 	void repost(uint32_t buffer) override;
 	[[nodiscard]] std::span<const uint8_t> buffer(uint32_t buffer) const override;
+	[[nodiscard]] bool keep_alive(std::chrono::milliseconds interval) override;
+	void check_peer() override;
 	void disconnect() override;
 	void abort() override;
 	[[nodiscard]] int local_address(sockaddr_storage &address) const override;

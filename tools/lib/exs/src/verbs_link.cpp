@@ -409,6 +409,8 @@ void VerbsLink::queue(const Work &work)
 	// no more can be under way but to a peer that has broken the protocol, and reads nothing
 	if (work.kind == Kind::message && ++queued_messages_ > sizes_.buffers)
 		return fail(EPROTO);
+	if (work.kind == Kind::read || work.kind == Kind::probe)
+		reads_++;
 	queued_.push_back(work);
 	post_queued();
 }
@@ -448,7 +450,7 @@ int VerbsLink::post_now(const Work &work)
 			wr.send_flags |= IBV_SEND_INLINE;
 	} else {
 		sges[0] = data;
-		wr.opcode = work.kind == Kind::read ? IBV_WR_RDMA_READ : IBV_WR_RDMA_WRITE;
+		wr.opcode = work.kind == Kind::write ? IBV_WR_RDMA_WRITE : IBV_WR_RDMA_READ;
 		wr.wr.rdma.remote_addr = work.remote;
 		wr.wr.rdma.rkey = work.key;
 	}
@@ -517,6 +519,7 @@ void VerbsLink::on_completion(const ibv_wc &completion)
 	const uint64_t number = completion.wr_id & ((uint64_t{1} << number_bits) - 1);
 	if (kind != Kind::receive)
 		return on_sent(kind, number);
+	heard_ = true;
 	if (completion.byte_len < wire::message_size)
 		return fail(EPROTO);
 	emit({.kind = LinkEvent::Kind::message,
@@ -527,6 +530,10 @@ void VerbsLink::on_completion(const ibv_wc &completion)
 void VerbsLink::on_sent(Kind kind, uint64_t number)
 {
 	in_flight_--;
+	if (kind == Kind::read || kind == Kind::probe) {
+		reads_--;
+		heard_ = true;
+	}
 	uint64_t work = number;
 	if (kind == Kind::message) {
 		work = slot_works_[number];
@@ -534,6 +541,28 @@ void VerbsLink::on_sent(Kind kind, uint64_t number)
 	}
 	if (work != 0)
 		emit_done(work);
+}
+
+bool VerbsLink::keep_alive(std::chrono::milliseconds /*interval*/)
+{
+	return true;
+}
+
+// A Read of no octets names no memory, and the peer's device answers it without the program. A Read that is under way does
+// as well: the device may queue more of them than may be in flight.
+void VerbsLink::check_peer()
+{
+	if (state_ != State::open || failed_)
+		return;
+	if (std::exchange(heard_, false)) {
+		awaited_ = false;
+		return;
+	}
+	if (std::exchange(awaited_, true))
+		return fail(ETIMEDOUT);
+	if (reads_ == 0)
+		queue({.kind = Kind::probe,
+		       .memory = {.address = reinterpret_cast<uintptr_t>(slab_.data()), .local_key = slab_mr_->lkey}});
 }
 
 void VerbsLink::disconnect()

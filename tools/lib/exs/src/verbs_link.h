@@ -55,6 +55,8 @@ public:
 	void write(const action::Write &write) override;
 	void repost(uint32_t buffer) override;
 	[[nodiscard]] std::span<const uint8_t> buffer(uint32_t buffer) const override;
+	[[nodiscard]] bool keep_alive(std::chrono::milliseconds interval) override;
+	void check_peer() override;
 	void disconnect() override;
 	void abort() override;
 	[[nodiscard]] int local_address(sockaddr_storage &address) const override;
@@ -63,7 +65,7 @@ public:
 
 private:
 	enum class State { resolving, connecting, requested, open, ended };
-	enum class Kind : uint8_t { message = 1, read = 2, write = 3, receive = 4 };
+	enum class Kind : uint8_t { message = 1, read = 2, write = 3, receive = 4, probe = 5 };
 
 	// What is to be posted
 	struct Work {
@@ -124,6 +126,9 @@ private:
 	std::deque<Work> queued_;
 	uint32_t queued_messages_ = 0;
 	uint32_t in_flight_ = 0; // works posted
+	uint32_t reads_ = 0;	 // of these, with those in queued_
+	bool heard_ = false;	 // of the peer, since the last check_peer()
+	bool awaited_ = false;	 // an answer, since the one before
 
 	std::mutex regions_mutex_;
 	std::set<ibv_mr *> regions_;

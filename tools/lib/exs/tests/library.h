@@ -12,11 +12,13 @@
 #include <cstring>
 #include <map>
 #include <numeric>
+#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
 #include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -182,6 +184,16 @@ public:
 	~RawClient() { ::close(fd_); }
 	RawClient(const RawClient &) = delete;
 	RawClient &operator=(const RawClient &) = delete;
+
+	// Without FIN or RST. False: not permitted.
+	bool vanish()
+	{
+		const int on = 1;
+		if (::setsockopt(fd_, IPPROTO_TCP, TCP_REPAIR, &on, sizeof(on)) != 0)
+			return false;
+		::close(std::exchange(fd_, -1));
+		return true;
+	}
 
 	[[nodiscard]] bool is_dropped() const
 	{

@@ -6,6 +6,7 @@
 
 #include <array>
 #include <atomic>
+#include <chrono>
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
@@ -329,14 +330,16 @@ TEST_F(Library, EXS6_SendCreditsAreLimitedToThePeersRecvCredits)
 TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 {
 	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
-	const std::array<std::array<unsigned, 3>, 8> limits{{{EXS_SEND_CREDITS, 1, 4096},
+	const std::array<std::array<unsigned, 3>, 10> limits{{{EXS_SEND_CREDITS, 1, 4096},
 							      {EXS_RECV_CREDITS, 1, 4096},
 							      {EXS_SMALL_MAX, 0, 1048576},
 							      {EXS_IRD, 0, 255},
 							      {EXS_ORD, 0, 255},
 							      {EXS_CONNECT_MS, 1, 3600000},
 							      {EXS_CLOSE_MS, 1, 3600000},
-							      {EXS_TCP_PORT, 0, 65535}}};
+							      {EXS_TCP_PORT, 0, 65535},
+							      {EXS_KEEPALIVE_MS, 0, 3600000},
+							      {EXS_IDLE_MS, 0, 3600000}}};
 	for (const auto &[option, least, most] : limits) {
 		for (const unsigned good : {least, most}) {
 			EXPECT_EQ(exs_fcntl(fd, EXS_SET, static_cast<int>(option), good), 0) << option;
@@ -741,6 +744,55 @@ TEST_F(Library, ConnectBeyondTheBacklogOfAListenerFails)
 	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
 	EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
 	EXPECT_TRUE(waits(exs_accept(listener, queue, nullptr)));
+}
+
+TEST_F(Library, AnIdleConnectionEndsWithEtimedoutAfterExsIdleMs)
+{
+	listen(SOCK_SEQPACKET);
+	options[EXS_IDLE_MS] = 400;
+	connect();
+	Memory to(10), from(10), large(5000);
+	const auto receiving = recv(a, large);
+	for (int i = 0; i < 12; i++) { // not idle for 1.2 s
+		wait(i % 2 == 0 ? send(b, from) : send(b, to));
+		if (i == 0) {
+			EXPECT_EQ(wait(receiving).error, 0);
+		}
+		usleep(100000);
+		recv(a, to);
+	}
+	const auto start = std::chrono::steady_clock::now();
+	const auto last = recv(a, large);
+	EXPECT_EQ(wait(last).error, ETIMEDOUT);
+	EXPECT_GT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(200));
+	EXPECT_EQ(send(a, from), -1);
+	EXPECT_EQ(errno, ETIMEDOUT);
+}
+
+// By the device or by the kernel
+TEST_F(Library, ASilentConnectionWithKeepaliveStaysOpenIfThePeersHostAnswers)
+{
+	options[EXS_KEEPALIVE_MS] = 150;
+	connect();
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_KEEPALIVE_MS), 150);
+	Memory to(5000), from(5000);
+	from.fill(7);
+	const auto receiving = recv(b, to);
+	usleep(1500000);
+	EXPECT_TRUE(waits(receiving));
+	const auto sending = send(a, from);
+	EXPECT_EQ(wait(receiving).error, 0);
+	EXPECT_EQ(wait(sending).error, 0);
+	EXPECT_EQ(to.bytes, from.bytes);
+}
+
+TEST_F(Library, KeepaliveOverRdmaNeedsReads)
+{
+	if (rdma_address == nullptr)
+		GTEST_SKIP() << "over TCP the kernel probes";
+	options = {{EXS_KEEPALIVE_MS, 150}, {EXS_ORD, 0}};
+	connect();
+	EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_KEEPALIVE_MS), 0);
 }
 
 size_t resident()

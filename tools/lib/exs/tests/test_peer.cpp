@@ -156,6 +156,20 @@ TEST_F(Peer, PeersThatNeverOpenMakeRoomForOneThatDoes)
 	EXPECT_TRUE(silent.front()->is_dropped());
 }
 
+// ---- a host that dies
+
+TEST_F(Peer, AReceiverWithKeepaliveLosesAPeerWhoseHostForgetsTheConnection)
+{
+	options[EXS_KEEPALIVE_MS] = 1000;
+	meet();
+	Memory to(10);
+	const auto receiving = recv(b, to);
+	if (!peer->vanish())
+		GTEST_SKIP() << "TCP_REPAIR needs CAP_NET_ADMIN";
+	const int error = wait(receiving).error; // the host is there, and resets what it does not know
+	EXPECT_TRUE(error == ECONNRESET || error == ETIMEDOUT) << error;
+}
+
 // ---- least right
 
 TEST_F(Peer, APeerThatReadsOutsideOfTheMemoryOfASendIsDisconnected)

@@ -53,6 +53,8 @@ void add_options(CLI::App &app, Options &options)
 	app.add_option("--credits", options.credits, "maximum number of outstanding advertisements, in each direction (64)")->check(CLI::Range(1, 4096));
 	app.add_option("--small-max", options.small_max, "largest message of mode immediate (65536)")
 		->check(CLI::Range(0, 1048576));
+	app.add_option("--keepalive-ms", options.keepalive_ms, "probe a peer from which nothing has come for as long, 0: never (0)")
+		->check(CLI::Range(0, 3600000));
 	app.add_option("--ird", options.ird, "maximum number of Reads in flight from the peer (16)")->check(CLI::Range(0, 255));
 	app.add_option("--ord", options.ord, "maximum number of own Reads in flight (16)")->check(CLI::Range(0, 255));
 	app.add_flag("--json", options.json, "print one line of JSON");
@@ -102,6 +104,7 @@ exs::socket make_socket(exs::loop &loop, const Options &options)
 	// a server does not know yet what its clients want
 	socket.set(EXS_SMALL_MAX, options.server || options.mode == Mode::immediate ? options.small_max : 0);
 	socket.set(EXS_IRD, options.ird);
+	socket.set(EXS_KEEPALIVE_MS, options.keepalive_ms);
 	socket.set(EXS_ORD, options.ord);
 	return socket;
 }

@@ -44,6 +44,7 @@ struct Options {
 	unsigned credits = 64;
 	unsigned small_max = 65536; // with Mode::immediate
 	unsigned ird = 16, ord = 16;
+	unsigned keepalive_ms = 0;
 	std::string input, output; // of blast
 	bool json = false;
 	bool progress = false;
