@@ -326,6 +326,45 @@ exs_op_t exs_send(exs_fd_t fd, exs_mh_t memory, const void *address, size_t leng
  */
 exs_op_t exs_recv(exs_fd_t fd, exs_mh_t memory, void *address, size_t length, int flags, exs_qh_t queue, void *context);
 
+#define EXS_PARTS_MAX 1024
+
+/**
+ * struct exs_part - a piece of registered memory
+ * @memory: its handle
+ * @address: within that memory
+ * @length: octets; may be 0
+ */
+struct exs_part {
+	exs_mh_t memory;
+	void *address;
+	size_t length;
+};
+
+/**
+ * exs_sendv - send several pieces of memory as one
+ * @parts: their octets follow each other
+ * @count: up to EXS_PARTS_MAX
+ * @flags: 0
+ *
+ * As exs_send() of all of them in one message. The library copies them if more than one has a length, so exs_send() takes less
+ * time where they are in one piece.
+ *
+ * Returns an operation. Errors as of exs_send().
+ */
+exs_op_t exs_sendv(exs_fd_t fd, const struct exs_part *parts, int count, int flags, exs_qh_t queue, void *context);
+
+/**
+ * exs_recvv - receive into several pieces of memory
+ * @parts: each is filled before the next one
+ * @count: up to EXS_PARTS_MAX
+ * @flags: EXS_WAITALL
+ *
+ * As exs_recv() into all of them. Data are not copied: each piece is read by itself from the memory of the peer.
+ *
+ * Returns an operation. Errors as of exs_recv().
+ */
+exs_op_t exs_recvv(exs_fd_t fd, const struct exs_part *parts, int count, int flags, exs_qh_t queue, void *context);
+
 /**
  * exs_send_offset - send into the peer's persistent memory, from @offset of it
  *

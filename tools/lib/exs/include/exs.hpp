@@ -590,6 +590,23 @@ public:
 			},
 			make_received);
 	}
+	// As one message
+	auto sendv(std::vector<memory::part> from)
+	{
+		return detail::awaitable(
+			loop_, [this, parts = parts_of(from)](void *context) {
+				return exs_sendv(fd_, parts.data(), static_cast<int>(parts.size()), 0, loop_->queue(), context);
+			},
+			[](const exs_event &event) { return size_t{event.length}; });
+	}
+	auto recvv(std::vector<memory::part> to, int flags = 0)
+	{
+		return detail::awaitable(
+			loop_, [this, parts = parts_of(to), flags](void *context) {
+				return exs_recvv(fd_, parts.data(), static_cast<int>(parts.size()), flags, loop_->queue(), context);
+			},
+			make_received);
+	}
 	auto send_at(memory::part from, uint64_t offset)
 	{
 		return detail::awaitable(
@@ -641,6 +658,13 @@ public:
 	}
 
 private:
+	static std::vector<exs_part> parts_of(const std::vector<memory::part> &from)
+	{
+		std::vector<exs_part> parts;
+		for (const auto &one : from)
+			parts.push_back({one.handle, one.bytes.data(), one.bytes.size()});
+		return parts;
+	}
 	static received make_received(const exs_event &event)
 	{
 		return {.length = event.length, .eof = (event.flags & EXS_EOF) != 0, .truncated = (event.flags & EXS_TRUNCATED) != 0};

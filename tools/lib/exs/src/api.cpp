@@ -10,6 +10,7 @@
 #include <cstdarg>
 #include <cstring>
 #include <new>
+#include <span>
 #include <system_error>
 
 #include <sys/mman.h>
@@ -121,6 +122,29 @@ exs_op_t transfer(exs_fd_t fd, exs_mh_t memory, const void *address, size_t leng
 			return EBADF;
 		return (socket.get()->*function)(std::move(transfer), make_report(queue, context), op);
 	});
+}
+
+// Of exs_sendv() and exs_recvv(), without the empty ones; an errno value
+int parts_of(const exs_part *from, int count, int access, std::vector<Socket::Part> &parts, size_t &length)
+{
+	if (count < 0 || count > EXS_PARTS_MAX)
+		return EINVAL;
+	if (from == nullptr && count != 0)
+		return EFAULT;
+	length = 0;
+	for (const exs_part &one : std::span(from, static_cast<size_t>(count))) {
+		const Socket::Part part{library().regions.find(one.memory), reinterpret_cast<uintptr_t>(one.address), one.length};
+		if (!part.region && one.memory != 0)
+			return EBADF;
+		if (const int error = Socket::check_part(part, access); error != 0)
+			return error;
+		if (length + part.length < length)
+			return EINVAL;
+		length += part.length;
+		if (part.length != 0)
+			parts.push_back(part);
+	}
+	return 0;
 }
 
 int copy_out(const sockaddr_storage &from, sockaddr *address, socklen_t *length)
@@ -415,6 +439,41 @@ exs_op_t exs_send(exs_fd_t fd, exs_mh_t memory, const void *address, size_t leng
 exs_op_t exs_recv(exs_fd_t fd, exs_mh_t memory, void *address, size_t length, int flags, exs_qh_t queue, void *context)
 {
 	return transfer(fd, memory, address, length, flags, queue, context, std::nullopt, &Socket::recv);
+}
+
+exs_op_t exs_sendv(exs_fd_t fd, const struct exs_part *parts, int count, int flags, exs_qh_t queue, void *context)
+{
+	return start([&](exs_op_t &op) {
+		const auto socket = find_socket(fd);
+		std::vector<Socket::Part> all;
+		size_t length = 0;
+		if (const int error = parts_of(parts, count, EXS_MEM_SEND, all, length); error != 0)
+			return error;
+		if (flags != 0)
+			return EINVAL;
+		Socket::Transfer transfer{.region = nullptr, .mapping = nullptr, .length = length, .offset = std::nullopt};
+		if (all.size() == 1) {
+			transfer.region = all.front().region;
+			transfer.address = all.front().address;
+		} else if (length != 0) {
+			transfer.mapping = std::make_unique<Mapping>(all, length);
+			transfer.address = transfer.mapping->address();
+		}
+		return socket->send(std::move(transfer), make_report(queue, context), op);
+	});
+}
+
+exs_op_t exs_recvv(exs_fd_t fd, const struct exs_part *parts, int count, int flags, exs_qh_t queue, void *context)
+{
+	return start([&](exs_op_t &op) {
+		const auto socket = find_socket(fd);
+		Socket::Transfer transfer{.region = nullptr, .mapping = nullptr, .flags = flags, .offset = std::nullopt};
+		if (const int error = parts_of(parts, count, EXS_MEM_RECV, transfer.parts, transfer.length); error != 0)
+			return error;
+		if ((flags & ~EXS_WAITALL) != 0)
+			return EINVAL;
+		return socket->recv(std::move(transfer), make_report(queue, context), op);
+	});
 }
 
 exs_op_t exs_send_offset(exs_fd_t fd, exs_mh_t memory, const void *address, size_t length, int flags, exs_qh_t queue,

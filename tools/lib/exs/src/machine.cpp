@@ -551,11 +551,31 @@ void Machine::read_again(AdvertPlace advert)
 	release_soon(advert);
 }
 
-void Machine::copy(Advert &advert, const Memory &to)
+// Memory of a receive from an octet on, as far as it is in one piece
+Memory Machine::place(const RecvRequest &request, uint64_t at, uint64_t length)
 {
-	if (to.length != 0)
-		emit(action::Copy{.buffer = *advert.buffer, .offset = advert.assigned, .to = to});
-	advert.assigned += to.length;
+	if (request.parts.empty())
+		return slice(request.memory, at, length);
+	const auto next = std::ranges::upper_bound(request.parts, at, {}, &Part::start);
+	const Part &part = *std::prev(next);
+	return slice(part.memory, at - part.start, std::min(length, part.memory.length - (at - part.start)));
+}
+
+void Machine::copy(Advert &advert, const RecvRequest &to, uint64_t at, uint64_t length)
+{
+	while (length != 0) {
+		const Memory piece = place(to, at, length);
+		emit(action::Copy{.buffer = *advert.buffer, .offset = advert.assigned, .to = piece});
+		advert.assigned += piece.length;
+		at += piece.length;
+		length -= piece.length;
+	}
+}
+
+// Of the next Read
+uint64_t Machine::next_length(RecvPlace recv, uint64_t left) const
+{
+	return place(recv->request, recv->assigned, std::min(left, config_.largest)).length;
 }
 
 bool Machine::read(RecvPlace recv, AdvertPlace advert, uint64_t local, uint64_t remote,
@@ -564,7 +584,7 @@ bool Machine::read(RecvPlace recv, AdvertPlace advert, uint64_t local, uint64_t 
 	if (reads_ >= config_.ord)
 		return false;
 	emit(action::Read{.work = ++work_,
-			  .memory = slice(recv->request.memory, local, length),
+			  .memory = place(recv->request, local, length),
 			  .remote = advert->address + remote,
 			  .key = advert->key});
 	read_works_.emplace(work_, ReadWork{recv, advert, local});
@@ -583,13 +603,13 @@ bool Machine::take_stream(RecvPlace recv, AdvertPlace advert)
 	}
 	uint64_t length = std::min(recv->request.memory.length - recv->assigned, advert->length - advert->assigned);
 	if (advert->immediate) {
-		copy(*advert, slice(recv->request.memory, recv->assigned, length));
+		copy(*advert, recv->request, recv->assigned, length);
 	} else if (config_.ord == 0) {
 		close_advert(advert, Status::unsupported);
 		finish_recv(recv, EOPNOTSUPP);
 		return true;
 	} else {
-		length = std::min(length, config_.largest);
+		length = next_length(recv, length);
 		if (!read(recv, advert, recv->assigned, advert->assigned, length))
 			return false;
 		advert->assigned += length;
@@ -611,7 +631,7 @@ bool Machine::take_packet(RecvPlace recv, AdvertPlace advert)
 	const uint64_t target = std::min(recv->request.memory.length, advert->length);
 	recv->from = advert->id;
 	if (advert->immediate) {
-		copy(*advert, slice(recv->request.memory, 0, target));
+		copy(*advert, recv->request, 0, target);
 		recv->assigned = target;
 	} else if (target != 0 && config_.ord == 0) {
 		close_advert(advert, Status::unsupported);
@@ -619,7 +639,7 @@ bool Machine::take_packet(RecvPlace recv, AdvertPlace advert)
 		return true;
 	}
 	while (recv->assigned < target) {
-		const uint64_t length = std::min(target - recv->assigned, config_.largest);
+		const uint64_t length = next_length(recv, target - recv->assigned);
 		if (!read(recv, advert, recv->assigned, recv->assigned, length))
 			return false;
 		recv->assigned += length;
@@ -646,7 +666,7 @@ bool Machine::read_persistent(RecvPlace recv, AdvertPlace advert)
 	recv->from = advert->id;
 	const uint64_t target = std::min(request.memory.length, advert->length - offset);
 	while (recv->assigned < target) {
-		const uint64_t length = std::min(target - recv->assigned, config_.largest);
+		const uint64_t length = next_length(recv, target - recv->assigned);
 		if (!read(recv, advert, recv->assigned, offset + recv->assigned, length))
 			return false;
 		recv->assigned += length;
@@ -700,7 +720,7 @@ bool Machine::fill_persistent(RecvPlace recv, AdvertPlace advert)
 		return true;
 	}
 	if (advert->immediate)
-		copy(*advert, slice(recv->request.memory, 0, advert->length));
+		copy(*advert, recv->request, 0, advert->length);
 	else if (config_.ord == 0) {
 		close_advert(advert, Status::unsupported);
 		return true;

@@ -126,12 +126,19 @@ public:
 		bool notify = false;
 	};
 
+	// Memory of a receive that is in pieces, and where each one begins in it
+	struct Part {
+		uint64_t start = 0;
+		Memory memory;
+	};
+
 	struct RecvRequest {
 		OpId op = 0;
 		Memory memory;
 		std::optional<uint64_t> offset{}; // into the peer's persistent memory
 		bool persistent = false;
 		bool wait_all = false;
+		std::vector<Part> parts{}; // if any: memory has their length alone; not persistent
 	};
 
 	// Buffers that have to be posted before start()
@@ -295,7 +302,9 @@ private:
 	bool fill_persistent(RecvPlace recv, AdvertPlace advert);
 	bool read(RecvPlace recv, AdvertPlace advert, uint64_t local, uint64_t remote,
 		  uint64_t length);
-	void copy(Advert &advert, const Memory &to);
+	static Memory place(const RecvRequest &request, uint64_t at, uint64_t length);
+	void copy(Advert &advert, const RecvRequest &to, uint64_t at, uint64_t length);
+	[[nodiscard]] uint64_t next_length(RecvPlace recv, uint64_t left) const;
 	void finish_recv(RecvPlace recv, int error = 0);
 	void end_without_data(RecvPlace recv);
 	void close_advert(AdvertPlace advert, wire::Status status = wire::Status::ok);

@@ -83,6 +83,18 @@ Mapping::~Mapping()
 	::munmap(start_, length_);
 }
 
+Mapping::Mapping(const std::vector<Part> &parts, size_t length) : length_(length), skip_(0)
+{
+	start_ = ::mmap(nullptr, length, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (start_ == MAP_FAILED)
+		throw std::system_error(errno, std::generic_category());
+	auto *to = static_cast<uint8_t *>(start_);
+	for (const Part &part : parts) {
+		std::memcpy(to, reinterpret_cast<const void *>(static_cast<uintptr_t>(part.address)), part.length);
+		to += part.length;
+	}
+}
+
 uint64_t Mapping::address() const
 {
 	return reinterpret_cast<uintptr_t>(start_) + skip_;
@@ -189,8 +201,8 @@ void Socket::release(Operation &operation)
 {
 	if (operation.exposure && link_)
 		link_->withdraw(*operation.exposure);
-	if (operation.region)
-		operation.region->leave();
+	for (const auto &region : operation.regions)
+		region->leave();
 	operation.mapping.reset();
 	if (operation.deadline != 0)
 		library_.engine.stop_timer(operation.deadline);
@@ -225,20 +237,25 @@ bool Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
 	return pushed;
 }
 
-int Socket::check(const Transfer &transfer, int type) const
+int Socket::check_part(const Part &part, int access)
+{
+	if (!part.region)
+		return part.length == 0 ? 0 : EBADF;
+	if (!part.region->has(part.address, part.length))
+		return EFAULT;
+	return part.region->allows(access) ? 0 : EACCES;
+}
+
+int Socket::check(const Transfer &transfer, int type)
 {
 	const bool is_send = type == EXS_EVENT_SEND;
 	const int known = is_send ? EXS_PERSISTENT | EXS_NOTIFY : EXS_PERSISTENT | EXS_WAITALL;
 	if ((transfer.flags & ~known) != 0 ||
 	    ((transfer.flags & EXS_NOTIFY) != 0 && (transfer.flags & EXS_PERSISTENT) == 0))
 		return EINVAL;
-	if (transfer.mapping)
-		return 0;
-	if (!transfer.region)
-		return transfer.length == 0 ? 0 : EBADF;
-	if (!transfer.region->has(transfer.address, transfer.length))
-		return EFAULT;
-	return transfer.region->allows(is_send ? EXS_MEM_SEND : EXS_MEM_RECV) ? 0 : EACCES;
+	if (transfer.mapping || !transfer.parts.empty())
+		return 0; // whose parts have been checked
+	return check_part({transfer.region, transfer.address, transfer.length}, is_send ? EXS_MEM_SEND : EXS_MEM_RECV);
 }
 
 // With an exposure that all operations with the region share
@@ -298,7 +315,20 @@ int Socket::expose(const std::shared_ptr<Link> &link, const Transfer &transfer, 
 	return error;
 }
 
-int Socket::submit(const Transfer &transfer, int type, OpId op, const Memory &memory)
+int Socket::expose_parts(const std::shared_ptr<Link> &link, const Transfer &transfer, std::vector<Machine::Part> &parts)
+{
+	uint64_t start = 0;
+	for (const Part &part : transfer.parts) {
+		Exposure exposure;
+		if (const int error = expose_region(link, *part.region, Access::sink, exposure); error != 0)
+			return error;
+		parts.push_back({start, {.address = part.address, .length = part.length, .local_key = exposure.local_key}});
+		start += part.length;
+	}
+	return 0;
+}
+
+int Socket::submit(const Transfer &transfer, int type, OpId op, const Memory &memory, std::vector<Machine::Part> parts)
 {
 	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
 	if (type == EXS_EVENT_SEND)
@@ -311,7 +341,8 @@ int Socket::submit(const Transfer &transfer, int type, OpId op, const Memory &me
 			       .memory = memory,
 			       .offset = transfer.offset,
 			       .persistent = persistent,
-			       .wait_all = (transfer.flags & EXS_WAITALL) != 0});
+			       .wait_all = (transfer.flags & EXS_WAITALL) != 0,
+			       .parts = std::move(parts)});
 }
 
 int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op)
@@ -325,27 +356,39 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 			return ENOTCONN;
 		link = link_;
 	}
-	if (transfer.region && !transfer.region->enter(shared_from_this()))
-		return EBADF;
+	std::vector<std::shared_ptr<Region>> regions;
+	const auto leave = [&regions](int error) {
+		for (const auto &region : regions)
+			region->leave();
+		return error;
+	};
+	for (const Part &part : transfer.parts) {
+		if (!part.region->enter(shared_from_this()))
+			return leave(EBADF);
+		regions.push_back(part.region);
+	}
+	if (transfer.region) {
+		if (!transfer.region->enter(shared_from_this()))
+			return EBADF;
+		regions.push_back(transfer.region);
+	}
 	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
 	const Access access = type == EXS_EVENT_SEND ? Access::source : persistent ? Access::target : Access::sink;
-	Memory memory;
+	Memory memory{.length = transfer.length};
+	std::vector<Machine::Part> parts;
 	std::optional<Exposure> own;
-	int error = expose(link, transfer, access, memory, own);
+	int error = transfer.parts.empty() ? expose(link, transfer, access, memory, own) : expose_parts(link, transfer, parts);
 	const Lock lock(mutex_);
 	// of a connection that has ended the machine says what there is to say
-	if (error != 0 && !down_) {
-		if (transfer.region)
-			transfer.region->leave();
-		return error;
-	}
+	if (error != 0 && !down_)
+		return leave(error);
 	const OpId number = begin(type, report);
 	Operation &operation = operations_[number];
-	operation.region = transfer.region;
+	operation.regions = regions;
 	operation.exposure = own;
 	// a close or the cancel_users() of a revocation meanwhile has not seen this operation
-	const bool is_late = closing_ || (transfer.region && transfer.region->is_retired());
-	error = is_late ? EBADF : submit(transfer, type, number, memory);
+	const bool is_late = closing_ || std::ranges::any_of(regions, [](const auto &region) { return region->is_retired(); });
+	error = is_late ? EBADF : submit(transfer, type, number, memory, std::move(parts));
 	if (error != 0) {
 		drop(number);
 		return error;
@@ -409,7 +452,7 @@ void Socket::cancel_users(const Region &region)
 	const Lock lock(mutex_);
 	std::vector<OpId> users;
 	for (const auto &[number, operation] : operations_)
-		if (operation.region.get() == &region)
+		if (std::ranges::any_of(operation.regions, [&](const auto &one) { return one.get() == &region; }))
 			users.push_back(number);
 	for (const OpId number : users)
 		cancel_transfer(number);

@@ -71,6 +71,13 @@ public:
 	Mapping &operator=(const Mapping &) = delete;
 	[[nodiscard]] uint64_t address() const; // of offset
 
+	// A copy of these, one behind the other; at least one octet
+	struct Part {
+		std::shared_ptr<Region> region;
+		uint64_t address = 0, length = 0;
+	};
+	Mapping(const std::vector<Part> &parts, size_t length);
+
 private:
 	void *start_;
 	size_t length_, skip_;
@@ -104,13 +111,17 @@ public:
 	int get_option(int option, unsigned &value);
 	int set_option(int option, unsigned value);
 
+	using Part = Mapping::Part;
 	struct Transfer {
 		std::shared_ptr<Region> region; // or:
 		std::unique_ptr<Mapping> mapping;
 		uint64_t address = 0, length = 0;
 		int flags = 0;
 		std::optional<uint64_t> offset;
+		std::vector<Part> parts{}; // of a receive, in place of region and address; none is empty
 	};
+	// The part is within its region, which is for that; an errno value
+	static int check_part(const Part &part, int access);
 	int send(Transfer transfer, const Report &report, exs_op_t &op);
 	int recv(Transfer transfer, const Report &report, exs_op_t &op);
 	int cancel(exs_op_t op);
@@ -143,7 +154,7 @@ private:
 	struct Operation {
 		exs_event event{}; // as it will be reported
 		Report report;
-		std::shared_ptr<Region> region;
+		std::vector<std::shared_ptr<Region>> regions;
 		std::unique_ptr<Mapping> mapping;
 		std::optional<Exposure> exposure; // of its own
 		uint64_t deadline = 0;		  // token of the timer that runs since it was cancelled
@@ -182,11 +193,12 @@ private:
 	void cancel_transfer(OpId op);
 	bool is_deadline(uint64_t token) const;
 	int transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op);
-	int check(const Transfer &transfer, int type) const;
+	static int check(const Transfer &transfer, int type);
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own);
+	int expose_parts(const std::shared_ptr<Link> &link, const Transfer &transfer, std::vector<Machine::Part> &parts);
 	[[nodiscard]] bool has_own_exposure(const Transfer &transfer, Access access, bool is_tcp) const;
-	int submit(const Transfer &transfer, int type, OpId op, const Memory &memory);
+	int submit(const Transfer &transfer, int type, OpId op, const Memory &memory, std::vector<Machine::Part> parts);
 	int expose_region(const std::shared_ptr<Link> &link, const Region &region, Access access, Exposure &exposure);
 
 	// links

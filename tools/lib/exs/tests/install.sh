@@ -94,11 +94,11 @@ rm -r "$work/alone"
 
 begin 'the symbols are those of libexs.map and of the header'
 sed -nE 's/^\t(exs_[a-z_]+);$/\1/p' "$source/libexs.map" | sort >"$work/map"
-nm -D --defined-only --with-symbol-versions "$library" | sed -nE 's/.* T (exs_[a-z_]+)@@EXS_0\.1$/\1/p' | sort | diff "$work/map" -
+nm -D --defined-only --with-symbol-versions "$library" | sed -nE 's/.* T (exs_[a-z_]+)@@EXS_0\.[12]$/\1/p' | sort | diff "$work/map" -
 [[ $(nm -D --defined-only "$library" | grep -cvE ' (T exs_|A EXS_)') == 0 ]] || fail 'it defines other symbols'
 grep -oE '^[a-z_]+[a-z_0-9 ]* \*?exs_[a-z_]+\(' "$work/root"/usr/*/include/exs.h | grep -oE 'exs_[a-z]+(_[a-z]+)?\($' | tr -d '(' | sort | diff "$work/map" -
 packaged=$source/../../../debian/libexs0.symbols
-[[ ! -e $packaged ]] || sed -nE 's/^ (exs_[a-z_]+)@EXS_0\.1 .*/\1/p' "$packaged" | sort | diff "$work/map" -
+[[ ! -e $packaged ]] || sed -nE 's/^ (exs_[a-z_]+)@EXS_0\.[12] .*/\1/p' "$packaged" | sort | diff "$work/map" -
 
 begin 'pkg-config finds it, and the command of the page builds the file server'
 command=$(grep -oE 'cc -o files file_server\.c \$\(pkg-config[^)]*\)' "$source/doc/ten-minutes.md")
@@ -130,8 +130,8 @@ END
 user() { # VERSION
 	cmake -S "$work/project" -B "$work/user" -DCMAKE_PREFIX_PATH="${config%/lib*}" -DWANTED="$1" >"$work/cmake.log" 2>&1
 }
-! user 0.2 || fail 'it takes itself for a later version'
-user 0.1 || fail "$(<"$work/cmake.log")"
+! user 0.3 || fail 'it takes itself for a later version'
+user 0.2 || fail "$(<"$work/cmake.log")"
 cmake --build "$work/user" >"$work/cmake.log" 2>&1 || fail "$(<"$work/cmake.log")"
 serve "$work/user/echo"
 [[ $(timeout 60 "$work/user/echo" 127.0.0.1 $port hello) == hello ]] || fail 'no echo'

@@ -295,6 +295,97 @@ TEST_F(Library, EXS4_MessagesOf1OctetTo5MiBArriveUnchanged)
 	}
 }
 
+exs_part part_of(Memory &memory, size_t start, size_t length)
+{
+	return {memory.handle, memory.bytes.data() + start, length};
+}
+
+TEST_F(Library, SendvAndRecvvTransferTheOctetsOfAllPartsInOrder)
+{
+	for (const int type : {SOCK_SEQPACKET, SOCK_STREAM}) {
+		listener = 0;
+		connect(type);
+		// below and above EXS_SMALL_MAX, and several Reads for a part
+		for (const size_t size : {size_t{200}, size_t{30000}, size_t{3} << 20}) {
+			Memory one(size), other(size), to(size), also_to(2 * size);
+			one.fill(1);
+			other.fill(101);
+			std::vector<uint8_t> sent(one.bytes.begin() + 5, one.bytes.begin() + 105);
+			sent.insert(sent.end(), other.bytes.begin(), other.bytes.end());
+			sent.insert(sent.end(), one.bytes.begin(), one.bytes.begin() + 7);
+			const std::array from{part_of(one, 5, 100), part_of(one, 0, 0), part_of(other, 0, size), part_of(one, 0, 7)};
+			const std::array into{part_of(to, 3, 60), part_of(also_to, 0, 70), part_of(to, 100, 20), part_of(also_to, 100, size - 43)};
+			const auto receiving = exs_recvv(b, into.data(), 4, type == SOCK_STREAM ? EXS_WAITALL : 0, queue, nullptr);
+			const auto sending = exs_sendv(a, from.data(), 4, 0, queue, nullptr);
+			EXPECT_EQ(wait(sending).length, size + 107);
+			const auto event = wait(receiving);
+			EXPECT_EQ(event.error, 0);
+			EXPECT_EQ(event.length, size + 107);
+			std::vector<uint8_t> got;
+			for (const exs_part &part : into)
+				got.insert(got.end(), static_cast<uint8_t *>(part.address), static_cast<uint8_t *>(part.address) + part.length);
+			EXPECT_EQ(got, sent) << "of " << size;
+			EXPECT_EQ(to.bytes[2], 0);
+			EXPECT_EQ(to.bytes[63], 0);
+			EXPECT_EQ(also_to.bytes[70], 0);
+		}
+	}
+}
+
+TEST_F(Library, RecvvTruncatesAMessageThatIsLongerThanItsParts)
+{
+	connect();
+	Memory from(5000), to(3000);
+	from.fill(3);
+	const std::array into{part_of(to, 0, 1000), part_of(to, 2000, 1000)};
+	const auto receiving = exs_recvv(b, into.data(), 2, 0, queue, nullptr);
+	send(a, from);
+	const auto event = wait(receiving);
+	EXPECT_EQ(event.length, 2000U);
+	EXPECT_EQ(event.flags, static_cast<uint32_t>(EXS_TRUNCATED));
+	EXPECT_TRUE(std::equal(to.bytes.begin() + 2000, to.bytes.end(), from.bytes.begin() + 1000));
+	EXPECT_EQ(to.bytes[1000], 0);
+}
+
+TEST_F(Library, InvalidPartsOfSendvAndRecvvFailAndNoneStaysInUse)
+{
+	connect();
+	Memory good(100), send_only(10, EXS_MEM_SEND), recv_only(10, EXS_MEM_RECV);
+	const auto fails = [&](std::vector<exs_part> parts, int error, int flags = 0) {
+		const int count = static_cast<int>(parts.size());
+		const bool sent = exs_sendv(a, parts.data(), count, flags, queue, nullptr) == -1 && errno == error;
+		return sent && exs_recvv(a, parts.data(), count, flags, queue, nullptr) == -1 && errno == error;
+	};
+	EXPECT_TRUE(fails({part_of(good, 0, 10), part_of(good, 50, 51)}, EFAULT));
+	EXPECT_TRUE(fails({part_of(good, 0, 10), {0, good.bytes.data(), 1}}, EBADF));
+	EXPECT_TRUE(fails({part_of(good, 0, 10), {a, good.bytes.data(), 1}}, EBADF));
+	EXPECT_TRUE(fails({part_of(good, 0, 10)}, EINVAL, EXS_PERSISTENT));
+	EXPECT_TRUE(fails(std::vector<exs_part>(EXS_PARTS_MAX + 1, part_of(good, 0, 0)), EINVAL));
+	const std::array to{part_of(good, 0, 10), part_of(send_only, 0, 10)};
+	EXPECT_TRUE(exs_recvv(a, to.data(), 2, 0, queue, nullptr) == -1 && errno == EACCES);
+	const std::array from{part_of(good, 0, 10), part_of(recv_only, 0, 10)};
+	EXPECT_TRUE(exs_sendv(a, from.data(), 2, 0, queue, nullptr) == -1 && errno == EACCES);
+	EXPECT_TRUE(exs_recvv(a, nullptr, 2, 0, queue, nullptr) == -1 && errno == EFAULT);
+	EXPECT_TRUE(exs_recvv(a, to.data(), -1, 0, queue, nullptr) == -1 && errno == EINVAL);
+	EXPECT_EQ(exs_mderegister(send_only.handle), 0);
+	EXPECT_TRUE(exs_recvv(a, to.data(), 2, 0, queue, nullptr) == -1 && errno == EBADF);
+	EXPECT_EQ(exs_mderegister(good.handle), 0);
+}
+
+TEST_F(Library, RevocationOfOnePartCancelsAReceiveIntoSeveral)
+{
+	connect();
+	Memory one(100), other(100);
+	const std::array to{part_of(one, 0, 100), part_of(other, 0, 100)};
+	const auto receiving = exs_recvv(b, to.data(), 2, 0, queue, nullptr);
+	EXPECT_EQ(exs_mderegister(one.handle), -1);
+	EXPECT_EQ(errno, EBUSY);
+	const auto revoking = exs_mrevoke(other.handle, queue, nullptr);
+	EXPECT_EQ(wait(receiving).error, ECANCELED);
+	EXPECT_EQ(wait(revoking).error, 0);
+	EXPECT_EQ(exs_mderegister(one.handle), 0);
+}
+
 TEST_F(Library, EXS5_ASendCompletesWhenThePeerHasReceivedTheData)
 {
 	connect();
