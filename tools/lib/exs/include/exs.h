@@ -65,6 +65,7 @@ enum exs_event_type {
 	EXS_EVENT_NOTE = 5,    /* the peer has read a persistent send (EXS_NOTIFY) count times; not the last event of it */
 	EXS_EVENT_CLOSE = 6,
 	EXS_EVENT_REVOKE = 7,  /* of exs_mrevoke() */
+	EXS_EVENT_USER = 8,    /* of exs_qpost(); only @type and @context are set */
 };
 
 /* flags of an event */
@@ -132,6 +133,14 @@ int exs_qfd(exs_qh_t queue);
  * Returns the number of events: 0 if the timeout passed. Errors: EINTR.
  */
 int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout);
+
+/**
+ * exs_qpost - queue an event of the program itself
+ * @context: the one of the event
+ *
+ * Wakes a thread that waits in exs_qdequeue(), to pass work to it. The event is of type EXS_EVENT_USER.
+ */
+int exs_qpost(exs_qh_t queue, void *context);
 
 /* ---- memory */
 

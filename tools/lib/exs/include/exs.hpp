@@ -10,6 +10,7 @@
 
 #include <exs.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
 #include <coroutine>
@@ -17,10 +18,14 @@
 #include <cstdint>
 #include <deque>
 #include <exception>
+#include <functional>
 #include <list>
+#include <map>
 #include <memory>
+#include <mutex>
 #include <optional>
 #include <span>
+#include <stop_token>
 #include <string>
 #include <system_error>
 #include <unordered_map>
@@ -277,6 +282,8 @@ public:
 // that do are dropped.
 class loop {
 public:
+	using clock = std::chrono::steady_clock;
+
 	loop() : queue_(exs_qcreate())
 	{
 		if (queue_ < 0)
@@ -298,6 +305,60 @@ public:
 	void keep(const std::shared_ptr<detail::sink> &sink) { kept_.emplace(sink.get(), sink); }
 	void drop(const std::shared_ptr<detail::sink> &sink) { kept_.erase(sink.get()); }
 
+	// Runs work in the loop's thread, soon. Any thread may call it as long as the loop lives; run_once() throws what it throws.
+	void post(std::function<void()> work)
+	{
+		const std::lock_guard lock(posted_mutex_);
+		if (posted_.empty() && exs_qpost(queue_, this) != 0)
+			throw_errno("exs_qpost");
+		posted_.push_back(std::move(work));
+	}
+
+	// A timer, for forget(); work runs once in the loop's thread
+	using timer = std::pair<clock::time_point, uint64_t>;
+	timer at(clock::time_point when, std::function<void()> work)
+	{
+		const timer made{when, ++timer_};
+		timers_.emplace(made, std::move(work));
+		return made;
+	}
+	void forget(const timer &old) { timers_.erase(old); }
+
+	// Milliseconds until run_once(0) has something to do even if fd() is not readable; negative: no limit
+	[[nodiscard]] int wait_time() const
+	{
+		if (timers_.empty())
+			return -1;
+		const auto left = std::chrono::ceil<std::chrono::milliseconds>(timers_.begin()->first.first - clock::now()).count();
+		return static_cast<int>(std::clamp<int64_t>(left, 0, 1000000));
+	}
+
+	// co_await: later
+	auto sleep(clock::duration time)
+	{
+		struct awaiter {
+			loop &owner;
+			clock::time_point until;
+			std::optional<timer> own{};
+
+			awaiter(loop &sleeper, clock::time_point end) : owner(sleeper), until(end) {}
+			awaiter(const awaiter &) = delete;
+			awaiter &operator=(const awaiter &) = delete;
+			~awaiter()
+			{
+				if (own)
+					owner.forget(*own);
+			}
+			bool await_ready() const { return false; }
+			void await_suspend(std::coroutine_handle<> waiter)
+			{
+				own = owner.at(until, [waiter] { waiter.resume(); });
+			}
+			void await_resume() {}
+		};
+		return awaiter(*this, clock::now() + time);
+	}
+
 	// Runs by itself from now on. run() throws what it throws.
 	void spawn(task<> work)
 	{
@@ -315,18 +376,21 @@ public:
 	}
 	void stop() { stopped_ = true; }
 
-	// timeout: as of exs_qdequeue(). False: there was no event.
+	// timeout: as of exs_qdequeue(). False: there was no event, and no timer was due.
 	bool run_once(int timeout)
 	{
 		// one at a time: a coroutine may run the loop itself, and has to find the events that are there
 		exs_event event;
-		const int count = exs_qdequeue(queue_, &event, 1, timeout);
+		const int next = wait_time();
+		const bool is_sooner = next >= 0 && (timeout < 0 || next < timeout);
+		const int count = exs_qdequeue(queue_, &event, 1, is_sooner ? next : timeout);
 		if (count < 0 && errno != EINTR)
 			throw_errno("exs_qdequeue");
 		if (count > 0)
 			dispatch(event);
+		const bool expired = expire();
 		reap();
-		return count > 0;
+		return count > 0 || expired;
 	}
 
 	// Runs one task to its end and returns what it returns
@@ -339,8 +403,37 @@ public:
 	}
 
 private:
+	// Of those that are due the first one: it may do anything to the others
+	bool expire()
+	{
+		if (timers_.empty() || timers_.begin()->first.first > clock::now())
+			return false;
+		const auto due = timers_.extract(timers_.begin());
+		due.mapped()();
+		return true;
+	}
+
+	// One, whatever it throws; another event comes for the others
+	void run_posted()
+	{
+		std::function<void()> work;
+		{
+			const std::lock_guard lock(posted_mutex_);
+			work = std::move(posted_.front());
+			posted_.pop_front();
+			if (!posted_.empty() && exs_qpost(queue_, this) != 0)
+				throw_errno("exs_qpost");
+		}
+		work();
+	}
+
 	void dispatch(const exs_event &event)
 	{
+		if (event.type == EXS_EVENT_USER) {
+			if (event.context == this)
+				run_posted();
+			return;
+		}
 		const auto found = kept_.find(event.context);
 		if (found == kept_.end())
 			return;
@@ -365,6 +458,10 @@ private:
 	exs_qh_t queue_;
 	std::unordered_map<const void *, std::shared_ptr<detail::sink>> kept_;
 	std::list<task<>> tasks_;
+	std::map<timer, std::function<void()>> timers_;
+	uint64_t timer_ = 0;
+	std::mutex posted_mutex_;
+	std::deque<std::function<void()>> posted_;
 	bool stopped_ = false;
 };
 
@@ -374,6 +471,7 @@ namespace detail {
 struct pending : sink {
 	std::coroutine_handle<> waiter;
 	exs_event event{};
+	bool timed_out = false;
 
 	void on_event(const exs_event &given) override
 	{
@@ -385,34 +483,88 @@ struct pending : sink {
 	}
 };
 
-// Starts an operation when it is awaited: start(context) returns what the C function does; make(event) the value
+// Starts an operation on fd when it is awaited: start(context) returns what the C function does; make(event) the value
 template <typename Start, typename Make> class awaitable {
 public:
-	awaitable(loop *owner, Start start, Make make) : loop_(owner), start_(std::move(start)), make_(std::move(make)) {}
-	awaitable(const awaitable &) = delete;
-	awaitable &operator=(const awaitable &) = delete;
-	~awaitable() { pending_->waiter = nullptr; }
+	awaitable(loop *owner, exs_fd_t fd, Start start, Make make)
+	    : loop_(owner), fd_(fd), start_(std::move(start)), make_(std::move(make))
+	{
+	}
+	// Before it is awaited
+	awaitable(awaitable &&other) noexcept
+	    : loop_(other.loop_), fd_(other.fd_), deadline_(other.deadline_), stop_(std::move(other.stop_)),
+	      start_(std::move(other.start_)), make_(std::move(other.make_)), pending_(std::move(other.pending_))
+	{
+	}
+	awaitable &operator=(awaitable &&) = delete;
+	~awaitable()
+	{
+		disarm();
+		if (pending_)
+			pending_->waiter = nullptr;
+	}
+
+	// It is cancelled after this time, and its error is ETIMEDOUT then: co_await peer.recv(buffer).within(1s)
+	awaitable within(loop::clock::duration time) &&
+	{
+		deadline_ = loop::clock::now() + time;
+		return std::move(*this);
+	}
+	// It is cancelled when any thread requests the stop, and its error is ECANCELED then
+	awaitable until(std::stop_token stop) &&
+	{
+		stop_ = std::move(stop);
+		return std::move(*this);
+	}
 
 	bool await_ready() const { return false; }
 	bool await_suspend(std::coroutine_handle<> waiter)
 	{
 		pending_->waiter = waiter;
 		loop_->keep(pending_);
-		if (start_(static_cast<sink *>(pending_.get())) >= 0)
+		const exs_op_t op = start_(static_cast<sink *>(pending_.get()));
+		if (op >= 0) {
+			arm(op);
 			return true;
+		}
 		pending_->event.error = errno;
 		loop_->drop(pending_);
 		return false;
 	}
 	auto await_resume() -> result<decltype(std::declval<Make>()(std::declval<const exs_event &>()))>
 	{
-		if (pending_->event.error != 0)
-			return error_of(pending_->event.error);
+		disarm();
+		const int error = pending_->event.error;
+		if (error != 0)
+			return error_of(error == ECANCELED && pending_->timed_out ? ETIMEDOUT : error);
 		return make_(pending_->event);
 	}
 
 private:
+	// To cancel what is done already is ENOENT: numbers of operations are not used twice
+	void arm(exs_op_t op)
+	{
+		if (deadline_)
+			timer_ = loop_->at(*deadline_, [pending = pending_, fd = fd_, op] {
+				pending->timed_out = true;
+				exs_cancel(fd, op);
+			});
+		if (stop_.stop_possible())
+			on_stop_.emplace(stop_, [fd = fd_, op] { exs_cancel(fd, op); });
+	}
+	void disarm()
+	{
+		on_stop_.reset();
+		if (timer_)
+			loop_->forget(*std::exchange(timer_, std::nullopt));
+	}
+
 	loop *loop_;
+	exs_fd_t fd_;
+	std::optional<loop::clock::time_point> deadline_;
+	std::stop_token stop_;
+	std::optional<loop::timer> timer_;
+	std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 	Start start_;
 	Make make_;
 	std::shared_ptr<pending> pending_ = std::make_shared<pending>();
@@ -565,19 +717,19 @@ public:
 	// All of these: co_await, for a result
 	auto accept()
 	{
-		return detail::awaitable(loop_, [this](void *context) { return exs_accept(fd_, loop_->queue(), context); },
+		return detail::awaitable(loop_, fd_, [this](void *context) { return exs_accept(fd_, loop_->queue(), context); },
 				 [owner = loop_](const exs_event &event) { return socket(*owner, event.accepted); });
 	}
 	auto connect(const endpoint &to)
 	{
 		return detail::awaitable(
-			loop_, [this, to](void *context) { return exs_connect(fd_, to.raw(), to.size(), loop_->queue(), context); },
+			loop_, fd_, [this, to](void *context) { return exs_connect(fd_, to.raw(), to.size(), loop_->queue(), context); },
 			[](const exs_event &) { return done(); });
 	}
 	auto send(memory::part from, int flags = 0)
 	{
 		return detail::awaitable(
-			loop_, [this, from, flags](void *context) {
+			loop_, fd_, [this, from, flags](void *context) {
 				return exs_send(fd_, from.handle, from.bytes.data(), from.bytes.size(), flags, loop_->queue(), context);
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
@@ -585,7 +737,7 @@ public:
 	auto recv(memory::part to, int flags = 0)
 	{
 		return detail::awaitable(
-			loop_, [this, to, flags](void *context) {
+			loop_, fd_, [this, to, flags](void *context) {
 				return exs_recv(fd_, to.handle, to.bytes.data(), to.bytes.size(), flags, loop_->queue(), context);
 			},
 			make_received);
@@ -594,7 +746,7 @@ public:
 	auto sendv(std::vector<memory::part> from)
 	{
 		return detail::awaitable(
-			loop_, [this, parts = parts_of(from)](void *context) {
+			loop_, fd_, [this, parts = parts_of(from)](void *context) {
 				return exs_sendv(fd_, parts.data(), static_cast<int>(parts.size()), 0, loop_->queue(), context);
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
@@ -602,7 +754,7 @@ public:
 	auto recvv(std::vector<memory::part> to, int flags = 0)
 	{
 		return detail::awaitable(
-			loop_, [this, parts = parts_of(to), flags](void *context) {
+			loop_, fd_, [this, parts = parts_of(to), flags](void *context) {
 				return exs_recvv(fd_, parts.data(), static_cast<int>(parts.size()), flags, loop_->queue(), context);
 			},
 			make_received);
@@ -610,7 +762,7 @@ public:
 	auto send_at(memory::part from, uint64_t offset)
 	{
 		return detail::awaitable(
-			loop_, [this, from, offset](void *context) {
+			loop_, fd_, [this, from, offset](void *context) {
 				return exs_send_offset(fd_, from.handle, from.bytes.data(), from.bytes.size(), 0, loop_->queue(),
 						       context, offset);
 			},
@@ -619,7 +771,7 @@ public:
 	auto recv_at(memory::part to, uint64_t offset)
 	{
 		return detail::awaitable(
-			loop_, [this, to, offset](void *context) {
+			loop_, fd_, [this, to, offset](void *context) {
 				return exs_recv_offset(fd_, to.handle, to.bytes.data(), to.bytes.size(), 0, loop_->queue(), context,
 						       offset);
 			},
@@ -628,7 +780,7 @@ public:
 	auto sendfile(int file, uint64_t offset, size_t length)
 	{
 		return detail::awaitable(
-			loop_, [this, file, offset, length](void *context) {
+			loop_, fd_, [this, file, offset, length](void *context) {
 				return exs_sendfile(fd_, file, offset, length, loop_->queue(), context);
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
@@ -637,7 +789,7 @@ public:
 	auto close()
 	{
 		return detail::awaitable(
-			loop_, [this](void *context) { return exs_close(std::exchange(fd_, 0), loop_->queue(), context); },
+			loop_, fd_, [this](void *context) { return exs_close(std::exchange(fd_, 0), loop_->queue(), context); },
 			[](const exs_event &) { return done(); });
 	}
 

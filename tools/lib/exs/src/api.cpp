@@ -273,6 +273,17 @@ int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout)
 	}) == 0 ? taken : -1;
 }
 
+int exs_qpost(exs_qh_t queue, void *context)
+{
+	return guarded([&] {
+		const auto found = library().queues.find(queue);
+		exs_event event{};
+		event.type = EXS_EVENT_USER;
+		event.context = context;
+		return found && found->push(event) ? 0 : EBADF;
+	});
+}
+
 exs_mh_t exs_mregister(void *address, size_t length, int access)
 {
 	return start([&](exs_op_t &handle) {

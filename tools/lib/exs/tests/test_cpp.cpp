@@ -3,8 +3,10 @@
 // exs.hpp over TCP on the loopback interface
 #include <exs.hpp>
 
+#include <atomic>
 #include <cstring>
 #include <stdexcept>
+#include <thread>
 
 #include <fcntl.h>
 
@@ -207,9 +209,100 @@ TEST_F(Cpp, CoroutinesAndSocketsWithPendingOperationsCanBeDestroyed)
 		;
 }
 
+// ---- deadlines, cancellation, other threads
+
 task<> wait_for_ever(exs::socket &listener)
 {
 	static_cast<void>(co_await listener.accept());
+}
+
+using namespace std::chrono_literals;
+
+TEST_F(Cpp, AReceiveWithinADeadlineFailsWithEtimedoutAndTheNextReceiveSucceeds)
+{
+	own.spawn(echo(listener));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory from(500), to(1000);
+		const auto start = loop::clock::now();
+		EXPECT_EQ((co_await peer.recv(to).within(50ms)).error(), std::errc::timed_out);
+		EXPECT_GE(loop::clock::now() - start, 50ms);
+		EXPECT_LT(loop::clock::now() - start, 5s);
+		EXPECT_EQ((co_await peer.send(from).within(20s)).value(), 500U);
+		EXPECT_EQ((co_await peer.recv(to).within(20s)).value().length, 500U);
+		EXPECT_LT(test.own.wait_time(), 0) << "a timer is left";
+		co_return 0;
+	}(*this));
+	own.run();
+}
+
+TEST_F(Cpp, AStopRequestOfAnotherThreadCancelsAReceive)
+{
+	own.spawn(echo(listener));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory to(1000);
+		std::stop_source stop;
+		std::jthread other([&stop] {
+			std::this_thread::sleep_for(50ms);
+			stop.request_stop();
+		});
+		EXPECT_EQ((co_await peer.recv(to).until(stop.get_token())).error(), std::errc::operation_canceled);
+		EXPECT_EQ((co_await peer.recv(to).until(stop.get_token())).error(), std::errc::operation_canceled) << "requested before";
+		EXPECT_EQ((co_await test.listener.accept().until(stop.get_token())).error(), std::errc::operation_canceled);
+		co_return 0;
+	}(*this));
+	own.run();
+}
+
+TEST_F(Cpp, SleepingCoroutinesResumeInTheOrderOfTheirDeadlines)
+{
+	std::string order;
+	const auto sleeper = [](loop &in, std::string &names, char name, loop::clock::duration time) -> task<> {
+		co_await in.sleep(time);
+		names += name;
+	};
+	own.spawn(sleeper(own, order, 'c', 90ms));
+	own.spawn(sleeper(own, order, 'a', 20ms));
+	own.spawn(sleeper(own, order, 'b', 50ms));
+	{
+		auto dropped = sleeper(own, order, 'x', 30ms);
+		dropped.start();
+	}
+	const auto start = loop::clock::now();
+	own.run();
+	EXPECT_EQ(order, "abc");
+	EXPECT_GE(loop::clock::now() - start, 90ms);
+}
+
+TEST_F(Cpp, WorkPostedByOtherThreadsRunsInTheLoopsThreadWhileItWaits)
+{
+	const auto self = std::this_thread::get_id();
+	int done = 0;
+	std::vector<std::jthread> others;
+	own.spawn(wait_for_ever(listener));
+	for (int i = 0; i < 4; i++)
+		others.emplace_back([&] {
+			for (int j = 0; j < 500; j++)
+				own.post([&] {
+					EXPECT_EQ(std::this_thread::get_id(), self);
+					if (++done == 2000)
+						own.stop();
+				});
+		});
+	own.run();
+	EXPECT_EQ(done, 2000);
+}
+
+TEST_F(Cpp, AnExceptionOfPostedWorkPropagatesAndTheRestOfTheWorkRuns)
+{
+	bool ran = false;
+	own.post([] { throw std::runtime_error("thrown by the test"); });
+	own.post([&ran] { ran = true; });
+	EXPECT_THROW(own.run_once(20000), std::runtime_error);
+	EXPECT_TRUE(own.run_once(20000));
+	EXPECT_TRUE(ran);
+	EXPECT_FALSE(own.run_once(0));
 }
 
 TEST_F(Cpp, DestroyingALoopWithAPendingAcceptClosesItsDescriptors)

@@ -172,6 +172,22 @@ TEST_F(Library, EXS2_DeletingAQueueEndsAWaitForItsEventsWithEbadf)
 	EXPECT_EQ(error, EBADF);
 }
 
+TEST_F(Library, QpostQueuesAnEventOfTypeUserWithItsContext)
+{
+	std::thread other([this] {
+		usleep(20000);
+		EXPECT_EQ(exs_qpost(queue, &queue), 0);
+	});
+	exs_event event{};
+	EXPECT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+	other.join();
+	EXPECT_EQ(event.type, EXS_EVENT_USER);
+	EXPECT_EQ(event.context, &queue);
+	EXPECT_EQ(event.op, 0);
+	EXPECT_EQ(exs_qpost(a + 1, nullptr), -1);
+	EXPECT_EQ(errno, EBADF);
+}
+
 TEST_F(Library, EXS2_DeletingAQueueInUseFailsWithEbusy)
 {
 	connect();
