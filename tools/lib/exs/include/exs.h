@@ -130,9 +130,42 @@ int exs_qfd(exs_qh_t queue);
  * @max: the size of the array @events, at least 1
  * @timeout: milliseconds to wait for the first event; 0: do not wait; negative: no limit
  *
- * Returns the number of events: 0 if the timeout passed. Errors: EINTR.
+ * Returns the number of events: 0 if the timeout passed. Errors: EINTR: a signal handler ran before there was an event.
  */
 int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout);
+
+/**
+ * exs_qdequeue_sized - dequeue events of a program's own size
+ * @size: of each element of @events: sizeof(struct exs_event) as the program was compiled
+ *
+ * Later versions may append members to struct exs_event. What the program does not have is left out, and what the library does
+ * not have is zero. exs_qdequeue() of this header is a macro that calls it; the function of that name is for programs that were
+ * compiled with version 0.1.
+ *
+ * Returns the number of events, as exs_qdequeue(). Errors: EINVAL: @size is less than 56.
+ */
+int exs_qdequeue_sized(exs_qh_t queue, struct exs_event *events, size_t size, int max, int timeout);
+#define exs_qdequeue(queue, events, max, timeout) \
+	exs_qdequeue_sized(queue, events, sizeof(struct exs_event), max, timeout)
+
+enum exs_queue_option {
+	EXS_QUEUE_PROGRESS = 1, /* who calls exs_qdequeue() makes progress, 0 or 1 (0) */
+	EXS_QUEUE_SPIN_US = 2,	/* exs_qdequeue() does not sleep for this time, 0 to 1000000 us (0) */
+};
+
+/**
+ * exs_qset - set an option of a queue
+ * @option: enum exs_queue_option
+ *
+ * EXS_QUEUE_PROGRESS: a thread in exs_qdequeue() handles the connections of all sockets itself, without the switch
+ * from the progress thread, which returns to its work 10 ms after the last such call. For programs whose threads are rarely elsewhere.
+ * exs_qfd() is not sufficient to learn of events then.
+ *
+ * EXS_QUEUE_SPIN_US: latency for processor time. Of use with as many processors as threads that spin.
+ *
+ * Errors: EINVAL: unknown option, or out of its range.
+ */
+int exs_qset(exs_qh_t queue, int option, unsigned int value);
 
 /**
  * exs_qpost - queue an event of the program itself
@@ -426,7 +459,7 @@ struct exs_pollfd {
  * exs_poll - wait until an operation would not block
  * @timeout: milliseconds; negative: no limit
  *
- * Returns the number of entries with revents.
+ * Returns the number of entries with revents. Errors: EINTR: a signal handler ran before there was one.
  */
 int exs_poll(struct exs_pollfd *fds, size_t count, int timeout);
 

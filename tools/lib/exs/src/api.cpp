@@ -6,6 +6,7 @@
 #include "socket.h"
 
 #include <algorithm>
+#include <array>
 #include <cerrno>
 #include <cstdarg>
 #include <cstring>
@@ -19,6 +20,9 @@
 namespace {
 
 using namespace libexs;
+
+constexpr size_t smallest_event = 56; // of version 0.1
+static_assert(offsetof(exs_event, context) + sizeof(void *) == smallest_event); // members are only appended
 
 std::mutex library_mutex;
 std::atomic<Library *> library_pointer = nullptr;
@@ -259,18 +263,42 @@ int exs_qfd(exs_qh_t queue)
 	}) == 0 ? fd : -1;
 }
 
-int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout)
+int exs_qdequeue_sized(exs_qh_t queue, struct exs_event *events, size_t size, int max, int timeout)
 {
 	int taken = 0;
 	return guarded([&] {
 		const auto found = library().queues.find(queue);
 		if (!found)
 			return EBADF;
-		if (events == nullptr || max < 1)
+		if (events == nullptr || max < 1 || size < smallest_event)
 			return EINVAL;
-		taken = found->take(events, max, timeout);
+		if (size == sizeof(exs_event)) {
+			taken = found->take(library().engine, events, max, timeout);
+			return taken < 0 ? errno : 0;
+		}
+		std::array<exs_event, 64> some{};
+		taken = found->take(library().engine, some.data(), std::min<int>(max, some.size()), timeout);
+		auto *to = reinterpret_cast<uint8_t *>(events);
+		for (int i = 0; i < taken; i++, to += size) {
+			std::memset(to, 0, size);
+			std::memcpy(to, &some[static_cast<size_t>(i)], std::min(size, sizeof(exs_event)));
+		}
 		return taken < 0 ? errno : 0;
 	}) == 0 ? taken : -1;
+}
+
+#undef exs_qdequeue
+int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout)
+{
+	return exs_qdequeue_sized(queue, events, smallest_event, max, timeout);
+}
+
+int exs_qset(exs_qh_t queue, int option, unsigned int value)
+{
+	return guarded([&] {
+		const auto found = library().queues.find(queue);
+		return found ? found->set(option, value) : EBADF;
+	});
 }
 
 int exs_qpost(exs_qh_t queue, void *context)

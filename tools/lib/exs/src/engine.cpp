@@ -9,6 +9,7 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <rdma/rdma_cma.h>
 #include <sys/epoll.h>
@@ -239,24 +240,70 @@ int Engine::wait_time()
 	return static_cast<int>(std::clamp<int64_t>(left, 0, 1000000));
 }
 
-void Engine::loop()
+// What is ready, or due
+void Engine::step(int timeout)
 {
 	std::array<epoll_event, 64> events{};
-	for (;;) {
+	const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
+	for (int i = 0; i < count; i++) {
+		const epoll_event &event = events[static_cast<size_t>(i)];
+		if (event.data.u64 == wake_token)
+			on_wake();
+		else if (event.data.u64 == channel_token)
+			drain_channel();
+		else if (const auto actor = find(event.data.u64))
+			call(actor, [&](Actor &found) { found.on_ready(event.data.u64, event.events); });
+	}
+	expire();
+}
+
+std::optional<int> Engine::drive(int fd, int timeout)
+{
+	if (driver_.exchange(true))
+		return std::nullopt;
+	std::unique_lock lock(drive_mutex_, std::try_to_lock);
+	if (!lock) {
+		wake(); // the progress thread
+		lock.lock();
+	}
+	if (const int due = wait_time(); due >= 0 && (timeout < 0 || due < timeout))
+		timeout = due;
+	std::array<pollfd, 2> both{{{.fd = fd, .events = POLLIN, .revents = 0}, {.fd = epoll_.get(), .events = POLLIN, .revents = 0}}};
+	const int ready = ::poll(both.data(), both.size(), timeout);
+	const int error = errno;
+	if (ready >= 0)
+		step(0);
+	lock.unlock();
+	driven_++;
+	driver_ = false;
+	errno = error;
+	return ready;
+}
+
+// As long as others do the work of the progress thread
+void Engine::leave_to_drivers()
+{
+	constexpr auto patience = std::chrono::milliseconds(10);
+	for (uint64_t before = 0; driver_ || driven_ != before;) {
+		if (wait_time() == -2)
+			return;
+		before = driven_;
+		std::this_thread::sleep_for(patience);
+	}
+}
+
+void Engine::loop()
+{
+	for (uint64_t before = 0;;) {
+		if (driver_ || driven_ != before) {
+			leave_to_drivers();
+			before = driven_;
+		}
+		const std::lock_guard lock(drive_mutex_);
 		const int timeout = wait_time();
 		if (timeout == -2)
 			return;
-		const int count = ::epoll_wait(epoll_.get(), events.data(), events.size(), timeout);
-		for (int i = 0; i < count; i++) {
-			const epoll_event &event = events[static_cast<size_t>(i)];
-			if (event.data.u64 == wake_token)
-				on_wake();
-			else if (event.data.u64 == channel_token)
-				drain_channel();
-			else if (const auto actor = find(event.data.u64))
-				call(actor, [&](Actor &found) { found.on_ready(event.data.u64, event.events); });
-		}
-		expire();
+		step(timeout);
 	}
 }
 

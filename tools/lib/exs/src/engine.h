@@ -3,12 +3,14 @@
 
 #include "descriptor.h"
 
+#include <atomic>
 #include <chrono>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
+#include <optional>
 #include <thread>
 #include <unordered_map>
 #include <vector>
@@ -49,6 +51,10 @@ public:
 	uint64_t start_timer(Clock::time_point when, const std::shared_ptr<Actor> &actor);
 	void stop_timer(uint64_t token);
 
+	// In the caller's thread, without any lock, in place of the progress thread: until fd is readable or something was done, for
+	// so many ms (negative: no limit). -1 with errno; nothing if another thread does.
+	std::optional<int> drive(int fd, int timeout);
+
 	// In the progress thread, soon
 	void run(std::function<void()> task);
 
@@ -67,6 +73,8 @@ private:
 	};
 
 	void loop();
+	void step(int timeout);
+	void leave_to_drivers();
 	static void call(const std::shared_ptr<Actor> &actor, const std::function<void(Actor &)> &function);
 	void on_wake();
 	void drain_channel();
@@ -85,6 +93,9 @@ private:
 	std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel *)> channel_;
 	bool no_channel_ = false;
 	bool stop_ = false;
+	std::mutex drive_mutex_; // of who does the work
+	std::atomic<bool> driver_ = false; // other than the thread, or one that is about to
+	std::atomic<uint64_t> driven_ = 0; // how often that was
 	std::thread thread_; // the last one
 };
 

@@ -1,8 +1,12 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "queue.h"
 
+#include "engine.h"
+
+#include <algorithm>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <limits>
 #include <system_error>
 
@@ -84,22 +88,48 @@ int Queue::take_now(exs_event *events, int max)
 	return taken;
 }
 
-int Queue::take(exs_event *events, int max, int timeout)
+int Queue::set(int option, unsigned value)
 {
-	using Clock = std::chrono::steady_clock;
-	const auto end = Clock::now() + std::chrono::milliseconds(timeout);
-	for (;;) {
-		if (const int taken = take_now(events, max); taken != 0 || timeout == 0)
+	if (option == EXS_QUEUE_PROGRESS && value <= 1)
+		progress_ = value != 0;
+	else if (option == EXS_QUEUE_SPIN_US && value <= 1000000)
+		spin_us_ = value;
+	else
+		return EINVAL;
+	return 0;
+}
+
+// For an event, or for less. -1 with errno.
+int Queue::wait(Engine &engine, std::optional<Clock::time_point> until, bool spin)
+{
+	int left = -1;
+	if (spin)
+		left = 0;
+	else if (until)
+		left = static_cast<int>(std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count(), 0, INT_MAX));
+	if (progress_) {
+		if (const auto driven = engine.drive(event_.get(), left))
+			return *driven;
+		left = left < 0 ? 10 : std::min(left, 10); // another thread does, for the time being
+	}
+	pollfd one{.fd = event_.get(), .events = POLLIN, .revents = 0};
+	return ::poll(&one, 1, left);
+}
+
+int Queue::take(Engine &engine, exs_event *events, int max, int timeout)
+{
+	const auto start = Clock::now();
+	std::optional<Clock::time_point> until;
+	if (timeout >= 0)
+		until = start + std::chrono::milliseconds(timeout);
+	const auto spin_until = start + std::chrono::microseconds(spin_us_);
+	for (bool waited = false;; waited = true) {
+		if (const int taken = take_now(events, max); taken != 0 || (timeout == 0 && (waited || !progress_)))
 			return taken;
-		int left = -1;
-		if (timeout > 0) {
-			const auto rest = std::chrono::ceil<std::chrono::milliseconds>(end - Clock::now()).count();
-			if (rest <= 0)
-				return 0;
-			left = static_cast<int>(rest);
-		}
-		pollfd wait{.fd = event_.get(), .events = POLLIN, .revents = 0};
-		if (::poll(&wait, 1, left) < 0)
+		const auto now = Clock::now();
+		if (waited && until && now >= *until)
+			return 0;
+		if (wait(engine, until, now < spin_until) < 0)
 			return -1;
 	}
 }

@@ -6,12 +6,16 @@
 #include "descriptor.h"
 
 #include <atomic>
+#include <chrono>
 #include <deque>
 #include <mutex>
+#include <optional>
 #include <unordered_map>
 #include <vector>
 
 namespace libexs {
+
+class Engine;
 
 // A queue of events with an eventfd, which is readable while there are any
 class Queue {
@@ -24,7 +28,9 @@ public:
 	void push_note(const exs_event &event);
 
 	// Waits for the first one. How many, or -1 with errno.
-	int take(exs_event *events, int max, int timeout);
+	int take(Engine &engine, exs_event *events, int max, int timeout);
+
+	int set(int option, unsigned value); // an errno value
 
 	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
 	std::vector<exs_fd_t> close();
@@ -37,7 +43,9 @@ public:
 	[[nodiscard]] bool in_use() const { return users_ != 0; }
 
 private:
+	using Clock = std::chrono::steady_clock;
 	int take_now(exs_event *events, int max);
+	int wait(Engine &engine, std::optional<Clock::time_point> until, bool spin);
 	void add(const exs_event &event);
 
 	Descriptor event_;
@@ -46,6 +54,8 @@ private:
 	std::deque<exs_event> events_;
 	std::unordered_map<exs_op_t, exs_event *> notes_; // among them
 	std::atomic<int> users_ = 0;
+	std::atomic<bool> progress_ = false;
+	std::atomic<unsigned> spin_us_ = 0;
 };
 
 } // namespace libexs

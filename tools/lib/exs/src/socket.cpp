@@ -8,6 +8,8 @@
 #include <cstring>
 #include <system_error>
 
+#include <poll.h>
+#include <sys/eventfd.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
@@ -29,36 +31,48 @@ wire::Kind kind_of(int type)
 
 void Readiness::changed()
 {
-	if (waiters_ == 0)
+	if (count_ == 0)
 		return;
 	const std::lock_guard lock(mutex_);
-	changes_++;
-	condition_.notify_all();
+	for (const int fd : waiters_)
+		::eventfd_write(fd, 1);
 }
 
 bool Readiness::wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready)
 {
-	waiters_++;
-	for (;;) {
-		uint64_t before = 0;
-		{
-			const std::lock_guard lock(mutex_);
-			before = changes_;
+	if (ready())
+		return true;
+	const Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	if (event.get() < 0)
+		throw std::system_error(errno, std::generic_category());
+	const auto enroll = [&](bool on) {
+		const std::lock_guard lock(mutex_);
+		if (on)
+			waiters_.insert(event.get());
+		else
+			waiters_.erase(event.get());
+		count_ = waiters_.size();
+	};
+	enroll(true);
+	bool is_ready = false;
+	int error = 0;
+	while (!(is_ready = ready()) && error == 0) {
+		int left = -1;
+		if (until) {
+			const auto rest = std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count();
+			if (rest <= 0)
+				break;
+			left = static_cast<int>(rest);
 		}
-		if (ready()) {
-			waiters_--;
-			return true;
-		}
-		std::unique_lock lock(mutex_);
-		const auto changed = [&] { return changes_ != before; };
-		if (!until) {
-			condition_.wait(lock, changed);
-		} else if (!condition_.wait_until(lock, *until, changed)) {
-			lock.unlock();
-			waiters_--;
-			return ready();
-		}
+		pollfd one{.fd = event.get(), .events = POLLIN, .revents = 0};
+		error = ::poll(&one, 1, left) < 0 ? errno : 0;
+		eventfd_t changes = 0;
+		::eventfd_read(event.get(), &changes);
 	}
+	enroll(false);
+	if (!is_ready && error != 0)
+		throw std::system_error(error, std::generic_category());
+	return is_ready;
 }
 
 Mapping::Mapping(int file, uint64_t offset, size_t length)

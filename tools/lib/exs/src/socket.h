@@ -11,12 +11,12 @@
 #include "verbs_link.h"
 
 #include <atomic>
-#include <condition_variable>
 #include <deque>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <set>
 #include <unordered_map>
 
 namespace libexs {
@@ -28,14 +28,13 @@ class Readiness {
 public:
 	void changed();
 
-	// Calls ready() until it is true or the time is over; false then. ready() may take locks of sockets.
+	// Calls ready() until it is true or the time is over; false then. ready() may take locks of sockets. Throws EINTR.
 	bool wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready);
 
 private:
 	std::mutex mutex_;
-	std::condition_variable condition_;
-	uint64_t changes_ = 0;
-	std::atomic<int> waiters_ = 0;
+	std::set<int> waiters_; // eventfds
+	std::atomic<size_t> count_ = 0;
 };
 
 // What all sockets have in common

@@ -8,8 +8,10 @@
 #include <atomic>
 #include <chrono>
 #include <cerrno>
+#include <csignal>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <fstream>
 #include <map>
 #include <memory>
@@ -170,6 +172,131 @@ TEST_F(Library, EXS2_DeletingAQueueEndsAWaitForItsEventsWithEbadf)
 	waiter.join();
 	EXPECT_EQ(count, -1);
 	EXPECT_EQ(error, EBADF);
+}
+
+// Of a program that was compiled with version 0.1, and of one with a later version
+TEST_F(Library, EventsHaveTheSizeThatTheProgramWasCompiledWith)
+{
+	struct Later {
+		exs_event event;
+		std::array<uint8_t, 24> more;
+	};
+	std::array<Later, 3> later{};
+	std::memset(static_cast<void *>(later.data()), 0xff, sizeof(later));
+	for (int i = 0; i < 3; i++)
+		ASSERT_EQ(exs_qpost(queue, &later.at(static_cast<size_t>(i))), 0);
+	EXPECT_EQ(exs_qdequeue_sized(queue, &later[0].event, sizeof(Later), 2, patience), 2);
+	for (size_t i = 0; i < 2; i++) {
+		EXPECT_EQ(later.at(i).event.context, &later.at(i));
+		EXPECT_EQ(later.at(i).more, (std::array<uint8_t, 24>{}));
+	}
+	EXPECT_EQ(later[2].event.type, -1);
+	std::array<uint8_t, 72> early{};
+	early.fill(0xff);
+	EXPECT_EQ((exs_qdequeue)(queue, reinterpret_cast<exs_event *>(early.data()), 1, patience), 1);
+	EXPECT_EQ(early[0], EXS_EVENT_USER);
+	EXPECT_EQ(early[55], 0);
+	EXPECT_EQ(early[56], 0xff);
+	EXPECT_EQ(exs_qdequeue_sized(queue, &later[0].event, 55, 1, 0), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
+// Until the function has returned
+template <typename Function> int interrupted(const Function &function)
+{
+	struct sigaction action {
+	}, before{};
+	action.sa_handler = [](int) {};
+	::sigaction(SIGUSR1, &action, &before);
+	const pthread_t self = ::pthread_self();
+	std::jthread other([self](const std::stop_token &stop) {
+		while (!stop.stop_requested()) {
+			usleep(20000);
+			::pthread_kill(self, SIGUSR1);
+		}
+	});
+	const int result = function();
+	const int error = errno;
+	other.request_stop();
+	other.join();
+	::sigaction(SIGUSR1, &before, nullptr);
+	return result == -1 ? error : 0;
+}
+
+TEST_F(Library, ASignalInterruptsQdequeueAndPollWithEintr)
+{
+	listen(SOCK_SEQPACKET);
+	exs_event event{};
+	exs_pollfd one{.fd = listener, .events = EXS_POLLIN, .revents = 0};
+	EXPECT_EQ(interrupted([&] { return exs_qdequeue(queue, &event, 1, patience); }), EINTR);
+	EXPECT_EQ(interrupted([&] { return exs_poll(&one, 1, patience); }), EINTR);
+	ASSERT_EQ(exs_qset(queue, EXS_QUEUE_PROGRESS, 1), 0);
+	EXPECT_EQ(interrupted([&] { return exs_qdequeue(queue, &event, 1, patience); }), EINTR);
+}
+
+// Its processor time does not grow while another thread works
+int64_t progress_thread_us()
+{
+	int64_t most = 0;
+	for (const auto &task : std::filesystem::directory_iterator("/proc/self/task")) {
+		if (task.path().filename() == std::to_string(::getpid()))
+			continue;
+		int64_t ns = 0;
+		std::ifstream(task.path() / "schedstat") >> ns;
+		most = std::max(most, ns / 1000);
+	}
+	return most;
+}
+
+TEST_F(Library, WithQueueProgressTheCallerOfQdequeueDoesTheWorkOfTheProgressThread)
+{
+	for (const unsigned spin : {0U, 200U}) {
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_PROGRESS, 0), 0);
+		listener = 0;
+		connect();
+		Memory to(5000), from(5000);
+		const auto exchange = [&] {
+			for (uint8_t i = 0; i < 200; i++) {
+				from.fill(i);
+				const auto receiving = recv(b, to), sending = send(a, from);
+				EXPECT_EQ(wait(receiving).error, 0);
+				EXPECT_EQ(wait(sending).error, 0);
+				EXPECT_EQ(to.bytes, from.bytes);
+			}
+		};
+		const auto cost = [&] {
+			const int64_t before = progress_thread_us();
+			exchange();
+			return progress_thread_us() - before;
+		};
+		const int64_t by_thread = cost();
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_PROGRESS, 1), 0);
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_SPIN_US, spin), 0);
+		const int64_t by_caller = cost();
+		EXPECT_LT(by_caller * 4, by_thread) << "us, with a spin of " << spin;
+	}
+}
+
+// The thread returns to its work
+TEST_F(Library, WithQueueProgressConnectionsGoOnWhileNobodyCallsQdequeue)
+{
+	ASSERT_EQ(exs_qset(queue, EXS_QUEUE_PROGRESS, 1), 0);
+	connect();
+	Memory to(5000), from(5000);
+	const auto other = exs_qcreate();
+	exs_recv(b, to.handle, to.bytes.data(), 5000, 0, other, nullptr);
+	exs_send(a, from.handle, from.bytes.data(), 5000, 0, other, nullptr);
+	exs_event event{};
+	EXPECT_EQ(exs_qdequeue(other, &event, 1, patience), 1);
+	EXPECT_EQ(exs_qdequeue(other, &event, 1, patience), 1);
+}
+
+TEST_F(Library, InvalidQueueOptionsFailWithEinval)
+{
+	for (const auto &[option, value] : {std::pair(0, 0U), std::pair(3, 0U), std::pair(1, 2U), std::pair(2, 1000001U)}) {
+		EXPECT_EQ(exs_qset(queue, option, value), -1) << option;
+		EXPECT_EQ(errno, EINVAL);
+	}
 }
 
 TEST_F(Library, QpostQueuesAnEventOfTypeUserWithItsContext)
