@@ -8,7 +8,7 @@
 # requirements that a case shows.
 #
 # Runs as exs exs-sctp: 1200 s
-# Sample exs: EXS-1 to|complete once|normal, 10000.*in namespace b|persistent, 10000.*in namespace a|examples.*in namespace a|EXS-4: S|without a credit|terminates the Read
+# Sample exs: EXS-1 to|complete once|normal, 10000.*in namespace b|persistent, 10000.*in namespace a|examples.*in namespace a|EXS-4: S|without a credit|terminates the Read|siw: a receiver
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

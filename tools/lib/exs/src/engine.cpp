@@ -261,6 +261,11 @@ std::optional<int> Engine::drive(int fd, int timeout)
 {
 	if (driver_.exchange(true))
 		return std::nullopt;
+	// also if a task throws
+	const std::unique_ptr<Engine, void (*)(Engine *)> end(this, [](Engine *engine) {
+		engine->driven_++;
+		engine->driver_ = false;
+	});
 	std::unique_lock lock(drive_mutex_, std::try_to_lock);
 	if (!lock) {
 		wake(); // the progress thread
@@ -273,9 +278,6 @@ std::optional<int> Engine::drive(int fd, int timeout)
 	const int error = errno;
 	if (ready >= 0)
 		step(0);
-	lock.unlock();
-	driven_++;
-	driver_ = false;
 	errno = error;
 	return ready;
 }
