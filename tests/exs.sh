@@ -3,7 +3,7 @@
 #
 # Usage: scripts/vm run -- tests/exs.sh [REGEX]
 #
-# libexs (tools/lib/exs) over siw: its own tests of the C interface and its random threads, all modes of the tools
+# libexs (libexs) over siw: its own tests of the C interface and its random threads, all modes of the tools
 # in both directions, the messages on the wire, depths, peers that go or misbehave. EXS-… are the
 # requirements that a case shows.
 #

@@ -2,6 +2,6 @@
 #pragma once
 
 // libexs has a licence of its own and is built by itself, so the class stands there
-#include "../lib/exs/src/descriptor.h"
+#include "../../libexs/src/descriptor.h"
 
 using libexs::Descriptor;

@@ -61,7 +61,7 @@ cp -r "$source/examples" "$work/examples"
 
 begin 'it is under the licence of libexs, with all that is compiled into it'
 find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name '*.d' -exec cat {} + | tr '\134 ' '\n' |
-	grep -E '^(\.\.|/).*/tools/(lib/exs|common)/' | sort -u >"$work/compiled"
+	grep -E '^(\.\.|/).*/(libexs|tools/common)/' | sort -u >"$work/compiled"
 [[ $(wc -l <"$work/compiled") -gt 20 ]] || fail 'few files were compiled'
 (cd "$build" && xargs grep -L '^\(//\|/\*\) SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause' <"$work/compiled" >"$work/others") || true
 [[ ! -s $work/others ]] || fail "another licence: $(<"$work/others")"
@@ -97,7 +97,7 @@ sed -nE 's/^\t(exs_[a-z_]+);$/\1/p' "$source/libexs.map" | sort >"$work/map"
 nm -D --defined-only --with-symbol-versions "$library" | sed -nE 's/.* T (exs_[a-z_]+)@@EXS_0\.[12]$/\1/p' | sort | diff "$work/map" -
 [[ $(nm -D --defined-only "$library" | grep -cvE ' (T exs_|A EXS_)') == 0 ]] || fail 'it defines other symbols'
 grep -oE '^[a-z_]+[a-z_0-9 ]* \*?exs_[a-z_]+\(' "$work/root"/usr/*/include/exs.h | grep -oE 'exs_[a-z]+(_[a-z]+)?\($' | tr -d '(' | sort | diff "$work/map" -
-packaged=$source/../../../debian/libexs0.symbols
+packaged=$source/../debian/libexs0.symbols
 [[ ! -e $packaged ]] || sed -nE 's/^ (exs_[a-z_]+)@EXS_0\.[12] .*/\1/p' "$packaged" | sort | diff "$work/map" -
 
 begin 'pkg-config finds it, and the command of the page builds the file server'
