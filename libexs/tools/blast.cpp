@@ -77,7 +77,7 @@ public:
 		while (is_wanted() && !bytes.empty()) {
 			const ssize_t written = ::write(fd_, bytes.data(), bytes.size());
 			if (written < 0)
-				throw std::system_error(errno, std::generic_category(), "output");
+				throw std::system_error(errno, std::generic_category(), "cannot write the received data");
 			bytes = bytes.subspan(static_cast<size_t>(written));
 		}
 	}

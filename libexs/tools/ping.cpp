@@ -26,8 +26,8 @@ public:
 	{
 	}
 
-	void recv() { start(recv_, exs_recv(fd_, memory_.handle(), memory_.bytes().data() + size_, size_, 0, queue_, nullptr)); }
-	void send() { start(send_, exs_send(fd_, memory_.handle(), memory_.bytes().data(), size_, 0, queue_, nullptr)); }
+	void recv() { start(recv_, exs_recv(fd_, memory_.handle(), memory_.bytes().data() + size_, size_, 0, queue_, nullptr), "exs_recv"); }
+	void send() { start(send_, exs_send(fd_, memory_.handle(), memory_.bytes().data(), size_, 0, queue_, nullptr), "exs_send"); }
 
 	// Until what was started is done
 	void wait_recv() { wait(recv_); }
@@ -39,10 +39,10 @@ private:
 		bool is_done = true;
 	};
 
-	static void start(Operation &operation, exs_op_t op)
+	static void start(Operation &operation, exs_op_t op, const char *call)
 	{
 		if (op < 0)
-			exs::throw_errno("ping");
+			exs::throw_errno(call);
 		operation = {op, false};
 	}
 	void wait(Operation &operation)
@@ -52,7 +52,8 @@ private:
 			if (exs_qdequeue(queue_, &event, 1, -1) < 1)
 				continue;
 			if (event.error != 0 || (event.flags & EXS_EOF) != 0)
-				throw std::system_error(event.error != 0 ? event.error : ECONNRESET, std::generic_category(), "ping");
+				throw std::system_error(event.error != 0 ? event.error : ECONNRESET, std::generic_category(),
+				                        event.op == recv_.op ? "receive" : "send");
 			(event.op == recv_.op ? recv_ : send_).is_done = true;
 		}
 	}
