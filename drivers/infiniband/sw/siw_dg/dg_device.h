@@ -7,7 +7,7 @@
  *
  *     dg_qp.sq_mutex        SQ, socket
  *     sk_callback_lock      socket -> QP
- *     dg_qp.rq_lock         RQ; state is written under it and sq_mutex
+ *     dg_qp.rq_lock         RQ, zones; state is written under it and sq_mutex
  *     dg_cq.lock            CQ
  */
 #ifndef _DG_DEVICE_H
@@ -38,7 +38,7 @@
 #define DG_MAX_CQE	1048576
 /* A datagram of IPv4, the smaller one */
 #define DG_MAX_MSG	(65535 - 20 - 8 - DG_SEND_HDR - DG_CRC_LEN)
-/* Octets of a packet that are no data, with IPv6 */
+/* Octets of a packet that are no data of a Send, with IPv6 */
 #define DG_OVERHEAD	(40 + 8 + DG_SEND_HDR + DG_CRC_LEN)
 
 /**
@@ -46,11 +46,15 @@
  * @DG_SENT: datagrams that the network has taken
  * @DG_SEND_ERRORS: send requests that completed with an error
  * @DG_RECEIVED: messages received
+ * @DG_WRITTEN: messages written to a zone
  * @DG_BAD_CSUM: dropped: UDP checksum
  * @DG_BAD_HEADER: dropped: not a good datagram iWARP header
  * @DG_BAD_CRC: dropped: CRC32c
- * @DG_BAD_FORM: dropped: not a Send
- * @DG_BAD_QKEY: dropped: Q_Key
+ * @DG_BAD_FORM: dropped: neither a Send nor a whole message of Write-Record
+ * @DG_BAD_QKEY: dropped: Q_Key of the QP or of the zone
+ * @DG_NO_ZONE: dropped: the QP has no such zone
+ * @DG_BAD_SOURCE: dropped: the zone does not name the source
+ * @DG_BAD_RANGE: dropped: beyond the zone
  * @DG_BAD_IFACE: dropped: neither from the device's interface nor this host
  * @DG_BAD_STATE: dropped: the QP is not ready to receive
  * @DG_NO_RQE: dropped: no receive request
@@ -62,11 +66,15 @@ enum dg_counter {
 	DG_SENT,
 	DG_SEND_ERRORS,
 	DG_RECEIVED,
+	DG_WRITTEN,
 	DG_BAD_CSUM,
 	DG_BAD_HEADER,
 	DG_BAD_CRC,
 	DG_BAD_FORM,
 	DG_BAD_QKEY,
+	DG_NO_ZONE,
+	DG_BAD_SOURCE,
+	DG_BAD_RANGE,
 	DG_BAD_IFACE,
 	DG_BAD_STATE,
 	DG_NO_RQE,
@@ -145,6 +153,8 @@ struct dg_cq {
  * @length: in octets
  * @offset: of its first octet in the first page
  * @writable: a receive may write it
+ * @remote_writable: a zone may be part of it
+ * @zones: zones that are
  * @ref: users; the region itself is one
  * @unused: the last reference has been put
  * @rcu: frees it
@@ -157,6 +167,8 @@ struct dg_mr {
 	u64 length;
 	u32 offset;
 	bool writable;
+	bool remote_writable;
+	atomic_t zones;
 	refcount_t ref;
 	struct completion unused;
 	struct rcu_head rcu;
@@ -202,7 +214,8 @@ struct dg_ah {
  * @sq_mutex: protects the members up to @tx_work
  * @sq: SQ
  * @sq_next: index of the next send request
- * @msn: of the last message
+ * @send_msn: of the last Send
+ * @write_msn: of the last Write-Record
  * @header: of a message, and its CRC
  * @bvecs: a message
  * @mrs: regions of @bvecs
@@ -210,6 +223,8 @@ struct dg_ah {
  * @rq_lock: protects the members up to @rx_work
  * @rq: RQ, NULL if the QP receives nothing
  * @rq_next: index of the next receive request
+ * @zones: zones by number. Under rq_lock one that is found stays; @base.usecnt
+ *         counts them
  * @rx_work: goes on with datagrams that one softirq left
  * @data_ready: the socket's own callback
  * @write_space: the socket's own callback
@@ -227,7 +242,8 @@ struct dg_qp {
 	struct mutex sq_mutex;	/* see above */
 	struct dg_queue *sq;
 	u32 sq_next;
-	u32 msn;
+	u32 send_msn;
+	u32 write_msn;
 	u8 *header;
 	struct bio_vec bvecs[DG_BVECS];
 	struct dg_mr *mrs[SIW_DG_MAX_SGE];
@@ -236,10 +252,35 @@ struct dg_qp {
 	spinlock_t rq_lock;	/* see above */
 	struct dg_queue *rq;
 	u32 rq_next;
+	struct xarray zones;
 	struct work_struct rx_work;
 
 	void (*data_ready)(struct sock *sk);
 	void (*write_space)(struct sock *sk);
+};
+
+/**
+ * struct dg_zone - a part of a memory region that datagrams to a QP may write
+ * @qp: the QP
+ * @mr: the region
+ * @addr: address of its first octet in requests
+ * @length: in octets
+ * @number: on the wire
+ * @qkey: datagrams with another Q_Key are dropped
+ * @record: each message that is written is recorded
+ * @sources: who may write, struct dg_source_rule; under the QP's rq_lock
+ * @num_sources: their number
+ */
+struct dg_zone {
+	struct dg_qp *qp;
+	struct dg_mr *mr;
+	u64 addr;
+	u64 length;
+	u32 number;
+	u32 qkey;
+	bool record;
+	struct list_head sources;
+	u32 num_sources;
 };
 
 #define to_dg_device(dev) container_of(dev, struct dg_device, base)
@@ -315,5 +356,10 @@ void dg_flush_sq(struct dg_qp *qp);
 void dg_rx_receive(struct dg_qp *qp);
 void dg_rx_work(struct work_struct *work);
 void dg_flush_rq(struct dg_qp *qp);
+
+/* dg_zone.c */
+extern const struct uapi_definition dg_zone_defs[];
+bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
+		    u16 port);
 
 #endif

@@ -211,6 +211,7 @@ static int dg_newlink(const char *name, struct net_device *netdev)
 	addrconf_addr_eui48((u8 *)&dev->base.node_guid, mac);
 
 	ib_set_device_ops(&dev->base, &dg_device_ops);
+	dev->base.driver_def = dg_zone_defs;
 	ret = dg_remember_device(dev);
 	if (ret)
 		goto free;

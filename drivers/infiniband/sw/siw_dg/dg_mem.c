@@ -107,7 +107,7 @@ struct ib_mr *dg_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	if (!length || length - 1 > U64_MAX - iova ||
 	    (unsigned long)start != start || (size_t)length != length)
 		return ERR_PTR(-EINVAL);
-	/* No peer can reach a region: a QP does only Send */
+	/* A peer can reach what a zone opens, and nothing else of a region */
 	if (access & ~(IB_ACCESS_LOCAL_WRITE | IB_ACCESS_REMOTE_WRITE |
 		       IB_ACCESS_REMOTE_READ | IB_ACCESS_REMOTE_ATOMIC |
 		       IB_ACCESS_MW_BIND | IB_ACCESS_OPTIONAL))
@@ -119,6 +119,7 @@ struct ib_mr *dg_reg_user_mr(struct ib_pd *pd, u64 start, u64 length, u64 iova,
 	mr->iova = iova;
 	mr->length = length;
 	mr->writable = access & IB_ACCESS_LOCAL_WRITE;
+	mr->remote_writable = access & IB_ACCESS_REMOTE_WRITE;
 	refcount_set(&mr->ref, 1);
 	init_completion(&mr->unused);
 	/* dg_mr_get() may find it as soon as it has a key */
@@ -154,6 +155,9 @@ int dg_dereg_mr(struct ib_mr *base, struct ib_udata *udata)
 {
 	struct dg_mr *mr = to_dg_mr(base);
 
+	/* Opening a zone keeps the RDMA core from this call, so they get no more */
+	if (atomic_read(&mr->zones))
+		return -EBUSY;
 	xa_erase(&to_dg_device(base->device)->mrs, base->lkey);
 	dg_mr_put(mr);
 	/* A user copies one message */

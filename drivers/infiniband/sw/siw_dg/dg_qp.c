@@ -296,6 +296,7 @@ static void dg_init_qp(struct dg_qp *qp, const struct ib_qp_init_attr *attrs)
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->sq_mutex);
 	spin_lock_init(&qp->rq_lock);
+	xa_init_flags(&qp->zones, XA_FLAGS_ACCOUNT);
 	INIT_WORK(&qp->tx_work, dg_tx_work);
 	INIT_WORK(&qp->rx_work, dg_rx_work);
 }
@@ -342,7 +343,7 @@ int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
 	ret = dg_create_queues(qp, &context->base, &resp);
 	if (ret)
 		goto destroy;
-	qp->header = kmalloc(DG_SEND_HDR + SIW_DG_MAX_INLINE + DG_CRC_LEN,
+	qp->header = kmalloc(DG_WRITE_HDR + SIW_DG_MAX_INLINE + DG_CRC_LEN,
 			     GFP_KERNEL_ACCOUNT);
 	if (!qp->header) {
 		ret = -ENOMEM;
@@ -395,7 +396,7 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 	if (state == IB_QPS_RESET) {
 		qp->sq_next = READ_ONCE(qp->sq->ring->producer);
 		WRITE_ONCE(qp->sq->ring->consumer, qp->sq_next);
-		qp->msn = 0;
+		qp->send_msn = 0;
 		clear_bit(DG_QP_TX_WAITS, &qp->flags);
 	}
 	/* Requests may have waited in SQD */

@@ -25,12 +25,14 @@
  * @offset: where the datagram begins in it
  * @len: its length in octets
  * @seg: its header
+ * @zone: Write-Record: where it goes, once it is judged
  */
 struct dg_datagram {
 	struct sk_buff *skb;
 	u32 offset;
 	u32 len;
 	struct dg_segment seg;
+	const struct dg_zone *zone;
 };
 
 /* ---- judging */
@@ -82,24 +84,77 @@ static bool dg_crc_is_good(const struct dg_datagram *d)
 	       !memcmp(expected, found, sizeof(found));
 }
 
-/*
- * Returns DG_RECEIVED, or the reason for dropping it. The CRC comes last, as it
- * costs most. The caller holds rq_lock.
- */
-static enum dg_counter dg_judge(const struct dg_qp *qp, struct dg_datagram *d)
+static bool dg_is_ipv4(const struct dg_datagram *d)
 {
-	if (!dg_header_is_good(d))
-		return DG_BAD_HEADER;
-	if (d->seg.form != DG_SEND)
-		return DG_BAD_FORM;
+	return d->skb->protocol == htons(ETH_P_IP);
+}
+
+static void dg_source_address(const struct dg_datagram *d,
+			      struct in6_addr *address)
+{
+	if (dg_is_ipv4(d))
+		ipv6_addr_set_v4mapped(ip_hdr(d->skb)->saddr, address);
+	else
+		*address = ipv6_hdr(d->skb)->saddr;
+}
+
+static u16 dg_source_port(const struct dg_datagram *d)
+{
+	return ntohs(udp_hdr(d->skb)->source);
+}
+
+static enum dg_counter dg_judge_send(const struct dg_qp *qp,
+				     const struct dg_datagram *d)
+{
 	if (d->seg.qkey != READ_ONCE(qp->qkey))
 		return DG_BAD_QKEY;
 	if (!dg_rq_used(qp))
 		return DG_NO_RQE;
 	/* Or the message would be written, and the program not hear of it */
-	if (!dg_cq_has_room(to_dg_cq(qp->base.recv_cq)))
-		return DG_CQ_FULL;
-	return dg_crc_is_good(d) ? DG_RECEIVED : DG_BAD_CRC;
+	return dg_cq_has_room(to_dg_cq(qp->base.recv_cq)) ? DG_RECEIVED :
+							    DG_CQ_FULL;
+}
+
+static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
+{
+	const struct dg_segment *seg = &d->seg;
+	struct in6_addr source;
+
+	/* Messages of several datagrams need dg_track.c */
+	if (seg->len != seg->ml)
+		return DG_BAD_FORM;
+	d->zone = xa_load(&qp->zones, seg->stag);
+	if (!d->zone)
+		return DG_NO_ZONE;
+	if (seg->qkey != d->zone->qkey)
+		return DG_BAD_QKEY;
+	dg_source_address(d, &source);
+	if (!dg_zone_allows(d->zone, &source, dg_source_port(d)))
+		return DG_BAD_SOURCE;
+	if (!dg_within(seg, d->zone->length))
+		return DG_BAD_RANGE;
+	return !d->zone->record ||
+	       dg_cq_has_room(to_dg_cq(qp->base.recv_cq)) ? DG_WRITTEN :
+							    DG_CQ_FULL;
+}
+
+/*
+ * Returns DG_RECEIVED or DG_WRITTEN, or the reason for dropping it. The CRC
+ * comes last, as it costs most. The caller holds rq_lock.
+ */
+static enum dg_counter dg_judge(struct dg_qp *qp, struct dg_datagram *d)
+{
+	enum dg_counter verdict = DG_BAD_FORM;
+
+	if (!dg_header_is_good(d))
+		return DG_BAD_HEADER;
+	if (d->seg.form == DG_SEND)
+		verdict = dg_judge_send(qp, d);
+	else if (d->seg.form == DG_WRITE_RECORD)
+		verdict = dg_judge_write(qp, d);
+	if (verdict != DG_RECEIVED && verdict != DG_WRITTEN)
+		return verdict;
+	return dg_crc_is_good(d) ? verdict : DG_BAD_CRC;
 }
 
 /* ---- placing */
@@ -119,7 +174,7 @@ static void dg_put_grh4(const struct iphdr *ip, struct ipv6hdr *grh)
 static void dg_build_grh(const struct dg_datagram *d, struct ipv6hdr *grh)
 {
 	BUILD_BUG_ON(sizeof(*grh) != SIW_DG_GRH_LEN);
-	if (d->skb->protocol == htons(ETH_P_IP))
+	if (dg_is_ipv4(d))
 		dg_put_grh4(ip_hdr(d->skb), grh);
 	else
 		*grh = *ipv6_hdr(d->skb);
@@ -257,7 +312,7 @@ static void dg_receive_message(struct dg_qp *qp, const struct dg_datagram *d)
 	struct dg_place place = {};
 	struct siw_dg_cqe cqe = {
 		.byte_len = SIW_DG_GRH_LEN + d->seg.len,
-		.src_qp = ntohs(udp_hdr(d->skb)->source),
+		.src_qp = dg_source_port(d),
 	};
 	enum ib_wc_status status;
 
@@ -298,6 +353,46 @@ void dg_flush_rq(struct dg_qp *qp)
 		more = dg_flush_some(qp);
 		spin_unlock_bh(&qp->rq_lock);
 	}
+}
+
+/* ---- zones */
+
+static void dg_record(struct dg_qp *qp, const struct dg_datagram *d)
+{
+	struct siw_dg_cqe cqe = {
+		.wr_id = d->seg.to,
+		.status = IB_WC_SUCCESS,
+		.opcode = SIW_DG_WC_RECORD,
+		.byte_len = d->seg.len,
+		.qp_num = qp->base.qp_num,
+		.src_qp = dg_source_port(d),
+		.zone = d->zone->number,
+		.msn = d->seg.msn,
+	};
+	struct in6_addr source;
+
+	dg_source_address(d, &source);
+	memcpy(cqe.source, &source, sizeof(cqe.source));
+	if (!dg_cq_add(to_dg_cq(qp->base.recv_cq), &cqe, false))
+		dg_count(qp, DG_CQ_FULL);
+}
+
+/* The caller holds rq_lock, which keeps the zone, which keeps its region */
+static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
+{
+	struct dg_place place = {
+		.rqe.sge[0] = {
+			.addr = d->zone->addr + d->seg.to,
+			.length = d->seg.len,
+		},
+		.mrs[0] = d->zone->mr,
+	};
+
+	dg_fill(&place, NULL, d, d->seg.len);
+	dg_count(qp, DG_WRITTEN);
+	/* An entry never stands for data that is not there */
+	if (d->zone->record)
+		dg_record(qp, d);
 }
 
 /* ---- packets */
@@ -350,6 +445,8 @@ static u32 dg_receive_packet(struct dg_qp *qp, struct sk_buff *skb)
 		verdict = dg_judge(qp, &d);
 		if (verdict == DG_RECEIVED)
 			dg_receive_message(qp, &d);
+		else if (verdict == DG_WRITTEN)
+			dg_receive_write(qp, &d);
 		else
 			dg_count(qp, verdict);
 		d.offset += d.len;

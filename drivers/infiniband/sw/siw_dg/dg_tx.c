@@ -25,6 +25,7 @@
  * @address: where it goes
  * @bvecs: used entries of dg_qp.bvecs
  * @num_mrs: used entries of dg_qp.mrs
+ * @hdr_len: length of the header
  * @length: of the data in octets
  * @crc: CRC so far
  */
@@ -33,6 +34,7 @@ struct dg_message {
 	struct dg_address address;
 	u32 bvecs;
 	u32 num_mrs;
+	u32 hdr_len;
 	u32 length;
 	u32 crc;
 };
@@ -106,14 +108,27 @@ static void dg_set_target6(const struct dg_qp *qp, const struct dg_message *m,
 
 /* ---- building */
 
+static bool dg_opcode_is_good(const struct siw_dg_sqe *sqe)
+{
+	u16 flags = SIW_DG_SIGNALED | SIW_DG_INLINE;
+
+	switch (sqe->opcode) {
+	case SIW_DG_OP_SEND:
+		return !(sqe->flags & ~(flags | SIW_DG_SOLICITED)) &&
+		       !sqe->remote_zone && !sqe->remote_offset;
+	case SIW_DG_OP_WRITE_RECORD:
+		return !(sqe->flags & ~flags);
+	}
+	return false;
+}
+
 static enum ib_wc_status dg_check_sqe(struct dg_qp *qp, struct dg_message *m)
 {
 	const struct siw_dg_sqe *sqe = &m->sqe;
 	int i;
 
-	if (sqe->opcode != SIW_DG_OP_SEND ||
-	    memchr_inv(sqe->reserved, 0, sizeof(sqe->reserved)) ||
-	    sqe->flags & ~(SIW_DG_SIGNALED | SIW_DG_SOLICITED | SIW_DG_INLINE))
+	if (!dg_opcode_is_good(sqe) ||
+	    memchr_inv(sqe->reserved, 0, sizeof(sqe->reserved)))
 		return IB_WC_LOC_QP_OP_ERR;
 	if (!sqe->remote_qpn || sqe->remote_qpn > U16_MAX ||
 	    !dg_ah_find(dg_device_of(qp), qp->base.pd, sqe->ah, &m->address))
@@ -135,7 +150,7 @@ static enum ib_wc_status dg_check_sqe(struct dg_qp *qp, struct dg_message *m)
 
 static u8 *dg_crc_field(const struct dg_qp *qp)
 {
-	return qp->header + DG_SEND_HDR + SIW_DG_MAX_INLINE;
+	return qp->header + DG_WRITE_HDR + SIW_DG_MAX_INLINE;
 }
 
 static void dg_add_bvec(struct dg_qp *qp, struct dg_message *m,
@@ -150,27 +165,61 @@ static void dg_add_own(struct dg_qp *qp, struct dg_message *m, void *p, u32 len)
 	dg_add_bvec(qp, m, virt_to_page(p), len, offset_in_page(p));
 }
 
-static void dg_build_header(struct dg_qp *qp, struct dg_message *m)
+static u32 *dg_msn(struct dg_qp *qp, const struct dg_message *m)
+{
+	return m->sqe.opcode == SIW_DG_OP_SEND ? &qp->send_msn : &qp->write_msn;
+}
+
+static int dg_build_send(struct dg_qp *qp, const struct dg_message *m)
 {
 	const struct siw_dg_sqe *sqe = &m->sqe;
 	struct dg_segment seg = {
 		.form = DG_SEND,
 		.solicited = sqe->flags & SIW_DG_SOLICITED,
-		.last = true,
 		.qkey = sqe->remote_qkey & DG_QKEY_PRIVILEGED ?
 			qp->qkey : sqe->remote_qkey,
-		.msn = ++qp->msn,
+		.msn = *dg_msn(qp, m),
+	};
+
+	return dg_build(&seg, qp->header, DG_SEND_HDR);
+}
+
+/* The message is one datagram; the target knows the bounds of its zone */
+static int dg_build_write(struct dg_qp *qp, const struct dg_message *m)
+{
+	struct dg_segment seg = {
+		.form = DG_WRITE_RECORD,
+		.last = true,
+		.qkey = m->sqe.remote_qkey,
+		.stag = m->sqe.remote_zone,
+		.msn = *dg_msn(qp, m),
+		.ml = m->length,
+		.to = m->sqe.remote_offset,
 		.len = m->length,
 	};
-	u32 len = DG_SEND_HDR;
 
-	dg_build(&seg, qp->header, DG_SEND_HDR);
+	return dg_build(&seg, qp->header, DG_WRITE_HDR);
+}
+
+/* Fails if a Write-Record wraps around */
+static enum ib_wc_status dg_build_header(struct dg_qp *qp, struct dg_message *m)
+{
+	const struct siw_dg_sqe *sqe = &m->sqe;
+	int len;
+
+	++*dg_msn(qp, m);
+	len = sqe->opcode == SIW_DG_OP_SEND ? dg_build_send(qp, m) :
+					      dg_build_write(qp, m);
+	if (len < 0)
+		return IB_WC_LOC_QP_OP_ERR;
+	m->hdr_len = len;
 	if (sqe->flags & SIW_DG_INLINE) {
 		memcpy(qp->header + len, sqe->data, m->length);
 		len += m->length;
 	}
 	dg_add_own(qp, m, qp->header, len);
 	m->crc = dg_crc_add(DG_CRC_START, qp->header, len);
+	return IB_WC_SUCCESS;
 }
 
 static void dg_add_pages(struct dg_qp *qp, struct dg_message *m,
@@ -221,7 +270,7 @@ static int dg_send_message(struct dg_qp *qp, const struct dg_message *m)
 		.msg_control = &control.buf,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
-	size_t len = DG_SEND_HDR + m->length + DG_CRC_LEN;
+	size_t len = m->hdr_len + m->length + DG_CRC_LEN;
 	int ret;
 
 	if (ipv6_addr_v4mapped(&m->address.target))
@@ -262,7 +311,8 @@ static void dg_complete_send(struct dg_qp *qp, const struct siw_dg_sqe *sqe,
 	struct siw_dg_cqe cqe = {
 		.wr_id = sqe->wr_id,
 		.status = status,
-		.opcode = SIW_DG_WC_SEND,
+		.opcode = sqe->opcode == SIW_DG_OP_WRITE_RECORD ?
+			  SIW_DG_WC_WRITE_RECORD : SIW_DG_WC_SEND,
 		.qp_num = qp->base.qp_num,
 	};
 
@@ -281,10 +331,10 @@ static int dg_send_sqe(struct dg_qp *qp, struct dg_message *m, bool may_wait)
 	enum ib_wc_status status = dg_check_sqe(qp, m);
 	int ret = 0;
 
-	if (status == IB_WC_SUCCESS) {
-		dg_build_header(qp, m);
+	if (status == IB_WC_SUCCESS)
+		status = dg_build_header(qp, m);
+	if (status == IB_WC_SUCCESS)
 		status = dg_add_data(qp, m);
-	}
 	if (status == IB_WC_SUCCESS) {
 		dg_crc_put(m->crc, dg_crc_field(qp));
 		dg_add_own(qp, m, dg_crc_field(qp), DG_CRC_LEN);
@@ -294,7 +344,7 @@ static int dg_send_sqe(struct dg_qp *qp, struct dg_message *m, bool may_wait)
 	while (m->num_mrs)
 		dg_mr_put(qp->mrs[--m->num_mrs]);
 	if (ret == -EAGAIN && may_wait) {
-		qp->msn--;
+		--*dg_msn(qp, m);
 		return ret;
 	}
 	dg_complete_send(qp, &m->sqe, status);

@@ -17,6 +17,7 @@
 #define _SIW_DG_ABI_H
 
 #include <linux/types.h>
+#include <rdma/ib_user_ioctl_cmds.h>
 
 /* Differs from siw's, whose provider must not take the device */
 #define SIW_DG_ABI_VERSION	2
@@ -29,6 +30,9 @@
 /* A received message begins with a GRH in IPv6's form, whose next header is this */
 #define SIW_DG_GRH_LEN		40
 #define SIW_DG_GRH_NEXTHDR	0x1b
+/* Zones of a QP, and sources that a zone names */
+#define SIW_DG_MAX_ZONES	1024
+#define SIW_DG_MAX_SOURCES	256
 
 /**
  * struct siw_dg_ring - head of a queue
@@ -65,17 +69,21 @@ struct siw_dg_sge {
 
 /* Opcodes of a send request */
 #define SIW_DG_OP_SEND		0
+#define SIW_DG_OP_WRITE_RECORD	1
 
 /**
  * struct siw_dg_sqe - a send request
  * @wr_id: of the program
  * @flags: SIW_DG_SIGNALED and so on
  * @num_sge: number of entries of @sge; 0 if the data is inline
- * @opcode: SIW_DG_OP_SEND
+ * @opcode: SIW_DG_OP_*
  * @ah: struct siw_dg_create_ah_resp.ah
  * @remote_qpn: UDP port of the target
- * @remote_qkey: Q_Key of the target; the QP's own if the highest bit is set
+ * @remote_qkey: Send: Q_Key of the target; the QP's own if the highest bit is
+ *               set. Write-Record: Q_Key of the zone
  * @inline_len: length of @data, 0 to SIW_DG_MAX_INLINE
+ * @remote_zone: Write-Record: number of the zone; Send: must be 0
+ * @remote_offset: Write-Record: offset in the zone; Send: must be 0
  * @reserved: must be 0
  * @sge: data by reference
  * @data: data inline
@@ -89,7 +97,9 @@ struct siw_dg_sqe {
 	__u32 remote_qpn;
 	__u32 remote_qkey;
 	__u32 inline_len;
-	__u32 reserved[9];
+	__u32 remote_zone;
+	__aligned_u64 remote_offset;
+	__u32 reserved[6];
 	union {
 		struct siw_dg_sge sge[SIW_DG_MAX_SGE];
 		__u8 data[SIW_DG_MAX_INLINE];
@@ -113,15 +123,21 @@ struct siw_dg_rqe {
 /* Opcodes of a completion */
 #define SIW_DG_WC_SEND		0
 #define SIW_DG_WC_RECV		1
+#define SIW_DG_WC_WRITE_RECORD	2
+/* A peer has written to a zone; of no request */
+#define SIW_DG_WC_RECORD	3
 
 /**
  * struct siw_dg_cqe - a completion
- * @wr_id: of the request
+ * @wr_id: of the request; record: offset in the zone
  * @status: enum ib_wc_status, whose values are those of ibv_wc_status
  * @opcode: SIW_DG_WC_*
- * @byte_len: receive: length of the message and its GRH
+ * @byte_len: receive: length of the message and its GRH; record: of the data
  * @qp_num: of the QP
- * @src_qp: receive: UDP port of the source
+ * @src_qp: receive, record: UDP port of the source
+ * @zone: record: number of the zone
+ * @msn: record: number of the message, which the source counts
+ * @source: record: address of the source, an IPv4 address mapped
  * @reserved: 0
  */
 struct siw_dg_cqe {
@@ -131,7 +147,10 @@ struct siw_dg_cqe {
 	__u32 byte_len;
 	__u32 qp_num;
 	__u32 src_qp;
-	__u32 reserved[9];
+	__u32 zone;
+	__u32 msn;
+	__u8 source[16];
+	__u32 reserved[3];
 };
 
 /**
@@ -178,6 +197,82 @@ struct siw_dg_create_qp_resp {
 struct siw_dg_create_ah_resp {
 	__u32 ah;
 	__u32 reserved;
+};
+
+/*
+ * Zones, by ioctls. A zone is a part of a memory region that datagrams to one QP
+ * may write. The QP and the region cannot be destroyed before it.
+ */
+enum siw_dg_objects {
+	SIW_DG_OBJECT_ZONE = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum siw_dg_zone_methods {
+	SIW_DG_METHOD_ZONE_OPEN = (1U << UVERBS_ID_NS_SHIFT),
+	SIW_DG_METHOD_ZONE_CLOSE,
+	SIW_DG_METHOD_ZONE_ALLOW,
+};
+
+enum siw_dg_zone_open_attrs {
+	SIW_DG_ATTR_ZONE_OPEN_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	SIW_DG_ATTR_ZONE_OPEN_QP,
+	SIW_DG_ATTR_ZONE_OPEN_MR,
+	SIW_DG_ATTR_ZONE_OPEN_REQ,
+	SIW_DG_ATTR_ZONE_OPEN_RESP,
+};
+
+enum siw_dg_zone_close_attrs {
+	SIW_DG_ATTR_ZONE_CLOSE_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+};
+
+enum siw_dg_zone_allow_attrs {
+	SIW_DG_ATTR_ZONE_ALLOW_HANDLE = (1U << UVERBS_ID_NS_SHIFT),
+	SIW_DG_ATTR_ZONE_ALLOW_SOURCE,
+};
+
+/* Flag of a zone: what is written there is not recorded */
+#define SIW_DG_ZONE_NO_RECORD	1
+
+/**
+ * struct siw_dg_zone_open_req - request to open a zone
+ * @offset: of the zone in the region
+ * @length: of the zone in octets, not 0
+ * @number: its number on the wire; 0: a random one
+ * @qkey: its Q_Key; 0: a random one
+ * @flags: SIW_DG_ZONE_NO_RECORD
+ * @reserved: must be 0
+ */
+struct siw_dg_zone_open_req {
+	__aligned_u64 offset;
+	__aligned_u64 length;
+	__u32 number;
+	__u32 qkey;
+	__u32 flags;
+	__u32 reserved;
+};
+
+/**
+ * struct siw_dg_zone_open_resp - response to the opening of a zone
+ * @number: its number
+ * @qkey: its Q_Key
+ */
+struct siw_dg_zone_open_resp {
+	__u32 number;
+	__u32 qkey;
+};
+
+/**
+ * struct siw_dg_zone_source - sources that may write to a zone
+ * @address: an address, IPv4 mapped
+ * @prefix: the first bits of @address that count, 0 to 128
+ * @port: UDP port; 0: any
+ * @reserved: must be 0
+ */
+struct siw_dg_zone_source {
+	__u8 address[16];
+	__u32 prefix;
+	__u16 port;
+	__u16 reserved;
 };
 
 #endif

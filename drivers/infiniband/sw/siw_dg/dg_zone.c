@@ -1,0 +1,255 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Zones: parts of memory regions that named sources may write. See NOTICE.
+ *
+ * The RDMA core keeps the objects of a call from being destroyed meanwhile, and
+ * destroys a program's zones with the program. A zone keeps its QP and its
+ * region: neither can be destroyed before it.
+ */
+#include <linux/random.h>
+#include <net/ipv6.h>
+
+#include "dg_device.h"
+
+#define UVERBS_MODULE_NAME siw_dg
+#include <rdma/uverbs_named_ioctl.h>
+
+/**
+ * struct dg_source_rule - sources that may write to a zone
+ * @entry: in dg_zone.sources
+ * @address: an address, IPv4 mapped
+ * @prefix: the first bits of @address that count
+ * @port: UDP port; 0: any
+ */
+struct dg_source_rule {
+	struct list_head entry;
+	struct in6_addr address;
+	u32 prefix;
+	u16 port;
+};
+
+/**
+ * dg_zone_allows - may this source write to a zone?
+ * @zone: the zone; the caller holds the QP's rq_lock
+ * @address: of the source, an IPv4 address mapped
+ * @port: of the source
+ *
+ * Any context.
+ *
+ * Return: true if the program has named it
+ */
+bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
+		    u16 port)
+{
+	const struct dg_source_rule *rule;
+
+	list_for_each_entry(rule, &zone->sources, entry)
+		if ((!rule->port || rule->port == port) &&
+		    ipv6_prefix_equal(&rule->address, address, rule->prefix))
+			return true;
+	return false;
+}
+
+static int dg_zone_allow(struct dg_zone *zone,
+			 const struct siw_dg_zone_source *source)
+{
+	struct dg_source_rule *rule;
+	int ret = -ENOSPC;
+
+	if (source->prefix > 128 || source->reserved)
+		return -EINVAL;
+	rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);
+	if (!rule)
+		return -ENOMEM;
+	memcpy(&rule->address, source->address, sizeof(rule->address));
+	rule->prefix = source->prefix;
+	rule->port = source->port;
+
+	spin_lock_bh(&zone->qp->rq_lock);
+	if (zone->num_sources < SIW_DG_MAX_SOURCES) {
+		list_add_tail(&rule->entry, &zone->sources);
+		zone->num_sources++;
+		ret = 0;
+	}
+	spin_unlock_bh(&zone->qp->rq_lock);
+	if (ret)
+		kfree(rule);
+	return ret;
+}
+
+static int dg_zone_check(const struct dg_qp *qp, const struct dg_mr *mr,
+			 const struct siw_dg_zone_open_req *req)
+{
+	if (req->reserved || req->flags & ~SIW_DG_ZONE_NO_RECORD ||
+	    mr->base.pd != qp->base.pd || !req->length ||
+	    req->offset > mr->length || req->length > mr->length - req->offset)
+		return -EINVAL;
+	return mr->remote_writable ? 0 : -EACCES;
+}
+
+/* 0 stands for no choice */
+static u32 dg_random(void)
+{
+	u32 number;
+
+	do
+		number = get_random_u32();
+	while (!number);
+	return number;
+}
+
+/* A datagram may find the zone as soon as it has a number */
+static int dg_zone_insert(struct dg_zone *zone, u32 chosen)
+{
+	int ret;
+
+	do {
+		zone->number = chosen ?: dg_random();
+		ret = xa_insert(&zone->qp->zones, zone->number, zone,
+				GFP_KERNEL);
+	} while (ret == -EBUSY && !chosen);
+	return ret == -EBUSY ? -EEXIST : ret;
+}
+
+static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
+				    const struct siw_dg_zone_open_req *req)
+{
+	struct dg_zone *zone;
+	int ret = dg_zone_check(qp, mr, req);
+
+	if (ret)
+		return ERR_PTR(ret);
+	zone = kzalloc(sizeof(*zone), GFP_KERNEL_ACCOUNT);
+	if (!zone)
+		return ERR_PTR(-ENOMEM);
+	INIT_LIST_HEAD(&zone->sources);
+	zone->qp = qp;
+	zone->mr = mr;
+	zone->addr = mr->iova + req->offset;
+	zone->length = req->length;
+	zone->qkey = req->qkey ?: dg_random();
+	zone->record = !(req->flags & SIW_DG_ZONE_NO_RECORD);
+
+	/* The RDMA core destroys no QP that is in use */
+	ret = -ENOSPC;
+	if (!atomic_add_unless(&qp->base.usecnt, 1, SIW_DG_MAX_ZONES))
+		goto free;
+	ret = dg_zone_insert(zone, req->number);
+	if (ret)
+		goto uncount;
+	atomic_inc(&mr->zones);
+	return zone;
+
+uncount:
+	atomic_dec(&qp->base.usecnt);
+free:
+	kfree(zone);
+	return ERR_PTR(ret);
+}
+
+/* No octet of the zone is written any more when this returns */
+static void dg_zone_close(struct dg_zone *zone)
+{
+	struct dg_source_rule *rule, *next;
+	struct dg_qp *qp = zone->qp;
+
+	xa_erase(&qp->zones, zone->number);
+	/* Waits for a datagram that has found it */
+	spin_lock_bh(&qp->rq_lock);
+	spin_unlock_bh(&qp->rq_lock);
+	list_for_each_entry_safe(rule, next, &zone->sources, entry)
+		kfree(rule);
+	atomic_dec(&zone->mr->zones);
+	atomic_dec(&qp->base.usecnt);
+	kfree(zone);
+}
+
+/* ---- ioctls */
+
+static int dg_zone_free(struct ib_uobject *uobject, enum rdma_remove_reason why,
+			struct uverbs_attr_bundle *attrs)
+{
+	dg_zone_close(uobject->object);
+	return 0;
+}
+
+static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_OPEN)(struct uverbs_attr_bundle *attrs)
+{
+	struct ib_uobject *uobject =
+		uverbs_attr_get_uobject(attrs, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
+	struct ib_qp *qp =
+		uverbs_attr_get_obj(attrs, SIW_DG_ATTR_ZONE_OPEN_QP);
+	struct ib_mr *mr =
+		uverbs_attr_get_obj(attrs, SIW_DG_ATTR_ZONE_OPEN_MR);
+	struct siw_dg_zone_open_resp resp;
+	struct siw_dg_zone_open_req req;
+	struct dg_zone *zone;
+	int ret;
+
+	ret = uverbs_copy_from(&req, attrs, SIW_DG_ATTR_ZONE_OPEN_REQ);
+	if (ret)
+		return ret;
+	zone = dg_zone_open(to_dg_qp(qp), to_dg_mr(mr), &req);
+	if (IS_ERR(zone))
+		return PTR_ERR(zone);
+	uobject->object = zone;
+	/* From now on the RDMA core closes it if this call fails */
+	uverbs_finalize_uobj_create(attrs, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
+	resp.number = zone->number;
+	resp.qkey = zone->qkey;
+	return uverbs_copy_to(attrs, SIW_DG_ATTR_ZONE_OPEN_RESP, &resp,
+			      sizeof(resp));
+}
+
+static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_ALLOW)(struct uverbs_attr_bundle *attrs)
+{
+	struct dg_zone *zone =
+		uverbs_attr_get_obj(attrs, SIW_DG_ATTR_ZONE_ALLOW_HANDLE);
+	struct siw_dg_zone_source source;
+	int ret;
+
+	ret = uverbs_copy_from(&source, attrs, SIW_DG_ATTR_ZONE_ALLOW_SOURCE);
+	return ret ?: dg_zone_allow(zone, &source);
+}
+
+DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_OPEN,
+			    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_OPEN_HANDLE,
+					    SIW_DG_OBJECT_ZONE,
+					    UVERBS_ACCESS_NEW, UA_MANDATORY),
+			    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_OPEN_QP,
+					    UVERBS_OBJECT_QP,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_OPEN_MR,
+					    UVERBS_OBJECT_MR,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(SIW_DG_ATTR_ZONE_OPEN_REQ,
+					       UVERBS_ATTR_TYPE(struct siw_dg_zone_open_req),
+					       UA_MANDATORY),
+			    UVERBS_ATTR_PTR_OUT(SIW_DG_ATTR_ZONE_OPEN_RESP,
+						UVERBS_ATTR_TYPE(struct siw_dg_zone_open_resp),
+						UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD_DESTROY(SIW_DG_METHOD_ZONE_CLOSE,
+				    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_CLOSE_HANDLE,
+						    SIW_DG_OBJECT_ZONE,
+						    UVERBS_ACCESS_DESTROY,
+						    UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_ALLOW,
+			    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_ALLOW_HANDLE,
+					    SIW_DG_OBJECT_ZONE,
+					    UVERBS_ACCESS_READ, UA_MANDATORY),
+			    UVERBS_ATTR_PTR_IN(SIW_DG_ATTR_ZONE_ALLOW_SOURCE,
+					       UVERBS_ATTR_TYPE(struct siw_dg_zone_source),
+					       UA_MANDATORY));
+
+DECLARE_UVERBS_NAMED_OBJECT(SIW_DG_OBJECT_ZONE,
+			    UVERBS_TYPE_ALLOC_IDR(dg_zone_free),
+			    &UVERBS_METHOD(SIW_DG_METHOD_ZONE_OPEN),
+			    &UVERBS_METHOD(SIW_DG_METHOD_ZONE_CLOSE),
+			    &UVERBS_METHOD(SIW_DG_METHOD_ZONE_ALLOW));
+
+const struct uapi_definition dg_zone_defs[] = {
+	UAPI_DEF_CHAIN_OBJ_TREE_NAMED(SIW_DG_OBJECT_ZONE),
+	{},
+};
