@@ -7,6 +7,7 @@
 
 #include <assert.h>
 #include <pthread.h>
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -109,5 +110,8 @@ struct siwdg_qp {
 #define to_siwdg_ah(ah) container_of(ah, struct siwdg_ah, base)
 #define to_siwdg_cq(cq) container_of(cq, struct siwdg_cq, base)
 #define to_siwdg_qp(qp) container_of(qp, struct siwdg_qp, base)
+
+/* Whether this provider has made the context */
+bool siwdg_is_ours(const struct ibv_context *context);
 
 #endif

@@ -13,8 +13,6 @@
 #include "provider.h"
 #include "siwdg.h"
 
-static const struct verbs_device_ops siwdg_device_ops;
-
 /* ---- rings */
 
 static int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
@@ -219,17 +217,43 @@ static void siwdg_read_cqe(const struct siw_dg_cqe *cqe, struct ibv_wc *wc)
 	wc->status = cqe->status;
 	wc->byte_len = cqe->byte_len;
 	wc->qp_num = cqe->qp_num;
-	if (cqe->opcode == SIW_DG_WC_SEND) {
-		wc->opcode = IBV_WC_SEND;
-		return;
-	}
-	wc->opcode = IBV_WC_RECV;
-	wc->wc_flags = IBV_WC_GRH;
 	wc->src_qp = cqe->src_qp;
+	switch (cqe->opcode) {
+	case SIW_DG_WC_SEND:
+		wc->opcode = IBV_WC_SEND;
+		break;
+	case SIW_DG_WC_RECV:
+		wc->opcode = IBV_WC_RECV;
+		wc->wc_flags = IBV_WC_GRH;
+		break;
+	case SIW_DG_WC_WRITE_RECORD:
+		wc->opcode = IBV_WC_RDMA_WRITE;
+		break;
+	case SIW_DG_WC_RECORD:
+		wc->opcode = IBV_WC_DRIVER1;
+		wc->invalidated_rkey = cqe->zone;
+		break;
+	}
 }
 
-static int siwdg_poll_cq(struct ibv_cq *base, int num_entries,
-			 struct ibv_wc *wc)
+static void siwdg_read_record(const struct siw_dg_cqe *cqe, void *to)
+{
+	struct siwdg_wc *wc = to;
+
+	siwdg_read_cqe(cqe, &wc->wc);
+	memcpy(&wc->source, cqe->source, sizeof(wc->source));
+	wc->msn = cqe->msn;
+}
+
+static void siwdg_read_plain(const struct siw_dg_cqe *cqe, void *to)
+{
+	siwdg_read_cqe(cqe, to);
+}
+
+/* Entries of @wc have @size bytes, which @read fills */
+static int siwdg_poll_with(struct ibv_cq *base, int num_entries, void *wc,
+			   size_t size,
+			   void (*read)(const struct siw_dg_cqe *cqe, void *to))
 {
 	struct siwdg_cq *cq = to_siwdg_cq(base);
 	struct siwdg_queue *queue = &cq->queue;
@@ -240,15 +264,30 @@ static int siwdg_poll_cq(struct ibv_cq *base, int num_entries,
 	/* Pairs with the module's release after it wrote a completion */
 	producer = __atomic_load_n(&queue->ring->producer, __ATOMIC_ACQUIRE);
 	while (found < num_entries && queue->next != producer)
-		siwdg_read_cqe(siwdg_entry(queue, queue->next++,
-					   sizeof(struct siw_dg_cqe)),
-			       &wc[found++]);
+		read(siwdg_entry(queue, queue->next++,
+				 sizeof(struct siw_dg_cqe)),
+		     (char *)wc + size * found++);
 	/* Pairs with the module's acquire before it writes there anew */
 	if (found)
 		__atomic_store_n(&queue->ring->consumer, queue->next,
 				 __ATOMIC_RELEASE);
 	pthread_spin_unlock(&cq->lock);
 	return found;
+}
+
+static int siwdg_poll_cq(struct ibv_cq *base, int num_entries,
+			 struct ibv_wc *wc)
+{
+	return siwdg_poll_with(base, num_entries, wc, sizeof(*wc),
+			       siwdg_read_plain);
+}
+
+int siwdg_poll(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc)
+{
+	if (!siwdg_is_ours(base->context))
+		return -1;
+	return siwdg_poll_with(base, num_entries, wc, sizeof(*wc),
+			       siwdg_read_record);
 }
 
 static int siwdg_req_notify_cq(struct ibv_cq *base, int solicited_only)
@@ -330,7 +369,7 @@ static struct ibv_qp *siwdg_create_plain_qp(struct ibv_pd *pd,
 struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			       int sockfd)
 {
-	if (verbs_get_device(pd->context->device)->ops != &siwdg_device_ops) {
+	if (!siwdg_is_ours(pd->context)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -407,12 +446,11 @@ static void siwdg_copy_sges(struct siw_dg_sge *to, const struct ibv_sge *from,
 }
 
 static int siwdg_copy_inline(const struct siwdg_qp *qp, struct siw_dg_sqe *sqe,
-			     const struct ibv_send_wr *wr)
+			     const struct ibv_sge *sge, int num)
 {
-	const struct ibv_sge *sge = wr->sg_list;
 	int i;
 
-	for (i = 0; i < wr->num_sge; i++, sge++) {
+	for (i = 0; i < num; i++, sge++) {
 		if (sge->length > qp->cap.max_inline_data - sqe->inline_len)
 			return EINVAL;
 		memcpy(sqe->data + sqe->inline_len,
@@ -423,20 +461,41 @@ static int siwdg_copy_inline(const struct siwdg_qp *qp, struct siw_dg_sqe *sqe,
 	return 0;
 }
 
+/**
+ * struct siwdg_request - what a Send and a Write-Record have in common
+ * @wr_id: of the program
+ * @sg_list: its data
+ * @num_sge: number of entries
+ * @flags: enum ibv_send_flags
+ * @ah: the target's address
+ * @qpn: the target's UDP port
+ * @qkey: of the target
+ */
+struct siwdg_request {
+	uint64_t wr_id;
+	const struct ibv_sge *sg_list;
+	int num_sge;
+	unsigned int flags;
+	struct ibv_ah *ah;
+	uint32_t qpn;
+	uint32_t qkey;
+};
+
 static int siwdg_check_send(const struct siwdg_qp *qp,
-			    const struct ibv_send_wr *wr)
+			    const struct siwdg_request *wr)
 {
 	if (qp->base.state != IBV_QPS_RTS && qp->base.state != IBV_QPS_SQD &&
 	    qp->base.state != IBV_QPS_ERR)
 		return EINVAL;
-	if (wr->opcode != IBV_WR_SEND || !wr->wr.ud.ah || wr->num_sge < 0 ||
+	if (!wr->ah || wr->num_sge < 0 ||
 	    wr->num_sge > (int)qp->cap.max_send_sge)
 		return EINVAL;
 	return siwdg_is_full(&qp->sq) ? ENOMEM : 0;
 }
 
-/* Writes a request; siwdg_publish() makes it valid */
-static int siwdg_add_send(struct siwdg_qp *qp, const struct ibv_send_wr *wr)
+/* Writes a request but for its opcode, and does not count it yet */
+static int siwdg_fill_send(struct siwdg_qp *qp, const struct siwdg_request *wr,
+			   struct siw_dg_sqe **request)
 {
 	struct siw_dg_sqe *sqe;
 	int ret = siwdg_check_send(qp, wr);
@@ -446,22 +505,68 @@ static int siwdg_add_send(struct siwdg_qp *qp, const struct ibv_send_wr *wr)
 	sqe = siwdg_entry(&qp->sq, qp->sq.next, sizeof(*sqe));
 	memset(sqe, 0, offsetof(struct siw_dg_sqe, sge));
 	sqe->wr_id = wr->wr_id;
-	sqe->opcode = SIW_DG_OP_SEND;
-	sqe->ah = to_siwdg_ah(wr->wr.ud.ah)->number;
-	sqe->remote_qpn = wr->wr.ud.remote_qpn;
-	sqe->remote_qkey = wr->wr.ud.remote_qkey;
-	if (qp->signal_all || wr->send_flags & IBV_SEND_SIGNALED)
+	sqe->ah = to_siwdg_ah(wr->ah)->number;
+	sqe->remote_qpn = wr->qpn;
+	sqe->remote_qkey = wr->qkey;
+	if (qp->signal_all || wr->flags & IBV_SEND_SIGNALED)
 		sqe->flags |= SIW_DG_SIGNALED;
-	if (wr->send_flags & IBV_SEND_SOLICITED)
+	if (wr->flags & IBV_SEND_SOLICITED)
 		sqe->flags |= SIW_DG_SOLICITED;
-	if (wr->send_flags & IBV_SEND_INLINE) {
-		ret = siwdg_copy_inline(qp, sqe, wr);
-		if (ret)
-			return ret;
-	} else {
-		siwdg_copy_sges(sqe->sge, wr->sg_list, wr->num_sge);
-		sqe->num_sge = wr->num_sge;
-	}
+	*request = sqe;
+	if (wr->flags & IBV_SEND_INLINE)
+		return siwdg_copy_inline(qp, sqe, wr->sg_list, wr->num_sge);
+	siwdg_copy_sges(sqe->sge, wr->sg_list, wr->num_sge);
+	sqe->num_sge = wr->num_sge;
+	return 0;
+}
+
+/* Writes a request; siwdg_publish() makes it valid */
+static int siwdg_add_send(struct siwdg_qp *qp, const struct ibv_send_wr *wr)
+{
+	const struct siwdg_request request = {
+		.wr_id = wr->wr_id,
+		.sg_list = wr->sg_list,
+		.num_sge = wr->num_sge,
+		.flags = wr->send_flags,
+		.ah = wr->wr.ud.ah,
+		.qpn = wr->wr.ud.remote_qpn,
+		.qkey = wr->wr.ud.remote_qkey,
+	};
+	struct siw_dg_sqe *sqe;
+	int ret;
+
+	if (wr->opcode != IBV_WR_SEND)
+		return EINVAL;
+	ret = siwdg_fill_send(qp, &request, &sqe);
+	if (ret)
+		return ret;
+	sqe->opcode = SIW_DG_OP_SEND;
+	qp->sq.next++;
+	return 0;
+}
+
+static int siwdg_add_write(struct siwdg_qp *qp, const struct siwdg_write *write)
+{
+	const struct siwdg_request request = {
+		.wr_id = write->wr_id,
+		.sg_list = write->sg_list,
+		.num_sge = write->num_sge,
+		.flags = write->send_flags,
+		.ah = write->ah,
+		.qpn = write->remote_qpn,
+		.qkey = write->remote_qkey,
+	};
+	struct siw_dg_sqe *sqe;
+	int ret;
+
+	if (write->send_flags & ~(IBV_SEND_SIGNALED | IBV_SEND_INLINE))
+		return EINVAL;
+	ret = siwdg_fill_send(qp, &request, &sqe);
+	if (ret)
+		return ret;
+	sqe->opcode = SIW_DG_OP_WRITE_RECORD;
+	sqe->remote_zone = write->remote_zone;
+	sqe->remote_offset = write->remote_offset;
 	qp->sq.next++;
 	return 0;
 }
@@ -493,6 +598,22 @@ static int siwdg_post_send(struct ibv_qp *base, struct ibv_send_wr *first,
 		return ret;
 	*bad_wr = first;
 	return doorbell;
+}
+
+int siwdg_post_write(struct ibv_qp *base, const struct siwdg_write *write)
+{
+	struct siwdg_qp *qp;
+	int ret;
+
+	if (!siwdg_is_ours(base->context))
+		return EOPNOTSUPP;
+	qp = to_siwdg_qp(base);
+	pthread_spin_lock(&qp->sq_lock);
+	ret = siwdg_add_write(qp, write);
+	if (!ret)
+		siwdg_publish(&qp->sq);
+	pthread_spin_unlock(&qp->sq_lock);
+	return ret ? ret : siwdg_ring_doorbell(qp);
 }
 
 static int siwdg_add_recv(struct siwdg_qp *qp, const struct ibv_recv_wr *wr)
@@ -645,5 +766,10 @@ static const struct verbs_device_ops siwdg_device_ops = {
 	.alloc_device = siwdg_alloc_device,
 	.uninit_device = siwdg_uninit_device,
 };
+
+bool siwdg_is_ours(const struct ibv_context *context)
+{
+	return verbs_get_device(context->device)->ops == &siwdg_device_ops;
+}
 
 PROVIDER_DRIVER(siwdg, siwdg_device_ops);

@@ -5,6 +5,10 @@
 #ifndef _INFINIBAND_SIWDG_H
 #define _INFINIBAND_SIWDG_H
 
+#include <netinet/in.h>
+#include <stdint.h>
+#include <sys/socket.h>
+
 #include <infiniband/verbs.h>
 
 #ifdef __cplusplus
@@ -29,6 +33,145 @@ extern "C" {
  */
 struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			       int sockfd);
+
+/* ---- Write-Record: the target */
+
+struct siwdg_zone;
+
+/* Flag of a zone: what is written there is not recorded */
+#define SIWDG_ZONE_NO_RECORD	1
+
+/**
+ * struct siwdg_zone_attr - a zone
+ * @offset: where it begins in the region
+ * @length: in octets, not 0
+ * @number: its number on the wire; 0: a random one, which is stored here
+ * @qkey: its Q_Key; 0: a random one, which is stored here
+ * @flags: SIWDG_ZONE_NO_RECORD
+ */
+struct siwdg_zone_attr {
+	uint64_t offset;
+	uint64_t length;
+	uint32_t number;
+	uint32_t qkey;
+	uint32_t flags;
+};
+
+/**
+ * siwdg_open_zone - open a part of a memory region for writing
+ * @qp: a QP of a siw_dg device, in any state
+ * @mr: a region of the QP's PD with IBV_ACCESS_LOCAL_WRITE and
+ *      IBV_ACCESS_REMOTE_WRITE
+ * @attr: see above
+ *
+ * Nobody may write to it before siwdg_allow() or siwdg_allow_any(). A source
+ * needs the zone's number and Q_Key, too. QP and region cannot be destroyed
+ * before the zone (EBUSY).
+ *
+ * Return: the zone, for siwdg_close_zone(); NULL and errno: EOPNOTSUPP not such
+ * a device, or a kernel module without zones, EINVAL @attr is wrong or not
+ * within the region, or the region has another PD, EACCES the region lacks
+ * IBV_ACCESS_REMOTE_WRITE, EEXIST the QP has a zone with this number, ENOSPC
+ * the QP has 1024 zones
+ */
+struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
+				   struct siwdg_zone_attr *attr);
+
+/**
+ * siwdg_close_zone - close a zone
+ * @zone: the zone, which nothing else may use now
+ *
+ * No octet of it is written any more when this returns. Records stay in the CQ
+ * until they are polled.
+ *
+ * Return: 0 or an error number
+ */
+int siwdg_close_zone(struct siwdg_zone *zone);
+
+/**
+ * siwdg_allow - let sources write to a zone
+ * @zone: the zone
+ * @source: struct sockaddr_in or sockaddr_in6; port 0: any port
+ * @length: of @source
+ * @prefix: the first bits of the address that count: 32 or 128, this address
+ *          alone; at least 1
+ *
+ * Return: 0 or an error number: EINVAL, ENOSPC the zone has 256 sources
+ */
+int siwdg_allow(struct siwdg_zone *zone, const struct sockaddr *source,
+		socklen_t length, unsigned int prefix);
+
+/* Lets all who know number and Q_Key write. Returns 0 or an error number. */
+int siwdg_allow_any(struct siwdg_zone *zone);
+
+/**
+ * struct siwdg_wc - a completion
+ * @wc: as from ibv_poll_cq(). A message that was written to a zone has opcode
+ *      IBV_WC_DRIVER1 and status IBV_WC_SUCCESS; these members are then valid:
+ *      wr_id, the offset in the zone, byte_len, qp_num, src_qp, the source's UDP
+ *      port, and invalidated_rkey, the zone's number
+ * @source: of such a message: the source's address, IPv4 mapped
+ * @msn: of such a message: its number, which the source counts
+ */
+struct siwdg_wc {
+	struct ibv_wc wc;
+	struct in6_addr source;
+	uint32_t msn;
+};
+
+/**
+ * siwdg_poll - poll a CQ as ibv_poll_cq(), and get all of a record
+ * @cq: a CQ of a siw_dg device
+ * @num_entries: entries of @wc
+ * @wc: filled
+ *
+ * A record comes behind the data that it names, in the order of arrival. It does
+ * not raise a solicited event.
+ *
+ * Return: number of completions; -1 not a CQ of such a device
+ */
+int siwdg_poll(struct ibv_cq *cq, int num_entries, struct siwdg_wc *wc);
+
+/* ---- Write-Record: the source */
+
+/**
+ * struct siwdg_write - a message to a zone
+ * @wr_id: of its completion, whose opcode is IBV_WC_RDMA_WRITE
+ * @sg_list: its data
+ * @num_sge: number of entries
+ * @send_flags: IBV_SEND_SIGNALED and IBV_SEND_INLINE
+ * @ah: the target's address
+ * @remote_qpn: the target's UDP port
+ * @remote_zone: number of the zone
+ * @remote_qkey: Q_Key of the zone
+ * @remote_offset: where the message goes in the zone
+ */
+struct siwdg_write {
+	uint64_t wr_id;
+	struct ibv_sge *sg_list;
+	int num_sge;
+	unsigned int send_flags;
+	struct ibv_ah *ah;
+	uint32_t remote_qpn;
+	uint32_t remote_zone;
+	uint32_t remote_qkey;
+	uint64_t remote_offset;
+};
+
+/**
+ * siwdg_post_write - write to a zone of another QP or of a libdgm endpoint
+ * @qp: a QP of a siw_dg device
+ * @write: the message
+ *
+ * In order with ibv_post_send(), whose request cannot hold both an address
+ * handle and a remote address. The message is one datagram, and completes when
+ * the network has taken it; one longer than the path's MTU takes completes with
+ * IBV_WC_LOC_LEN_ERR, one that wraps around with IBV_WC_LOC_QP_OP_ERR.
+ *
+ * Return: 0 or an error number: EOPNOTSUPP not such a device, EINVAL a wrong
+ * request or state, ENOMEM the send queue is full
+ */
+int siwdg_post_write(struct ibv_qp *qp, const struct siwdg_write *write);
 
 #ifdef __cplusplus
 }

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * Zones, which the module has as objects of its own. See NOTICE and siwdg.h.
+ */
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include <infiniband/cmd_ioctl.h>
+#include <infiniband/cmd_write.h>
+
+#include "provider.h"
+#include "siwdg.h"
+
+static_assert(SIWDG_ZONE_NO_RECORD == SIW_DG_ZONE_NO_RECORD, "flag");
+
+struct siwdg_zone {
+	struct ibv_context *context;
+	uint32_t handle;
+};
+
+static int siwdg_zone_create(struct siwdg_zone *zone, const struct ibv_qp *qp,
+			     const struct ibv_mr *mr,
+			     struct siwdg_zone_attr *attr)
+{
+	DECLARE_COMMAND_BUFFER(cmd, SIW_DG_OBJECT_ZONE, SIW_DG_METHOD_ZONE_OPEN,
+			       5);
+	const struct siw_dg_zone_open_req req = {
+		.offset = attr->offset,
+		.length = attr->length,
+		.number = attr->number,
+		.qkey = attr->qkey,
+		.flags = attr->flags,
+	};
+	struct siw_dg_zone_open_resp resp = {};
+	struct ib_uverbs_attr *handle;
+	int ret;
+
+	handle = fill_attr_out_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
+	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_QP, qp->handle);
+	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_MR, mr->handle);
+	fill_attr_in_ptr(cmd, SIW_DG_ATTR_ZONE_OPEN_REQ, &req);
+	fill_attr_out_ptr(cmd, SIW_DG_ATTR_ZONE_OPEN_RESP, &resp);
+	ret = execute_ioctl(zone->context, cmd);
+	/* A module without the method */
+	if (ret)
+		return ret == EPROTONOSUPPORT ? EOPNOTSUPP : ret;
+	zone->handle = read_attr_obj(SIW_DG_ATTR_ZONE_OPEN_HANDLE, handle);
+	attr->number = resp.number;
+	attr->qkey = resp.qkey;
+	return 0;
+}
+
+struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
+				   struct siwdg_zone_attr *attr)
+{
+	struct siwdg_zone *zone;
+	int ret;
+
+	if (!siwdg_is_ours(qp->context)) {
+		errno = EOPNOTSUPP;
+		return NULL;
+	}
+	zone = calloc(1, sizeof(*zone));
+	if (!zone)
+		return NULL;
+	zone->context = qp->context;
+	/* Handles of another context would name other objects */
+	ret = mr->context == qp->context ?
+		siwdg_zone_create(zone, qp, mr, attr) : EINVAL;
+	if (!ret)
+		return zone;
+	free(zone);
+	errno = ret;
+	return NULL;
+}
+
+int siwdg_close_zone(struct siwdg_zone *zone)
+{
+	DECLARE_COMMAND_BUFFER(cmd, SIW_DG_OBJECT_ZONE, SIW_DG_METHOD_ZONE_CLOSE,
+			       1);
+	int ret;
+
+	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_CLOSE_HANDLE, zone->handle);
+	ret = execute_ioctl(zone->context, cmd);
+	/* The kernel has closed it if the device is gone */
+	verbs_is_destroy_err(&ret);
+	if (ret)
+		return ret;
+	free(zone);
+	return 0;
+}
+
+static int siwdg_add_source(struct siwdg_zone *zone,
+			    const struct siw_dg_zone_source *source)
+{
+	DECLARE_COMMAND_BUFFER(cmd, SIW_DG_OBJECT_ZONE, SIW_DG_METHOD_ZONE_ALLOW,
+			       2);
+
+	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_ALLOW_HANDLE, zone->handle);
+	fill_attr_in_ptr(cmd, SIW_DG_ATTR_ZONE_ALLOW_SOURCE, source);
+	return execute_ioctl(zone->context, cmd);
+}
+
+static int siwdg_allow_ipv4(struct siwdg_zone *zone,
+			    const struct sockaddr_in *sin, unsigned int prefix)
+{
+	struct siw_dg_zone_source source = {
+		.address = { [10] = 0xff, [11] = 0xff },
+		.prefix = 96 + prefix,
+		.port = ntohs(sin->sin_port),
+	};
+
+	if (prefix < 1 || prefix > 32)
+		return EINVAL;
+	memcpy(source.address + 12, &sin->sin_addr, sizeof(sin->sin_addr));
+	return siwdg_add_source(zone, &source);
+}
+
+static int siwdg_allow_ipv6(struct siwdg_zone *zone,
+			    const struct sockaddr_in6 *sin6,
+			    unsigned int prefix)
+{
+	struct siw_dg_zone_source source = {
+		.prefix = prefix,
+		.port = ntohs(sin6->sin6_port),
+	};
+
+	if (prefix < 1 || prefix > 128)
+		return EINVAL;
+	memcpy(source.address, &sin6->sin6_addr, sizeof(source.address));
+	return siwdg_add_source(zone, &source);
+}
+
+int siwdg_allow(struct siwdg_zone *zone, const struct sockaddr *source,
+		socklen_t length, unsigned int prefix)
+{
+	struct sockaddr_in6 sin6;
+	struct sockaddr_in sin;
+
+	if (length >= sizeof(sin) && source->sa_family == AF_INET) {
+		memcpy(&sin, source, sizeof(sin));
+		return siwdg_allow_ipv4(zone, &sin, prefix);
+	}
+	if (length >= sizeof(sin6) && source->sa_family == AF_INET6) {
+		memcpy(&sin6, source, sizeof(sin6));
+		return siwdg_allow_ipv6(zone, &sin6, prefix);
+	}
+	return EINVAL;
+}
+
+int siwdg_allow_any(struct siwdg_zone *zone)
+{
+	const struct siw_dg_zone_source source = {};
+
+	return siwdg_add_source(zone, &source);
+}
