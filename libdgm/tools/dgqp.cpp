@@ -13,14 +13,17 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <memory>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
+#include <thread>
 #include <vector>
 
 #include <infiniband/verbs.h>
+#include <siwdg.h>
 
 #include <CLI/CLI.hpp>
 #include <fmt/format.h>
@@ -28,14 +31,18 @@
 namespace {
 
 constexpr size_t grh = 40;
+constexpr size_t margin = 100; // octets of a region before and behind its zone
 
 struct Options {
-	std::string device, group, provider, target, data = "hello";
+	std::string device, group, provider, target, output, data = "hello";
+	std::vector<std::string> from;
 	int gid = 0, timeout = 30;
 	uint32_t qkey = 0x11111111, count = 1, depth = 16, qpn = 0;
 	size_t size = 2048;
+	uint32_t zone = 0, key = 0;
+	uint64_t zone_size = 4096, offset = 0;
 	uint16_t port = 0;
-	bool use_inline = false, solicited = false, events = false;
+	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, plain = false, guess = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -80,13 +87,44 @@ std::string gid_text(const void *raw)
 	return buf;
 }
 
+// The provider's own calls; nobody links with it
+class Provider {
+	void *library_; // before its functions
+
+public:
+	explicit Provider(const std::string &file) : library_(dlopen(file.c_str(), RTLD_NOW))
+	{
+		if (library_ == nullptr)
+			throw std::runtime_error(dlerror());
+	}
+	const decltype(&siwdg_create_qp) create_qp = find<decltype(&siwdg_create_qp)>("siwdg_create_qp");
+	const decltype(&siwdg_open_zone) open_zone = find<decltype(&siwdg_open_zone)>("siwdg_open_zone");
+	const decltype(&siwdg_close_zone) close_zone = find<decltype(&siwdg_close_zone)>("siwdg_close_zone");
+	const decltype(&siwdg_allow) allow = find<decltype(&siwdg_allow)>("siwdg_allow");
+	const decltype(&siwdg_allow_any) allow_any = find<decltype(&siwdg_allow_any)>("siwdg_allow_any");
+	const decltype(&siwdg_poll) poll = find<decltype(&siwdg_poll)>("siwdg_poll");
+	const decltype(&siwdg_post_write) post_write = find<decltype(&siwdg_post_write)>("siwdg_post_write");
+
+private:
+	template <typename T> T find(const char *name)
+	{
+		T function = reinterpret_cast<T>(dlsym(library_, name));
+		if (function == nullptr)
+			throw std::runtime_error(dlerror());
+		return function;
+	}
+};
+
 class Qp {
 public:
 	explicit Qp(const Options &options);
 	void post_receives(uint32_t number);
 	void send(const ibv_gid &to, uint32_t qpn, size_t length);
+	int post_write(siwdg_write write, size_t length);
+	// Send or Write-Record, and its completion; nullptr: no completion in time
+	const ibv_wc *complete(std::chrono::steady_clock::time_point until);
 	// The next completion in time, or false
-	bool next(ibv_wc &wc, std::chrono::steady_clock::time_point until);
+	bool next(siwdg_wc &wc, std::chrono::steady_clock::time_point until);
 	void modify(ibv_qp_attr attr, int mask) { done(ibv_modify_qp(qp_.get(), &attr, mask), "ibv_modify_qp"); }
 	void to_error();
 	[[nodiscard]] std::span<uint8_t> buffer(uint64_t index)
@@ -94,6 +132,9 @@ public:
 		return {memory_.data() + index % options_.depth * stride_, stride_};
 	}
 	[[nodiscard]] uint32_t number() const { return qp_->qp_num; }
+	[[nodiscard]] ibv_qp *get() const { return qp_.get(); }
+	[[nodiscard]] const Provider &provider() const { return *provider_; }
+	void make_address(const ibv_gid &to);
 	[[nodiscard]] int drain();
 
 private:
@@ -103,6 +144,8 @@ private:
 
 	const Options &options_;
 	size_t stride_;
+	std::unique_ptr<Provider> provider_;
+	siwdg_wc last_{};
 	std::vector<uint8_t> memory_;
 	uint64_t posted_ = 0;
 	Owned<ibv_context, ibv_close_device> context_;
@@ -117,6 +160,8 @@ private:
 Qp::Qp(const Options &options)
 	: options_(options), stride_(options.size + grh), memory_(stride_ * options.depth)
 {
+	if (!options.provider.empty())
+		provider_ = std::make_unique<Provider>(options.provider);
 	open();
 	pd_.reset(made(ibv_alloc_pd(context_.get()), "ibv_alloc_pd"));
 	mr_.reset(made(ibv_reg_mr(pd_.get(), memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr"));
@@ -162,13 +207,8 @@ void Qp::create(ibv_qp_init_attr &init)
 		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
 		return;
 	}
-	using Create = ibv_qp *(*)(ibv_pd *, ibv_qp_init_attr *, int);
-	void *library = dlopen(options_.provider.c_str(), RTLD_NOW);
-	auto create = library ? reinterpret_cast<Create>(dlsym(library, "siwdg_create_qp")) : nullptr;
-	if (create == nullptr)
-		throw std::runtime_error(dlerror());
 	const int fd = bound_socket(options_.port);
-	qp_.reset(made(create(pd_.get(), &init, fd), "siwdg_create_qp"));
+	qp_.reset(made(provider_->create_qp(pd_.get(), &init, fd), "siwdg_create_qp"));
 	::close(fd);
 }
 
@@ -210,17 +250,33 @@ void Qp::post_receives(uint32_t number)
 	}
 }
 
+void Qp::make_address(const ibv_gid &to)
+{
+	if (ah_)
+		return;
+	ibv_ah_attr attr{};
+	attr.is_global = 1;
+	attr.port_num = 1;
+	attr.grh.dgid = to;
+	attr.grh.sgid_index = static_cast<uint8_t>(options_.gid);
+	attr.grh.hop_limit = 64;
+	ah_.reset(made(ibv_create_ah(pd_.get(), &attr), "ibv_create_ah"));
+}
+
+int Qp::post_write(siwdg_write write, size_t length)
+{
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(memory_.data()), .length = static_cast<uint32_t>(length),
+		    .lkey = mr_->lkey};
+	write.sg_list = &sge;
+	write.num_sge = 1;
+	write.send_flags |= IBV_SEND_SIGNALED | (options_.use_inline ? unsigned{IBV_SEND_INLINE} : 0U);
+	write.ah = ah_.get();
+	return provider_->post_write(qp_.get(), &write);
+}
+
 void Qp::send(const ibv_gid &to, uint32_t qpn, size_t length)
 {
-	if (!ah_) {
-		ibv_ah_attr attr{};
-		attr.is_global = 1;
-		attr.port_num = 1;
-		attr.grh.dgid = to;
-		attr.grh.sgid_index = static_cast<uint8_t>(options_.gid);
-		attr.grh.hop_limit = 64;
-		ah_.reset(made(ibv_create_ah(pd_.get(), &attr), "ibv_create_ah"));
-	}
+	make_address(to);
 	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(memory_.data()), .length = static_cast<uint32_t>(length),
 		    .lkey = mr_->lkey};
 	ibv_send_wr wr{}, *bad = nullptr;
@@ -239,11 +295,21 @@ int Qp::drain()
 	return std::max(ibv_poll_cq(cq_.get(), 16, wc), 0);
 }
 
-bool Qp::next(ibv_wc &wc, std::chrono::steady_clock::time_point until)
+const ibv_wc *Qp::complete(std::chrono::steady_clock::time_point until)
+{
+	do {
+		if (!next(last_, until))
+			return nullptr;
+	} while (last_.wc.opcode != IBV_WC_SEND && last_.wc.opcode != IBV_WC_RDMA_WRITE);
+	return &last_.wc;
+}
+
+bool Qp::next(siwdg_wc &wc, std::chrono::steady_clock::time_point until)
 {
 	for (;;) {
 		done(ibv_req_notify_cq(cq_.get(), options_.solicited), "ibv_req_notify_cq");
-		const int found = ibv_poll_cq(cq_.get(), 1, &wc);
+		const int found = provider_ && !options_.plain ? provider_->poll(cq_.get(), 1, &wc) :
+								 ibv_poll_cq(cq_.get(), 1, &wc.wc);
 		if (found != 0)
 			return found > 0;
 		const auto left = std::chrono::duration_cast<std::chrono::milliseconds>(until - std::chrono::steady_clock::now());
@@ -280,39 +346,286 @@ int receive(const Options &options)
 	std::fflush(stdout);
 	const auto until = deadline(options);
 	for (uint32_t got = 0; got < options.count; got++) {
-		ibv_wc wc{};
+		siwdg_wc wc{};
 		if (!qp.next(wc, until))
 			return 1;
-		print(wc, qp.buffer(wc.wr_id));
+		print(wc.wc, qp.buffer(wc.wc.wr_id));
 		std::fflush(stdout);
-		if (wc.status == IBV_WC_SUCCESS)
+		if (wc.wc.status == IBV_WC_SUCCESS)
 			qp.post_receives(1);
 	}
 	return 0;
 }
 
-int send(const Options &options)
+// Copies --data into the memory, and returns the length of a message
+size_t prepare(Qp &qp, const Options &options)
 {
-	Qp qp(options);
 	const auto memory = qp.buffer(0);
 	std::copy_n(options.data.begin(), std::min(options.data.size(), memory.size()), memory.begin());
-	const ibv_gid to = parse_gid(options.target);
-	const size_t length = std::max(options.data.size(), options.size == Options().size ? 0 : options.size);
+	return std::max(options.data.size(), options.size == Options().size ? 0 : options.size);
+}
+
+// Posts --count requests, one after the other
+int post_all(Qp &qp, const Options &options, const std::function<void(uint32_t)> &post)
+{
 	const auto until = deadline(options);
 	int status = 0;
 	for (uint32_t sent = 0; sent < options.count; sent++) {
-		ibv_wc wc{};
-		qp.send(to, options.qpn, length);
-		do {
-			if (!qp.next(wc, until))
-				return 1;
-		} while (wc.opcode != IBV_WC_SEND);
-		if (wc.status != IBV_WC_SUCCESS) {
-			fmt::print("status {}\n", ibv_wc_status_str(wc.status));
+		post(sent);
+		const ibv_wc *const wc = qp.complete(until);
+		if (wc == nullptr)
+			return 1;
+		if (wc->status != IBV_WC_SUCCESS) {
+			fmt::print("status {}\n", ibv_wc_status_str(wc->status));
 			status = 2;
 		}
 	}
 	return status;
+}
+
+int send(const Options &options)
+{
+	Qp qp(options);
+	const size_t length = prepare(qp, options);
+	const ibv_gid to = parse_gid(options.target);
+	return post_all(qp, options, [&](uint32_t) { qp.send(to, options.qpn, length); });
+}
+
+siwdg_write to_zone(const Options &options)
+{
+	siwdg_write write{};
+	write.remote_qpn = options.qpn;
+	write.remote_zone = options.zone;
+	write.remote_qkey = options.key;
+	write.remote_offset = options.offset;
+	return write;
+}
+
+int write(const Options &options)
+{
+	Qp qp(options);
+	const size_t length = prepare(qp, options);
+	std::mt19937 random(1);
+	siwdg_write request = to_zone(options);
+	qp.make_address(parse_gid(options.target));
+	return post_all(qp, options, [&](uint32_t) {
+		if (options.guess) {
+			request.remote_qkey = static_cast<uint32_t>(random());
+			// half of them guess the zone as well
+			request.remote_zone = random() % 2 ? options.zone : static_cast<uint32_t>(random());
+		}
+		done(qp.post_write(request, length), "siwdg_post_write");
+	});
+}
+
+// ---- zones
+
+// Memory with a zone in its middle
+class Region {
+public:
+	Region(const Qp &qp, size_t size, int access = IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE)
+		: memory(2 * margin + size), mr_(made(ibv_reg_mr(qp.get()->pd, memory.data(), memory.size(), access), "ibv_reg_mr"))
+	{
+	}
+	[[nodiscard]] ibv_mr *get() const { return mr_.get(); }
+	int deregister() { return ibv_dereg_mr(mr_.release()); }
+	std::vector<uint8_t> memory;
+
+private:
+	Owned<ibv_mr, ibv_dereg_mr> mr_;
+};
+
+class Zone {
+public:
+	Zone(const Qp &qp, const Region &region, const siwdg_zone_attr &wanted)
+		: attr(wanted), provider_(qp.provider()), zone_(made(provider_.open_zone(qp.get(), region.get(), &attr), "siwdg_open_zone"))
+	{
+	}
+	~Zone() { provider_.close_zone(zone_); }
+	Zone(const Zone &) = delete;
+	Zone &operator=(const Zone &) = delete;
+	void allow(const std::string &text)
+	{
+		const size_t slash = text.find('/');
+		const std::string host = text.substr(0, slash);
+		const unsigned prefix = slash == std::string::npos ? 0 : static_cast<unsigned>(std::stoul(text.substr(slash + 1)));
+		sockaddr_in v4{};
+		sockaddr_in6 v6{};
+		v4.sin_family = AF_INET, v6.sin6_family = AF_INET6;
+		if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1)
+			done(provider_.allow(zone_, reinterpret_cast<sockaddr *>(&v4), sizeof(v4), prefix ? prefix : 32), "siwdg_allow");
+		else if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1)
+			done(provider_.allow(zone_, reinterpret_cast<sockaddr *>(&v6), sizeof(v6), prefix ? prefix : 128), "siwdg_allow");
+		else
+			throw std::runtime_error("not an address: " + text);
+	}
+	int allow(const sockaddr_in &source, unsigned prefix)
+	{
+		return provider_.allow(zone_, reinterpret_cast<const sockaddr *>(&source), sizeof(source), prefix);
+	}
+	int allow_any() { return provider_.allow_any(zone_); }
+	siwdg_zone_attr attr;
+
+private:
+	const Provider &provider_;
+	siwdg_zone *zone_;
+};
+
+siwdg_zone_attr attr_of(const Options &options)
+{
+	return {.offset = margin, .length = options.zone_size, .number = options.zone, .qkey = options.key,
+		.flags = options.no_record ? unsigned{SIWDG_ZONE_NO_RECORD} : 0U};
+}
+
+void print_record(const siwdg_wc &wc, bool plain)
+{
+	fmt::print("record {} at {} of {:08x}", wc.wc.byte_len, wc.wc.wr_id, wc.wc.invalidated_rkey);
+	if (plain)
+		fmt::print(" from port {}\n", wc.wc.src_qp);
+	else
+		fmt::print(" msn {} from {} port {}\n", wc.msn, gid_text(&wc.source), wc.wc.src_qp);
+}
+
+// Opens a zone and reports what comes; then its region is written to --output
+int zone(const Options &options)
+{
+	Qp qp(options);
+	Region region(qp, options.zone_size);
+	Zone zone(qp, region, attr_of(options));
+	for (const std::string &source : options.from)
+		zone.allow(source);
+	if (options.any)
+		done(zone.allow_any(), "siwdg_allow_any");
+	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone.attr.number, zone.attr.qkey);
+	std::fflush(stdout);
+	const auto until = deadline(options);
+	for (uint32_t got = 0; got < options.count; got++) {
+		siwdg_wc wc{};
+		if (!qp.next(wc, until))
+			return 1;
+		if (wc.wc.opcode == IBV_WC_DRIVER1 && wc.wc.status == IBV_WC_SUCCESS) {
+			print_record(wc, options.plain);
+		} else {
+			print(wc.wc, qp.buffer(wc.wc.wr_id));
+			qp.post_receives(1);
+		}
+		std::fflush(stdout);
+	}
+	if (!options.output.empty())
+		std::ofstream(options.output).write(reinterpret_cast<const char *>(region.memory.data()),
+						    static_cast<std::streamsize>(region.memory.size()));
+	return 0;
+}
+
+// Opens and closes a zone that a peer keeps writing to: a closed zone does not change
+int churn(const Options &options)
+{
+	Qp qp(options);
+	Region region(qp, options.zone_size);
+	const auto until = deadline(options);
+	uint64_t rounds = 0, records = 0;
+	fmt::print("ready {}\n", qp.number());
+	std::fflush(stdout);
+	for (; std::chrono::steady_clock::now() < until; rounds++) {
+		{
+			Zone zone(qp, region, attr_of(options));
+			done(zone.allow_any(), "siwdg_allow_any");
+			std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
+		}
+		std::ranges::fill(region.memory, 0);
+		records += static_cast<uint64_t>(qp.drain());
+		std::this_thread::sleep_for(std::chrono::milliseconds(2));
+		if (std::ranges::count(region.memory, 0) != static_cast<long>(region.memory.size()))
+			throw std::runtime_error("a closed zone was written");
+	}
+	fmt::print("{} rounds, {} records\n", rounds, records);
+	return rounds > 0 && records > 0 ? 0 : 1;
+}
+
+void expect(const std::string &what, int found, int wanted)
+{
+	if (found != wanted)
+		throw std::runtime_error(fmt::format("{}: {}, expected {}", what, std::strerror(found), std::strerror(wanted)));
+}
+
+// The error of opening a zone
+int opening(const Qp &qp, const Region &region, siwdg_zone_attr attr)
+{
+	siwdg_zone *const zone = qp.provider().open_zone(qp.get(), region.get(), &attr);
+	if (zone == nullptr)
+		return errno;
+	qp.provider().close_zone(zone);
+	return 0;
+}
+
+void check_zones(const Qp &qp, const Region &region, siwdg_zone_attr good)
+{
+	const auto changed = [&](auto siwdg_zone_attr::*member, auto value) {
+		siwdg_zone_attr attr = good;
+		attr.*member = value;
+		return opening(qp, region, attr);
+	};
+	const size_t size = region.memory.size();
+	expect("a good zone", opening(qp, region, good), 0);
+	expect("length 0", changed(&siwdg_zone_attr::length, 0U), EINVAL);
+	expect("a zone of the whole region less its margin", changed(&siwdg_zone_attr::length, size - margin), 0);
+	expect("a zone beyond its region", changed(&siwdg_zone_attr::length, size - margin + 1), EINVAL);
+	expect("a zone behind its region", changed(&siwdg_zone_attr::offset, size + 1), EINVAL);
+	expect("an offset that wraps around", changed(&siwdg_zone_attr::offset, ~uint64_t{0}), EINVAL);
+	expect("a length that wraps around", changed(&siwdg_zone_attr::length, ~uint64_t{0}), EINVAL);
+	expect("an unknown flag", changed(&siwdg_zone_attr::flags, 2U), EINVAL);
+	const Region readable(qp, good.length, 0), local(qp, good.length, IBV_ACCESS_LOCAL_WRITE);
+	expect("a region without write access", opening(qp, readable, good), EACCES);
+	expect("a region without remote write access", opening(qp, local, good), EACCES);
+}
+
+void check_sources(const Qp &qp, const Region &region, siwdg_zone_attr attr)
+{
+	Zone zone(qp, region, attr);
+	sockaddr_in source{};
+	source.sin_family = AF_INET;
+	for (const unsigned prefix : {0U, 33U, 0xffffffffU})
+		expect(fmt::format("IPv4 prefix {}", prefix), zone.allow(source, prefix), EINVAL);
+	for (int number = 0; number < 256; number++)
+		expect("a source", zone.allow(source, 32), 0);
+	expect("source number 257", zone.allow(source, 32), ENOSPC);
+	source.sin_family = AF_UNIX;
+	expect("a source without an IP address", zone.allow(source, 32), EINVAL);
+}
+
+// The errors of the calls for zones
+int zone_errors(const Options &options)
+{
+	Qp qp(options);
+	const Qp other(options);
+	const siwdg_zone_attr good = attr_of(options);
+	Region region(qp, options.zone_size);
+	const Region foreign(other, options.zone_size);
+	check_zones(qp, region, good);
+	check_sources(qp, region, good);
+	expect("a region of another context", opening(qp, foreign, good), EINVAL);
+	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
+	Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), region.memory.data(), region.memory.size(),
+						       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE), "ibv_reg_mr"));
+	siwdg_zone_attr attr = good;
+	expect("a region of another PD", qp.provider().open_zone(qp.get(), mr.get(), &attr) ? 0 : errno, EINVAL);
+	std::vector<std::unique_ptr<Zone>> zones;
+	for (int number = 0; number < 1024; number++)
+		zones.push_back(std::make_unique<Zone>(qp, region, good));
+	expect("zone number 1025", opening(qp, region, good), ENOSPC);
+	zones.resize(1);
+	attr = zones[0]->attr;
+	expect("a number in use", opening(qp, region, attr), EEXIST);
+	expect("a region with a zone", ibv_dereg_mr(region.get()), EBUSY);
+	expect("a queue pair with a zone", ibv_destroy_qp(qp.get()), EBUSY);
+	zones.clear();
+	expect("a number that is free again", opening(qp, region, attr), 0);
+	siwdg_write request = to_zone(options);
+	request.send_flags = IBV_SEND_SOLICITED;
+	qp.make_address(parse_gid(options.target));
+	expect("a Write-Record with a solicited event", qp.post_write(request, 1), EINVAL);
+	expect("a region without a zone", region.deregister(), 0);
+	return 0;
 }
 
 // Requests of both queues complete when the QP enters ERROR
@@ -321,15 +634,16 @@ int flush(const Options &options)
 	Qp qp(options);
 	const auto until = deadline(options);
 	qp.to_error();
-	for (uint32_t got = 0; got < options.depth; got++) {
-		ibv_wc wc{};
-		if (!qp.next(wc, until) || wc.status != IBV_WC_WR_FLUSH_ERR)
+	const auto flushes = [&] {
+		siwdg_wc wc{};
+		return qp.next(wc, until) && wc.wc.status == IBV_WC_WR_FLUSH_ERR;
+	};
+	for (uint32_t got = 0; got < options.depth; got++)
+		if (!flushes())
 			return 1;
-	}
 	// A request that is posted now, too
 	qp.post_receives(1);
-	ibv_wc wc{};
-	return qp.next(wc, until) && wc.status == IBV_WC_WR_FLUSH_ERR ? 0 : 1;
+	return flushes() ? 0 : 1;
 }
 
 // Lets allocation number n of this thread in the kernel fail, from now on
@@ -347,7 +661,7 @@ bool has_failed()
 	return left == 0;
 }
 
-// Each allocation in the kernel fails once, from the device's opening to a Send
+// Each allocation in the kernel fails once, from the device's opening to a Send and a Write-Record
 int fault(const Options &options)
 {
 	const ibv_gid to = parse_gid(options.target);
@@ -357,6 +671,10 @@ int fault(const Options &options)
 		try {
 			Qp qp(options);
 			qp.send(to, qp.number(), 100);
+			Region region(qp, options.zone_size);
+			Zone zone(qp, region, attr_of(options));
+			done(zone.allow_any(), "siwdg_allow_any");
+			done(qp.post_write(to_zone(options), 100), "siwdg_post_write");
 		} catch (const std::runtime_error &) {
 			errors++;
 		}
@@ -404,6 +722,7 @@ int fuzz(const Options &options)
 		// the provider may be confused as well: its errors do not matter
 		try {
 			qp.send(to, options.qpn ? options.qpn : qp.number(), random() % options.size);
+			done(qp.post_write(to_zone(options), random() % options.size), "siwdg_post_write");
 			qp.post_receives(1);
 		} catch (const std::runtime_error &) {
 		}
@@ -424,7 +743,10 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--timeout", o.timeout, "seconds");
 	app.add_option("--group", o.group, "multicast group to join");
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
-	app.add_option("--provider", o.provider, "library of the provider, for --port");
+	app.add_option("--provider", o.provider, "library of the provider, for --port and for Write-Record");
+	app.add_option("--zone", o.zone, "number of the zone");
+	app.add_option("--key", o.key, "Q_Key of the zone");
+	app.add_option("--zone-size", o.zone_size, "octets of the own zone");
 	app.add_flag("--solicited", o.solicited, "solicited events");
 }
 
@@ -440,9 +762,22 @@ int main(int argc, char **argv)
 	CLI::App *err = app.add_subcommand("flush", "check that ERROR flushes the receive queue");
 	CLI::App *random = app.add_subcommand("fuzz", "write random numbers into the shared queues until --timeout");
 	CLI::App *faults = app.add_subcommand("fault", "fail each allocation in the kernel once");
-	for (CLI::App *sub : {in, out, err, random, faults})
+	CLI::App *open = app.add_subcommand("zone", "open a zone and report what comes");
+	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
+	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
+	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong})
 		add_common(*sub, o);
-	for (CLI::App *sub : {out, random, faults}) {
+	for (CLI::App *sub : {random, faults, open, put, change, wrong})
+		sub->get_option("--provider")->required();
+	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX]");
+	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
+	open->add_flag("--no-record", o.no_record, "nothing is recorded");
+	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
+	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");
+	put->add_option("--offset", o.offset, "where in the zone");
+	put->add_flag("--guess", o.guess, "random keys");
+	for (CLI::App *sub : {out, random, faults, put, wrong}) {
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
@@ -450,7 +785,14 @@ int main(int argc, char **argv)
 	}
 	CLI11_PARSE(app, argc, argv);
 	try {
-		return in->parsed() ? receive(o) : out->parsed() ? send(o) : err->parsed() ? flush(o) : random->parsed() ? fuzz(o) : fault(o);
+		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
+			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
+			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors},
+		};
+		for (const auto &[sub, function] : commands)
+			if (sub->parsed())
+				return function(o);
+		return 3;
 	} catch (const std::exception &e) {
 		fmt::print(stderr, "dgqp: {}\n", e.what());
 		return 3;
