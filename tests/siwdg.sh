@@ -321,7 +321,7 @@ wrong_write() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	wait_for 10 "$1" counter_is d1 "$1" $((before + 1))
 	dgm_write to=100 msn=3 --data right
 	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 "
+	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
 	region_is 4096 100 right
 }
 
@@ -469,7 +469,7 @@ hostile() {
 	dgm_send qkey=$QKEY --data end
 	dgm_write to=100 msn=3 --data right
 	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 "
+	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
 	region_is 4096 100 right
 }
 

@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -23,6 +24,8 @@
 #include <vector>
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_user_ioctl_cmds.h>
+#include <siw_dg-abi.h>
 #include <siwdg.h>
 
 #include <CLI/CLI.hpp>
@@ -593,6 +596,92 @@ void check_sources(const Qp &qp, const Region &region, siwdg_zone_attr attr)
 	expect("a source without an IP address", zone.allow(source, 32), EINVAL);
 }
 
+ib_uverbs_attr attr_with(uint16_t id, uint64_t data, size_t length = 0)
+{
+	ib_uverbs_attr attr{};
+	attr.attr_id = id;
+	attr.len = static_cast<uint16_t>(length);
+	attr.flags = UVERBS_ATTR_F_MANDATORY;
+	attr.data = data;
+	return attr;
+}
+
+template <typename T> ib_uverbs_attr attr_of_memory(uint16_t id, T &memory)
+{
+	return attr_with(id, reinterpret_cast<uintptr_t>(&memory), sizeof(memory));
+}
+
+// A call of the module without the provider; returns an error number, and attributes that the kernel has filled
+int call_module(const Qp &qp, uint16_t method, std::span<ib_uverbs_attr> attrs)
+{
+	std::vector<uint8_t> command(sizeof(ib_uverbs_ioctl_hdr) + attrs.size_bytes());
+	ib_uverbs_ioctl_hdr header{};
+	header.length = static_cast<uint16_t>(command.size());
+	header.object_id = SIW_DG_OBJECT_ZONE;
+	header.method_id = method;
+	header.num_attrs = static_cast<uint16_t>(attrs.size());
+	std::memcpy(command.data(), &header, sizeof(header));
+	std::memcpy(command.data() + sizeof(header), attrs.data(), attrs.size_bytes());
+	const int error = ::ioctl(qp.get()->context->cmd_fd, RDMA_VERBS_IOCTL, command.data()) == 0 ? 0 : errno;
+	std::memcpy(attrs.data(), command.data() + sizeof(header), attrs.size_bytes());
+	return error;
+}
+
+struct OpenCall {
+	uint32_t qp, mr;
+	siw_dg_zone_open_req request;
+	uint32_t zone = 0;
+	int made(const Qp &by)
+	{
+		siw_dg_zone_open_resp response{};
+		ib_uverbs_attr attrs[] = {
+			attr_with(SIW_DG_ATTR_ZONE_OPEN_HANDLE, 0), attr_with(SIW_DG_ATTR_ZONE_OPEN_QP, qp),
+			attr_with(SIW_DG_ATTR_ZONE_OPEN_MR, mr), attr_of_memory(SIW_DG_ATTR_ZONE_OPEN_REQ, request),
+			attr_of_memory(SIW_DG_ATTR_ZONE_OPEN_RESP, response),
+		};
+		const int error = call_module(by, SIW_DG_METHOD_ZONE_OPEN, attrs);
+		zone = static_cast<uint32_t>(attrs[0].data);
+		return error;
+	}
+};
+
+int allow_source(const Qp &qp, uint32_t zone, siw_dg_zone_source source)
+{
+	ib_uverbs_attr attrs[] = {attr_with(SIW_DG_ATTR_ZONE_ALLOW_HANDLE, zone),
+				  attr_of_memory(SIW_DG_ATTR_ZONE_ALLOW_SOURCE, source)};
+	return call_module(qp, SIW_DG_METHOD_ZONE_ALLOW, attrs);
+}
+
+// What a program can get wrong without the provider
+void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &attr)
+{
+	OpenCall call{.qp = qp.get()->handle, .mr = region.get()->handle, .request = {}};
+	call.request.offset = attr.offset;
+	call.request.length = attr.length;
+	call.qp = 0x7fffffff;
+	expect("an unknown queue pair", call.made(qp), ENOENT);
+	call.qp = qp.get()->handle;
+	call.mr = 0x7fffffff;
+	expect("an unknown region", call.made(qp), ENOENT);
+	call.mr = region.get()->handle;
+	call.request.reserved = 1;
+	expect("a reserved member of a zone", call.made(qp), EINVAL);
+	call.request.reserved = 0;
+	expect("a good zone without the provider", call.made(qp), 0);
+	siw_dg_zone_source source{};
+	source.prefix = 129;
+	expect("prefix 129", allow_source(qp, call.zone, source), EINVAL);
+	source.prefix = 128;
+	source.reserved = 1;
+	expect("a reserved member of a source", allow_source(qp, call.zone, source), EINVAL);
+	source.reserved = 0;
+	expect("a good source", allow_source(qp, call.zone, source), 0);
+	expect("a source of an unknown zone", allow_source(qp, 0x7fffffff, source), ENOENT);
+	ib_uverbs_attr close[] = {attr_with(SIW_DG_ATTR_ZONE_CLOSE_HANDLE, call.zone)};
+	expect("the end of a zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), 0);
+	expect("the end of no zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), ENOENT);
+}
+
 // The errors of the calls for zones
 int zone_errors(const Options &options)
 {
@@ -603,6 +692,7 @@ int zone_errors(const Options &options)
 	const Region foreign(other, options.zone_size);
 	check_zones(qp, region, good);
 	check_sources(qp, region, good);
+	check_module(qp, region, good);
 	expect("a region of another context", opening(qp, foreign, good), EINVAL);
 	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
 	Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), region.memory.data(), region.memory.size(),
