@@ -415,19 +415,20 @@ zone_errors() {
 	run_well errors a 60 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
 
-# A CQ without room: nothing is written that would not be recorded
+# Nothing is written that would not be recorded, and records take no entry that the completion of a request needs
 records_overflow() {
 	local before
-	# a CQ of two entries
-	open_zone --any --depth 1 --count 3
+	# entries for two requests and for two records
+	open_zone --any --depth 1 --records 2 --count 4
 	before=$(counter d1 dropped_cq_full)
 	stop_process server
 	dgm_write to=0 msn=1 --data one
 	dgm_write to=10 msn=2 --data two
 	dgm_write to=20 msn=3 --data three
 	wait_for 10 'a datagram without room for a record' counter_is d1 dropped_cq_full $((before + 1))
+	dgm_send qkey=$QKEY --data message
 	kill -CONT "$(pgrep -P "${pid_of[server]}")"
-	wait_line server '^record 3 at 10 ' 10
+	wait_line server '^received 7 .*: message' 10
 	dgm_write to=30 msn=4 --data four
 	ended_well server 10
 	region_is 4096 0 one 10 two 30 four
@@ -439,7 +440,7 @@ records_overflow() {
 from_libdgm() { # MESSAGE
 	local records=$(((100000 + $1 - 1) / $1))
 	head -c 100000 /dev/urandom >"$WORK/file"
-	open_zone --from "$(address a)" --depth 1024 --zone-size 100000 --count $((records + 8))
+	open_zone --from "$(address a)" --records 1024 --zone-size 100000 --count $((records + 8))
 	run_well sender a 30 "$DGM/dgm-send" --input "$WORK/file" --message "$1" "$(address b):$qpn/$zone/$key/100000/${QKEY#0x}"
 	ended_well server 20
 	is records "$(grep -c '^record' "$WORK/server.log")" $records
@@ -495,7 +496,7 @@ flood_zone() {
 
 closes_under_traffic() {
 	zone=4d key=4e
-	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --timeout 10 --depth 64
+	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --timeout 10
 	wait_line churn '^ready' 30
 	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
 	flood_zone
@@ -637,7 +638,7 @@ check 'siw_dg DGM-09 DGM-10: a write whose offset and length wrap around is coun
 check 'siw_dg DGM-09 DGM-24: a write with a wrong CRC is counted and writes nothing' wrong_write dropped_crc --bad-crc
 check 'siw_dg DGM-09 DGM-10: a datagram of a message of several datagrams is counted and writes nothing' wrong_write dropped_unsupported ml=10 last=0
 check 'siw_dg DGM-09 DGM-10: an RDMA Write of iWARP is counted and writes nothing' wrong_write dropped_header m=0
-check 'siw_dg DGM-10: a write that finds no room for its record is counted and writes nothing' records_overflow
+check 'siw_dg DGM-10: a write that finds no room for its record is counted and writes nothing, and a Send still has room' records_overflow
 check 'siw_dg DGM-23: a write longer than the path MTU completes with an error at its source' wrong_request 'local length error' --size 1439
 check 'siw_dg DGM-23: a write that wraps around completes with an error at its source' wrong_request 'local QP operation error' --offset 18446744073709551615
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors

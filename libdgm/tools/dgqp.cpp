@@ -40,7 +40,7 @@ struct Options {
 	std::string device, group, provider, target, output, data = "hello";
 	std::vector<std::string> from;
 	int gid = 0, timeout = 30;
-	uint32_t qkey = 0x11111111, count = 1, depth = 16, qpn = 0;
+	uint32_t qkey = 0x11111111, count = 1, depth = 16, records = 64, qpn = 0;
 	size_t size = 2048;
 	uint32_t zone = 0, key = 0;
 	uint64_t zone_size = 4096, offset = 0;
@@ -169,7 +169,7 @@ Qp::Qp(const Options &options)
 	pd_.reset(made(ibv_alloc_pd(context_.get()), "ibv_alloc_pd"));
 	mr_.reset(made(ibv_reg_mr(pd_.get(), memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr"));
 	channel_.reset(made(ibv_create_comp_channel(context_.get()), "ibv_create_comp_channel"));
-	cq_.reset(made(ibv_create_cq(context_.get(), static_cast<int>(2 * options.depth), nullptr, channel_.get(), 0),
+	cq_.reset(made(ibv_create_cq(context_.get(), static_cast<int>(2 * options.depth + options.records), nullptr, channel_.get(), 0),
 		       "ibv_create_cq"));
 	ibv_qp_init_attr init{};
 	init.send_cq = init.recv_cq = cq_.get();
@@ -682,6 +682,16 @@ void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &att
 	expect("the end of no zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), ENOENT);
 }
 
+void check_room(Options options, siwdg_zone_attr attr)
+{
+	options.records = 0;
+	const Qp qp(options);
+	const Region region(qp, attr.length);
+	expect("a completion queue without entries for records", opening(qp, region, attr), ENOBUFS);
+	attr.flags = SIWDG_ZONE_NO_RECORD;
+	expect("a zone without records", opening(qp, region, attr), 0);
+}
+
 // The errors of the calls for zones
 int zone_errors(const Options &options)
 {
@@ -693,6 +703,7 @@ int zone_errors(const Options &options)
 	check_zones(qp, region, good);
 	check_sources(qp, region, good);
 	check_module(qp, region, good);
+	check_room(options, good);
 	expect("a region of another context", opening(qp, foreign, good), EINVAL);
 	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
 	Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), region.memory.data(), region.memory.size(),
@@ -829,6 +840,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--qkey", o.qkey, "Q_Key");
 	app.add_option("--count", o.count, "messages");
 	app.add_option("--depth", o.depth, "entries of each queue")->check(CLI::Range(1U, 16384U));
+	app.add_option("--records", o.records, "entries of the completion queue beyond those of the other queues");
 	app.add_option("--size", o.size, "octets of a message")->check(CLI::Range(1U, 1U << 20));
 	app.add_option("--timeout", o.timeout, "seconds");
 	app.add_option("--group", o.group, "multicast group to join");

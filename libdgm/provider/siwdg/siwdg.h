@@ -72,7 +72,9 @@ struct siwdg_zone_attr {
  * a device, or a kernel module without zones, EINVAL @attr is wrong or not
  * within the region, or the region has another PD, EACCES the region lacks
  * IBV_ACCESS_REMOTE_WRITE, EEXIST the QP has a zone with this number, ENOSPC
- * the QP has 1024 zones
+ * the QP has 1024 zones, ENOBUFS the receive CQ is too small for records, of
+ * which it holds those that it has entries for beyond the sizes of all send and
+ * receive queues that complete there, rounded up to powers of two
  */
 struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
 				   struct siwdg_zone_attr *attr);

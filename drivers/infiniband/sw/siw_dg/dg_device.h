@@ -136,10 +136,20 @@ struct dg_pd {
 	struct ib_pd base;
 };
 
+/**
+ * struct dg_cq - a CQ
+ * @base: of the RDMA core
+ * @queue: its entries
+ * @requests: entries of the SQs and RQs that complete here
+ * @lock: protects @producer, @overrun and the entries
+ * @producer: index of the next entry
+ * @overrun: a completion of a request has been lost
+ */
 struct dg_cq {
 	struct ib_cq base;
 	struct dg_queue *queue;
-	spinlock_t lock;	/* protects @producer and the entries */
+	atomic_t requests;
+	spinlock_t lock;	/* see above */
 	u32 producer;
 	bool overrun;
 };
@@ -332,7 +342,7 @@ extern const struct ib_device_ops dg_device_ops;
 bool dg_ah_find(struct dg_device *dev, const struct ib_pd *pd, u32 number,
 		struct dg_address *address);
 u32 dg_max_mtu(const struct net_device *netdev);
-bool dg_cq_has_room(struct dg_cq *cq);
+bool dg_cq_has_room(const struct dg_cq *cq, bool record);
 bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited);
 
 /* dg_qp.c */

@@ -253,6 +253,17 @@ static int dg_check_init_attr(const struct ib_qp_init_attr *attrs)
 	return 0;
 }
 
+/* The CQs keep an entry for each request */
+static void dg_count_requests(const struct dg_qp *qp, int sign)
+{
+	if (qp->sq)
+		atomic_add(sign * (int)qp->sq->size,
+			   &to_dg_cq(qp->base.send_cq)->requests);
+	if (qp->rq)
+		atomic_add(sign * (int)qp->rq->size,
+			   &to_dg_cq(qp->base.recv_cq)->requests);
+}
+
 static int dg_create_queues(struct dg_qp *qp, struct ib_ucontext *context,
 			    struct siw_dg_create_qp_resp *resp)
 {
@@ -355,6 +366,7 @@ int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
 	ret = ib_copy_to_udata(udata, &resp, sizeof(resp));
 	if (ret)
 		goto erase;
+	dg_count_requests(qp, 1);
 	/* Drops those that came before the hook, which would fill the socket */
 	queue_work(dg_wq, &qp->rx_work);
 	attrs->cap = qp->cap;
@@ -377,6 +389,7 @@ int dg_destroy_qp(struct ib_qp *base, struct ib_udata *udata)
 
 	xa_erase(&dev->qps, base->qp_num);
 	dg_put_socket(qp);
+	dg_count_requests(qp, -1);
 	dg_destroy_queues(qp);
 	atomic_dec(&dev->num_qps);
 	return 0;

@@ -327,6 +327,8 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
 /**
  * dg_cq_has_room - look whether a CQ can take a completion
  * @cq: the CQ
+ * @record: for a record, whose number peers choose: it must not take the place of
+ *          a request's completion
  *
  * A program that writes nonsense into its index harms its own completions.
  *
@@ -334,13 +336,14 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
  *
  * Return: true if it can now; without its lock, QPs that share it may fill it
  */
-bool dg_cq_has_room(struct dg_cq *cq)
+bool dg_cq_has_room(const struct dg_cq *cq, bool record)
 {
-	u32 consumer;
+	u32 size = cq->queue->size, consumer, kept;
 
+	kept = record ? atomic_read(&cq->requests) : 0;
 	/* Pairs with the program's release after it read the completions */
 	consumer = smp_load_acquire(&cq->queue->ring->consumer);
-	return READ_ONCE(cq->producer) - consumer < cq->queue->size;
+	return kept < size && READ_ONCE(cq->producer) - consumer < size - kept;
 }
 
 static void dg_raise_cq_error(struct dg_cq *cq)
@@ -371,8 +374,8 @@ static bool dg_cq_disarm(struct siw_dg_ring *ring, bool solicited)
  * @cqe: the completion
  * @solicited: for an event that waits for solicited ones or errors
  *
- * A CQ that is full loses the completion, of which the program gets
- * IBV_EVENT_CQ_ERR, once.
+ * A CQ that is full loses the completion. The program gets IBV_EVENT_CQ_ERR,
+ * once, unless it is a record.
  *
  * Context: softirq or process.
  *
@@ -380,13 +383,13 @@ static bool dg_cq_disarm(struct siw_dg_ring *ring, bool solicited)
  */
 bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited)
 {
+	bool record = cqe->opcode == SIW_DG_WC_RECORD, event, first;
 	struct siw_dg_ring *ring = cq->queue->ring;
-	bool event, first;
 
 	spin_lock_bh(&cq->lock);
-	if (!dg_cq_has_room(cq)) {
-		first = !cq->overrun;
-		cq->overrun = true;
+	if (!dg_cq_has_room(cq, record)) {
+		first = !record && !cq->overrun;
+		cq->overrun |= !record;
 		spin_unlock_bh(&cq->lock);
 		if (first)
 			dg_raise_cq_error(cq);

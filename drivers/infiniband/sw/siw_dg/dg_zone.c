@@ -80,11 +80,17 @@ static int dg_zone_allow(struct dg_zone *zone,
 static int dg_zone_check(const struct dg_qp *qp, const struct dg_mr *mr,
 			 const struct siw_dg_zone_open_req *req)
 {
+	const struct dg_cq *cq;
+
 	if (req->reserved || req->flags & ~SIW_DG_ZONE_NO_RECORD ||
 	    mr->base.pd != qp->base.pd || !req->length ||
 	    req->offset > mr->length || req->length > mr->length - req->offset)
 		return -EINVAL;
-	return mr->remote_writable ? 0 : -EACCES;
+	if (!mr->remote_writable)
+		return -EACCES;
+	cq = to_dg_cq(qp->base.recv_cq);
+	return req->flags & SIW_DG_ZONE_NO_RECORD ||
+	       atomic_read(&cq->requests) < cq->queue->size ? 0 : -ENOBUFS;
 }
 
 /* 0 stands for no choice */
