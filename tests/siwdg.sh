@@ -398,6 +398,25 @@ zone_of_another_qp() {
 	ended_well other 10
 }
 
+# DGM-19: two hosts have this zone at this port, and join the group
+write_to_group() { # GROUP GID-INDEX
+	local name netns
+	local -A device=([one]=d1 [two]=d0)
+	for name in one two; do
+		netns=b
+		[[ $name == one ]] || netns=a
+		start $name $netns 60 "$DGQP" zone --device "${device[$name]}" "${OWN[@]}" --port 7701 --group "$1" --zone 77 --key 78 \
+			--any --output "$WORK/region" --count 1
+		wait_line $name '^ready' 30
+	done
+	run_well client a 30 "$DGQP" write --device d0 --gid "$2" "${OWN[@]}" "$1" 7701 --zone 77 --key 78 --offset 9 --data all
+	for name in one two; do
+		ended_well $name 10
+		has_line $name '^record 3 at 9 of 0000004d '
+	done
+	region_is 4096 9 all
+}
+
 # DGM-23: what the source may not do completes its request with an error
 wrong_request() { # STATUS OPTION of dgqp…
 	open_zone --any --count 1
@@ -626,6 +645,7 @@ check 'siw_dg DGM-11: ibv_poll_cq() returns a record with zone, offset, length a
 check 'siw_dg DGM-31 DGM-18: a write to a zone without records is not recorded, and a Send arrives after it' not_recorded
 check 'siw_dg DGM-35: a write raises no solicited event and uses no receive' raises_no_event
 check 'siw_dg DGM-10: a write to one of two zones with equal numbers and keys arrives in the zone of the addressed QP' zone_of_another_qp
+check 'siw_dg DGM-19: a write to an IPv4 group arrives in the zone of each QP that joined' write_to_group 239.7.7.7 0
 check 'siw_dg DGM-09 DGM-10: a write to an unknown zone is counted and writes nothing' wrong_write dropped_no_zone stag=1
 check 'siw_dg DGM-09 DGM-10: a write with a wrong Q_Key is counted and writes nothing' wrong_write dropped_qkey qkey=$QKEY
 check 'siw_dg DGM-09 DGM-10: a write from an address that the zone does not name is counted and writes nothing' wrong_source 10.77.0.2 fd77::1

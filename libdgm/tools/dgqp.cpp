@@ -768,6 +768,7 @@ int fault(const Options &options)
 	const ibv_gid to = parse_gid(options.target);
 	uint64_t n = 1, errors = 0;
 	for (bool failed = true; failed; n++) {
+		std::string error;
 		fail_allocation(n);
 		try {
 			Qp qp(options);
@@ -775,11 +776,17 @@ int fault(const Options &options)
 			Region region(qp, options.zone_size);
 			Zone zone(qp, region, attr_of(options));
 			done(zone.allow_any(), "siwdg_allow_any");
-			done(qp.post_write(to_zone(options), 100), "siwdg_post_write");
-		} catch (const std::runtime_error &) {
+			siwdg_write own = to_zone(options);
+			own.remote_qpn = qp.number();
+			done(qp.post_write(own, 100), "siwdg_post_write");
+		} catch (const std::runtime_error &e) {
+			error = e.what();
 			errors++;
 		}
 		failed = has_failed();
+		// The last time nothing fails
+		if (!failed && !error.empty())
+			throw std::runtime_error(error);
 	}
 	fmt::print("{} allocations, {} errors\n", n - 2, errors);
 	return errors > 0 ? 0 : 1;
@@ -823,7 +830,9 @@ int fuzz(const Options &options)
 		// the provider may be confused as well: its errors do not matter
 		try {
 			qp.send(to, options.qpn ? options.qpn : qp.number(), random() % options.size);
-			done(qp.post_write(to_zone(options), random() % options.size), "siwdg_post_write");
+			siwdg_write own = to_zone(options);
+			own.remote_qpn = qp.number();
+			done(qp.post_write(own, random() % options.size), "siwdg_post_write");
 			qp.post_receives(1);
 		} catch (const std::runtime_error &) {
 		}
