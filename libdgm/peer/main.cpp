@@ -4,12 +4,15 @@
 
 #include "../tools/common.h"
 
+#include <netinet/ip6.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #include <algorithm>
 #include <chrono>
+#include <cstring>
 #include <iostream>
 #include <map>
 #include <thread>
@@ -24,7 +27,7 @@ using namespace dgmpeer;
 
 class Socket {
 public:
-	explicit Socket(int family) : fd_(::socket(family, SOCK_DGRAM | SOCK_CLOEXEC, 0))
+	explicit Socket(int family, int type = SOCK_DGRAM, int protocol = 0) : fd_(::socket(family, type | SOCK_CLOEXEC, protocol))
 	{
 		if (fd_ < 0)
 			tools::fail("socket");
@@ -58,6 +61,46 @@ private:
 	int fd_;
 };
 
+// The sum of 16-bit numbers, as in the checksum of RFC 768
+uint32_t sum_of(const void *memory, size_t size, uint32_t sum = 0)
+{
+	const auto *const octets = static_cast<const uint8_t *>(memory);
+	for (size_t i = 0; i < size; i++)
+		sum += i % 2 != 0 ? octets[i] : uint32_t{octets[i]} << 8;
+	return sum;
+}
+
+// In an IPv6 packet with any source address, port 7707
+void send_from(const std::string &source, const dgm_address &to, const Bytes &bytes)
+{
+	const dgm_address from = tools::parse_address(source, 7707);
+	if (from.any.sa_family != AF_INET6 || to.any.sa_family != AF_INET6)
+		throw std::runtime_error("--source needs IPv6 addresses");
+	udphdr udp{};
+	udp.source = from.v6.sin6_port;
+	udp.dest = to.v6.sin6_port;
+	udp.len = htons(static_cast<uint16_t>(sizeof(udp) + bytes.size()));
+	ip6_hdr ip{};
+	ip.ip6_flow = htonl(6U << 28);
+	ip.ip6_plen = udp.len;
+	ip.ip6_nxt = IPPROTO_UDP;
+	ip.ip6_hlim = 64;
+	ip.ip6_src = from.v6.sin6_addr;
+	ip.ip6_dst = to.v6.sin6_addr;
+	uint32_t sum = sum_of(&ip.ip6_src, 2 * sizeof(ip.ip6_src), IPPROTO_UDP + ntohs(udp.len));
+	sum = sum_of(bytes.data(), bytes.size(), sum_of(&udp, sizeof(udp), sum));
+	while (sum > 0xffff)
+		sum = (sum & 0xffff) + (sum >> 16);
+	udp.check = htons(sum == 0xffff ? 0xffff : static_cast<uint16_t>(~sum));
+	Bytes packet(sizeof(ip) + sizeof(udp));
+	std::memcpy(packet.data(), &ip, sizeof(ip));
+	std::memcpy(packet.data() + sizeof(ip), &udp, sizeof(udp));
+	packet.insert(packet.end(), bytes.begin(), bytes.end());
+	dgm_address where = to;
+	where.v6.sin6_port = 0;
+	Socket(AF_INET6, SOCK_RAW, IPPROTO_RAW).send(where, packet);
+}
+
 Bytes from_hex(const std::string &hex)
 {
 	Bytes bytes;
@@ -90,7 +133,7 @@ nlohmann::json decode(const Bytes &bytes)
 }
 
 struct Make {
-	std::string kind, data;
+	std::string kind, data, source;
 	std::vector<std::string> set;
 	int cut = -1;
 	bool bad_crc = false;
@@ -171,6 +214,7 @@ int run(int argc, char **argv)
 	send->add_option("set", options.set, "FIELD=VALUE");
 	send->add_option("--data", options.data, "the data");
 	send->add_option("--cut", options.cut, "send only the first N octets");
+	send->add_option("--source", options.source, "source address of the IPv6 packet, which may be forged");
 	send->add_flag("--bad-crc", options.bad_crc, "one bit of the CRC is wrong");
 	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
 	raw->add_option("hex", hex)->required();
@@ -187,7 +231,11 @@ int run(int argc, char **argv)
 
 	if (*send || *raw) {
 		const dgm_address address = tools::parse_address(host, port);
-		Socket(address.any.sa_family).send(address, *send ? make(options) : from_hex(hex));
+		const Bytes bytes = *send ? make(options) : from_hex(hex);
+		if (options.source.empty())
+			Socket(address.any.sa_family).send(address, bytes);
+		else
+			send_from(options.source, address, bytes);
 	} else if (*hostile) {
 		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
 	} else if (*listen) {

@@ -231,8 +231,8 @@ bool Endpoint::receive_batch()
 	const std::lock_guard guard(lock_);
 	const uint64_t now = now_ns();
 	end_messages(now);
-	return udp_.receive([&](const dg_source &source, std::span<const uint8_t> datagram) {
-		count(judge(source, datagram, now));
+	return udp_.receive([&](const dg_source *source, std::span<const uint8_t> datagram) {
+		count(source != nullptr ? judge(*source, datagram, now) : Counter::bad_source);
 	}) != 0;
 }
 

@@ -117,6 +117,9 @@ void Udp::configure(const UdpOptions &options)
 	if (family_ == AF_INET6) {
 		set(fd(), IPPROTO_IPV6, IPV6_MTU_DISCOVER, discover);
 		set(fd(), IPPROTO_IPV6, IPV6_RECVERR, 1);
+		// Comes with IPv6 packets alone; the address of an IPv4 packet looks as a forged one of IPv6
+		if (const int on = 1; ::setsockopt(fd(), IPPROTO_IPV6, IPV6_RECVHOPLIMIT, &on, sizeof(on)) != 0)
+			throw_errno(errno);
 	}
 	if (options.gro)
 		set(fd(), IPPROTO_UDP, UDP_GRO, 1);
@@ -131,8 +134,8 @@ dg_source Udp::local() const
 	return to_source(&address.any, length).value_or(dg_source{});
 }
 
-// Sets segment if the kernel has joined datagrams
-void Udp::look_at(const msghdr &header, size_t &segment)
+// Sets segment if the kernel has joined datagrams, and v6 if they came with IPv6
+void Udp::look_at(const msghdr &header, size_t &segment, bool &v6)
 {
 	auto *const writable = const_cast<msghdr *>(&header); // CMSG_NXTHDR only reads
 	for (cmsghdr *c = CMSG_FIRSTHDR(writable); c != nullptr; c = CMSG_NXTHDR(writable, c)) {
@@ -145,11 +148,13 @@ void Udp::look_at(const msghdr &header, size_t &segment)
 			std::memcpy(&count, CMSG_DATA(c), sizeof(count));
 			overflows_ += static_cast<uint32_t>(count - last_overflow_);
 			last_overflow_ = count;
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT) {
+			v6 = true;
 		}
 	}
 }
 
-size_t Udp::receive(const std::function<void(const dg_source &, std::span<const uint8_t>)> &receive)
+size_t Udp::receive(const std::function<void(const dg_source *, std::span<const uint8_t>)> &receive)
 {
 	batch_->prepare();
 	const int received = ::recvmmsg(fd(), batch_->headers.data(), batch, MSG_DONTWAIT, nullptr);
@@ -161,14 +166,15 @@ size_t Udp::receive(const std::function<void(const dg_source &, std::span<const 
 		std::span<const uint8_t> rest(batch_->memory.get() + i * largest, batch_->headers[i].msg_len);
 		const auto source = to_source(reinterpret_cast<const sockaddr *>(&batch_->peers[i]), header.msg_namelen);
 		size_t segment = largest;
-		look_at(header, segment);
+		bool v6 = false;
+		look_at(header, segment, v6);
 		datagrams++;
 		if (!source)
 			continue;
 		do {
 			const auto datagram = rest.first(std::min(rest.size(), segment));
 			rest = rest.subspan(datagram.size());
-			receive(*source, datagram);
+			receive(v6 && is_v4(*source) ? nullptr : &*source, datagram);
 		} while (!rest.empty());
 	}
 	return datagrams;

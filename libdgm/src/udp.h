@@ -65,8 +65,9 @@ public:
 	[[nodiscard]] dg_source local() const;
 	void own() { owned_ = true; }
 
-	// Calls receive(source, datagram) for each datagram of one system call; returns how many there were, 0: none
-	size_t receive(const std::function<void(const dg_source &, std::span<const uint8_t>)> &receive);
+	// Calls receive(source, datagram) for each datagram of one system call; returns how many there were, 0: none.
+	// nullptr: the source of an IPv6 packet is an IPv4 address
+	size_t receive(const std::function<void(const dg_source *, std::span<const uint8_t>)> &receive);
 	// Calls report(error) for all that the error queue has
 	void drain_errors(const std::function<void(const NetworkError &)> &report);
 	// One system call; segment != 0: the length of each datagram but the last. Returns 0 or an errno value
@@ -80,7 +81,7 @@ public:
 private:
 	struct Batch;
 	void configure(const UdpOptions &options);
-	void look_at(const msghdr &header, size_t &segment);
+	void look_at(const msghdr &header, size_t &segment, bool &v6);
 
 	Descriptor fd_;
 	bool owned_ = true;

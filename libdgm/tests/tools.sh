@@ -85,6 +85,15 @@ end_recv
 	fail "hostile: $(tail -n 1 "$dir/recv.log") is not $(<"$dir/hostile.log")"
 [[ $(tail -n 1 "$dir/recv.log" | jq .bytes) == 5 ]] || fail 'the honest datagram'
 
+# An IPv6 packet with an IPv4 source is not taken for an IPv4 packet
+start_recv --bind :: --from 127.0.0.1 --size 64 --idle 2
+port=${target%%/*} port=${port##*:}
+IFS=/ read -r _ zone qkey _ <<<"$target"
+"$build/dgmpeer" send ::1 "$port" write --source ::ffff:127.0.0.1 "stag=0x$zone" "qkey=0x$qkey" --data forged
+"$build/dgmpeer" send 127.0.0.1 "$port" write "stag=0x$zone" "qkey=0x$qkey" to=5 --data hello
+end_recv
+[[ $(result '[.counters.bad_source, .bytes] | @csv') == 1,5 ]] || fail "forged source: $(tail -n 1 "$dir/recv.log")"
+
 # dgmpeer reads what it writes
 [[ $("$build/dgmpeer" decode e140123456010000000000001000000000070000000000000004c001d00d61626364cc96bd6c |
 	jq -r '[.stag, .to, .msn, .ml, .qkey, .crc] | @csv') == 305419777,4096,7,4,3221344269,true ]] || fail 'decode V3'
