@@ -181,7 +181,8 @@ void dgm_zone_close(dgm_zone *zone);
 uint32_t dgm_zone_number(dgm_zone *zone);
 uint32_t dgm_zone_qkey(dgm_zone *zone);
 
-/* Lets a source write: an address, or all that have its first @prefix bits (32 or 128: this address); port 0: any port.
+/* Lets a source write: an address, or all of its family that have its first @prefix bits (32 or 128: this address), with a mapped
+ * IPv4 address at least 97; port 0: any port.
  * A zone has 65536 sources at most (ENOSPC). */
 int dgm_allow(dgm_zone *zone, const struct sockaddr *source, socklen_t length, unsigned int prefix);
 int dgm_allow_any(dgm_zone *zone);

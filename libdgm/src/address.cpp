@@ -98,12 +98,12 @@ dgm_address to_address(const dg_source &source)
 
 bool SourceSet::add(const dg_source &source, unsigned prefix)
 {
-	const bool port = source.port != 0, scope = source.scope != 0;
+	const bool v4 = is_v4(source), port = source.port != 0, scope = source.scope != 0;
 	auto group = std::ranges::find_if(groups_, [&](const Group &g) {
-		return g.prefix == prefix && g.port == port && g.scope == scope;
+		return g.prefix == prefix && g.v4 == v4 && g.port == port && g.scope == scope;
 	});
 	if (group == groups_.end())
-		group = groups_.insert(groups_.end(), Group{prefix, port, scope, {}});
+		group = groups_.insert(groups_.end(), Group{prefix, v4, port, scope, {}});
 	const dg_source reduced = reduce(source, prefix, port, scope);
 	const auto place = std::ranges::lower_bound(group->sources, reduced, before);
 	if (place != group->sources.end() && compare(*place, reduced) == 0)
@@ -117,8 +117,9 @@ bool SourceSet::add(const dg_source &source, unsigned prefix)
 
 bool SourceSet::has(const dg_source &source) const
 {
-	return any_ || std::ranges::any_of(groups_, [&](const Group &g) {
-		return std::ranges::binary_search(g.sources, reduce(source, g.prefix, g.port, g.scope), before);
+	// ::/1 has no IPv4 address, although the mapped ones begin with its bits
+	return any_ || std::ranges::any_of(groups_, [&, v4 = is_v4(source)](const Group &g) {
+		return g.v4 == v4 && std::ranges::binary_search(g.sources, reduce(source, g.prefix, g.port, g.scope), before);
 	});
 }
 

@@ -30,10 +30,10 @@ public:
 	[[nodiscard]] bool has(const dg_source &source) const;
 
 private:
-	// Sources with the same number of bits that count, with or without a port: sorted
+	// Sources of one family with the same number of bits that count, with or without a port: sorted
 	struct Group {
 		unsigned prefix;
-		bool port, scope;
+		bool v4, port, scope;
 		std::vector<dg_source> sources;
 	};
 	std::vector<Group> groups_;

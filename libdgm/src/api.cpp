@@ -207,11 +207,11 @@ int dgm_allow(dgm_zone *zone, const struct sockaddr *source, socklen_t length, u
 		const auto named = to_source(source, length);
 		if (!named)
 			return EINVAL;
-		const bool v4 = source->sa_family == AF_INET;
-		// Everybody is only let in by dgm_allow_any()
-		if (prefix < 1 || prefix > (v4 ? 32 : 128))
+		const unsigned begin = source->sa_family == AF_INET ? 96 : 0;
+		// Everybody, and all of IPv4, is only let in by dgm_allow_any()
+		if (prefix < 1 || prefix > 128 - begin || (is_v4(*named) && begin + prefix <= 96))
 			return EINVAL;
-		return inside(zone)->endpoint->allow(inside(zone), *named, prefix + (v4 ? 96 : 0));
+		return inside(zone)->endpoint->allow(inside(zone), *named, begin + prefix);
 	});
 }
 

@@ -327,6 +327,41 @@ TEST_F(Ip6, DualStackEndpointReportsIpv4SourceAddresses)
 	EXPECT_EQ(std::memcmp(&events[0].peer.v4, &source, sizeof(source)), 0);
 }
 
+TEST_F(Ip6, PrefixOfOneFamilyDoesNotAllowWritesOfTheOther)
+{
+	dgm_address everywhere = loopback6();
+	everywhere.v6.sin6_addr = in6addr_any;
+	const Endpoint a, a6(loopback6()), b(everywhere);
+	Zone zone(b, 100, 0, false);
+	dgm_address named{};
+	// A mapped IPv4 address begins with 80 bits that are 0
+	named.v6.sin6_family = AF_INET6;
+	ASSERT_EQ(dgm_allow(zone, &named.any, sizeof(named.v6), 1), 0);
+	const auto to = loopback(ntohs(b.local().v6.sin6_port));
+	ASSERT_EQ(dgm_write(a, any(to), sizeof(to), zone.number, zone.qkey, 0, "x", 1, nullptr), 0);
+	EXPECT_TRUE(b.wait_counter("bad_source", 1));
+	EXPECT_TRUE(zone.is_blank());
+	dgm_address to6 = loopback6();
+	to6.v6.sin6_port = b.local().v6.sin6_port;
+	ASSERT_EQ(dgm_write(a6, &to6.any, sizeof(to6.v6), zone.number, zone.qkey, 0, "x", 1, nullptr), 0);
+	EXPECT_TRUE(b.wait_counter("segments_placed", 1));
+}
+
+TEST_F(Ip6, AllowFailsWithEinvalForAMappedPrefixOfAllIpv4Addresses)
+{
+	const Endpoint b(loopback6());
+	Zone zone(b, 100, 0, false);
+	dgm_address named{};
+	ASSERT_EQ(inet_pton(AF_INET6, "::ffff:10.1.2.3", &named.v6.sin6_addr), 1);
+	named.v6.sin6_family = AF_INET6;
+	for (const unsigned prefix : {64U, 96U}) {
+		errno = 0;
+		EXPECT_EQ(dgm_allow(zone, &named.any, sizeof(named.v6), prefix), -1) << prefix;
+		EXPECT_EQ(errno, EINVAL);
+	}
+	EXPECT_EQ(dgm_allow(zone, &named.any, sizeof(named.v6), 97), 0);
+}
+
 TEST_F(Threaded, AllowFailsWithEinvalForAnInvalidPrefixLength)
 {
 	Zone zone(b, 100, 0, false);
