@@ -341,6 +341,41 @@ wrong_source() { # ALLOWED…
 	region_is 4096 0 right
 }
 
+# The zone admits the source or not; its own host has another address, which is always admitted
+source_rules() { # RULE of dgqp, OK | DROPPED, FAMILY [PORT]
+	local rule=$1 verdict=$2 family=$3 before
+	open_zone --from "$rule" --from 10.77.0.2 --count 1
+	before=$(counter d1 dropped_source)
+	rule_write "$family" "${4:-7705}" wrong
+	if [[ $verdict == DROPPED ]]; then
+		wait_for 10 'a datagram of another source' counter_is d1 dropped_source $((before + 1))
+		run_well client b 30 "$DGQP" write --device d1 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" --data right
+	fi
+	ended_well server 10
+	region_is 4096 0 "$([[ $verdict == DROPPED ]] && echo right || echo wrong)"
+}
+
+rule_write() { # FAMILY PORT DATA
+	run_well client a 30 "$DGQP" write --device d0 --gid "$([[ $1 == 6 ]] && echo 1 || echo 0)" "${OWN[@]}" --port "$2" \
+		"$(address b "${1#4}")" "$qpn" --zone "0x$zone" --key "0x$key" --data "$3"
+}
+
+# It would evade each rule that the host has for packets of IPv4
+forged_ipv4_source() { # write | send
+	local before
+	local -a right wrong=("qkey=$QKEY")
+	open_zone --any --count 1
+	right=("stag=0x$zone" "qkey=0x$key")
+	[[ $1 == send ]] || wrong=("${right[@]}")
+	before=$(counter d1 dropped_source)
+	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" "$1" --source ::ffff:10.77.0.1 --data wrong "${wrong[@]}"
+	wait_for 10 'a datagram with a forged source' counter_is d1 dropped_source $((before + 1))
+	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" write --source "$(address a 6)" --data right "${right[@]}"
+	ended_well server 10
+	has_line server "^record 5 at 0 of $zone msn 1 from $(address a 6) port 7707\$" || fail 'the record of the good write is not the first'
+	region_is 4096 0 right
+}
+
 no_source_is_named() {
 	local before
 	open_zone --count 1

@@ -406,6 +406,10 @@ static enum dg_counter dg_judge_packet(const struct dg_qp *qp,
 	if (skb->skb_iif != dg_device_of(qp)->netdev->ifindex &&
 	    skb->skb_iif != LOOPBACK_IFINDEX)
 		return DG_BAD_IFACE;
+	/* It would pass for an IPv4 packet, whose source other rules have checked */
+	if (skb->protocol == htons(ETH_P_IPV6) &&
+	    ipv6_addr_v4mapped(&ipv6_hdr(skb)->saddr))
+		return DG_BAD_SOURCE;
 	switch (qp->state) {
 	case IB_QPS_RTR:
 	case IB_QPS_RTS:
