@@ -685,6 +685,16 @@ check 'siw_dg DGM-09 DGM-10: a write to an unknown zone is counted and writes no
 check 'siw_dg DGM-09 DGM-10: a write with a wrong Q_Key is counted and writes nothing' wrong_write dropped_qkey qkey=$QKEY
 check 'siw_dg DGM-09 DGM-10: a write from an address that the zone does not name is counted and writes nothing' wrong_source 10.77.0.2 fd77::1
 check 'siw_dg DGM-09 DGM-10: a write from an address outside of the named prefixes is counted and writes nothing' wrong_source 10.77.0.2/31 10.77.0.8/29
+check 'siw_dg DGM-10: a write from the port that the zone names is written' source_rules 10.77.0.1,7720 OK 4 7720
+check 'siw_dg DGM-09 DGM-10: a write from another port than the zone names is counted and writes nothing' source_rules 10.77.0.1,7720 DROPPED 4 7721
+check 'siw_dg DGM-10: a write from an IPv6 address in a named prefix is written' source_rules fd77::8/124 OK 6
+check 'siw_dg DGM-09 DGM-10: a write from an IPv6 address outside of the named prefix is counted and writes nothing' source_rules fd77::2/127 DROPPED 6
+check 'siw_dg DGM-10: a write from an IPv6 address and the port that the zone names is written' source_rules fd77::1,7720 OK 6 7720
+check 'siw_dg DGM-09 DGM-10: a write from another port than the zone names for an IPv6 address is counted and writes nothing' source_rules fd77::1,7720 DROPPED 6 7721
+check 'siw_dg DGM-09 DGM-10: a write from an IPv4 address to a zone that names the IPv6 prefix ::/1 is counted and writes nothing' source_rules ::/1 DROPPED 4
+check 'siw_dg DGM-09 DGM-10: a write from an IPv4 address in a named IPv4 prefix is written' source_rules 10.77.0.8/28 OK 4
+check 'siw_dg DGM-09: an IPv6 packet with an IPv4 source is counted and writes nothing to a zone that admits all sources' forged_ipv4_source write
+check 'siw_dg DGM-09: a Send in an IPv6 packet with an IPv4 source is counted and not received' forged_ipv4_source send
 check 'siw_dg DGM-09 DGM-10: a write to a zone that names no source is counted and writes nothing' no_source_is_named
 check 'siw_dg DGM-09 DGM-10: a write that ends one octet beyond the zone is counted and writes nothing' wrong_write dropped_range to=4092
 check 'siw_dg DGM-09 DGM-10: a write behind the zone is counted and writes nothing' wrong_write dropped_range to=4097

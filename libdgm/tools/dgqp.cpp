@@ -449,12 +449,14 @@ public:
 	Zone &operator=(const Zone &) = delete;
 	void allow(const std::string &text)
 	{
-		const size_t slash = text.find('/');
-		const std::string host = text.substr(0, slash);
+		const size_t comma = text.find(','), slash = text.find('/');
+		const std::string host = text.substr(0, std::min(slash, comma));
 		const unsigned prefix = slash == std::string::npos ? 0 : static_cast<unsigned>(std::stoul(text.substr(slash + 1)));
+		const auto port = static_cast<uint16_t>(comma == std::string::npos ? 0 : std::stoul(text.substr(comma + 1)));
 		sockaddr_in v4{};
 		sockaddr_in6 v6{};
 		v4.sin_family = AF_INET, v6.sin6_family = AF_INET6;
+		v4.sin_port = v6.sin6_port = htons(port);
 		if (inet_pton(AF_INET, host.c_str(), &v4.sin_addr) == 1)
 			done(provider_.allow(zone_, reinterpret_cast<sockaddr *>(&v4), sizeof(v4), prefix ? prefix : 32), "siwdg_allow");
 		else if (inet_pton(AF_INET6, host.c_str(), &v6.sin6_addr) == 1)
@@ -462,7 +464,7 @@ public:
 		else
 			throw std::runtime_error("not an address: " + text);
 	}
-	int allow(const sockaddr_in &source, unsigned prefix)
+	template <typename T> int allow(const T &source, unsigned prefix)
 	{
 		return provider_.allow(zone_, reinterpret_cast<const sockaddr *>(&source), sizeof(source), prefix);
 	}
@@ -592,6 +594,12 @@ void check_sources(const Qp &qp, const Region &region, siwdg_zone_attr attr)
 	for (int number = 0; number < 256; number++)
 		expect("a source", zone.allow(source, 32), 0);
 	expect("source number 257", zone.allow(source, 32), ENOSPC);
+	sockaddr_in6 mapped{};
+	mapped.sin6_family = AF_INET6;
+	mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+	for (const unsigned prefix : {1U, 96U})
+		expect(fmt::format("prefix {} of a mapped address", prefix), zone.allow(mapped, prefix), EINVAL);
+	expect("prefix 97 of a mapped address, with all sources named", zone.allow(mapped, 97), ENOSPC);
 	source.sin_family = AF_UNIX;
 	expect("a source without an IP address", zone.allow(source, 32), EINVAL);
 }
@@ -881,7 +889,7 @@ int main(int argc, char **argv)
 		add_common(*sub, o);
 	for (CLI::App *sub : {random, faults, open, put, change, wrong})
 		sub->get_option("--provider")->required();
-	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX]");
+	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");

@@ -96,7 +96,9 @@ int siwdg_close_zone(struct siwdg_zone *zone);
  * @source: struct sockaddr_in or sockaddr_in6; port 0: any port
  * @length: of @source
  * @prefix: the first bits of the address that count: 32 or 128, this address
- *          alone; at least 1
+ *          alone; at least 1. A mapped IPv4 address has at least 97
+ *
+ * A rule is for the family of its address: ::/1 admits no IPv4 address.
  *
  * Return: 0 or an error number: EINVAL, ENOSPC the zone has 256 sources
  */

@@ -28,6 +28,16 @@ struct dg_source_rule {
 	u16 port;
 };
 
+/* ::/1 has no IPv4 address, although the mapped ones begin with its bits */
+static bool dg_rule_has(const struct dg_source_rule *rule,
+			const struct in6_addr *address)
+{
+	return !rule->prefix ||
+	       (ipv6_addr_v4mapped(&rule->address) ==
+		ipv6_addr_v4mapped(address) &&
+		ipv6_prefix_equal(&rule->address, address, rule->prefix));
+}
+
 /**
  * dg_zone_allows - may this source write to a zone?
  * @zone: the zone; the caller holds the QP's rq_lock
@@ -45,9 +55,20 @@ bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
 
 	list_for_each_entry(rule, &zone->sources, entry)
 		if ((!rule->port || rule->port == port) &&
-		    ipv6_prefix_equal(&rule->address, address, rule->prefix))
+		    dg_rule_has(rule, address))
 			return true;
 	return false;
+}
+
+static bool dg_source_is_good(const struct siw_dg_zone_source *source)
+{
+	struct in6_addr address;
+
+	memcpy(&address, source->address, sizeof(address));
+	/* All of IPv4 has to be named by prefix 0, with all of IPv6 */
+	return source->prefix <= 128 && !source->reserved &&
+	       (!source->prefix || source->prefix > 96 ||
+		!ipv6_addr_v4mapped(&address));
 }
 
 static int dg_zone_allow(struct dg_zone *zone,
@@ -56,7 +77,7 @@ static int dg_zone_allow(struct dg_zone *zone,
 	struct dg_source_rule *rule;
 	int ret = -ENOSPC;
 
-	if (source->prefix > 128 || source->reserved)
+	if (!dg_source_is_good(source))
 		return -EINVAL;
 	rule = kzalloc(sizeof(*rule), GFP_KERNEL_ACCOUNT);
 	if (!rule)

@@ -263,8 +263,9 @@ struct siw_dg_zone_open_resp {
 
 /**
  * struct siw_dg_zone_source - sources that may write to a zone
- * @address: an address, IPv4 mapped
- * @prefix: the first bits of @address that count, 0 to 128
+ * @address: an address, IPv4 mapped. Sources of the other family do not match
+ * @prefix: the first bits of @address that count, to 128; of a mapped address
+ *          from 97. 0: all addresses of both families
  * @port: UDP port; 0: any
  * @reserved: must be 0
  */
