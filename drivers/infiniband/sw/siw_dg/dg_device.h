@@ -51,9 +51,10 @@
  * @DG_BAD_HEADER: dropped: not a good datagram iWARP header
  * @DG_BAD_CRC: dropped: CRC32c
  * @DG_BAD_FORM: dropped: neither a Send nor a whole message of Write-Record
- * @DG_BAD_QKEY: dropped: Q_Key of the QP or of the zone
- * @DG_NO_ZONE: dropped: the QP has no such zone
- * @DG_BAD_SOURCE: dropped: the zone does not name the source
+ * @DG_BAD_QKEY: dropped: Q_Key of the QP
+ * @DG_NO_ZONE: dropped: the QP has no zone with this number and Q_Key
+ * @DG_BAD_SOURCE: dropped: the zone does not name the source, or an IPv6 packet
+ *                 has an IPv4 source
  * @DG_BAD_RANGE: dropped: beyond the zone
  * @DG_BAD_IFACE: dropped: neither from the device's interface nor this host
  * @DG_BAD_STATE: dropped: the QP is not ready to receive

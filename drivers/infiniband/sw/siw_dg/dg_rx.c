@@ -124,10 +124,9 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 	if (seg->len != seg->ml)
 		return DG_BAD_FORM;
 	d->zone = xa_load(&qp->zones, seg->stag);
-	if (!d->zone)
+	/* Counted apart, they would show each local program which half of a guess is right */
+	if (!d->zone || seg->qkey != d->zone->qkey)
 		return DG_NO_ZONE;
-	if (seg->qkey != d->zone->qkey)
-		return DG_BAD_QKEY;
 	dg_source_address(d, &source);
 	if (!dg_zone_allows(d->zone, &source, dg_source_port(d)))
 		return DG_BAD_SOURCE;
