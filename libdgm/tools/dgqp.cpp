@@ -700,6 +700,26 @@ void check_room(Options options, siwdg_zone_attr attr)
 	expect("a zone without records", opening(qp, region, attr), 0);
 }
 
+// All zones of the device at a time; a limit of its own keeps a program from taking more memory
+void check_number(const Options &options, siwdg_zone_attr attr)
+{
+	const Qp first(options);
+	const Region region(first, attr.length);
+	std::vector<std::unique_ptr<Qp>> qps;
+	std::vector<std::unique_ptr<Region>> regions;
+	std::vector<std::unique_ptr<Zone>> zones;
+	for (int number = 0; number < 64; number++) {
+		qps.push_back(std::make_unique<Qp>(options));
+		regions.push_back(std::make_unique<Region>(*qps.back(), attr.length));
+		for (attr.number = 1; attr.number <= 1024; attr.number++)
+			zones.push_back(std::make_unique<Zone>(*qps.back(), *regions.back(), attr));
+	}
+	expect("zone number 65,537 of a device", opening(first, region, attr), ENOSPC);
+	zones.pop_back();
+	expect("zone number 65,536 of a device", opening(first, region, attr), 0);
+	zones.clear();
+}
+
 // The errors of the calls for zones
 int zone_errors(const Options &options)
 {
@@ -712,6 +732,7 @@ int zone_errors(const Options &options)
 	check_sources(qp, region, good);
 	check_module(qp, region, good);
 	check_room(options, good);
+	check_number(options, good);
 	expect("a region of another context", opening(qp, foreign, good), EINVAL);
 	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
 	Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), region.memory.data(), region.memory.size(),

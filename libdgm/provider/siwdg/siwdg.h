@@ -72,9 +72,13 @@ struct siwdg_zone_attr {
  * a device, or a kernel module without zones, EINVAL @attr is wrong or not
  * within the region, or the region has another PD, EACCES the region lacks
  * IBV_ACCESS_REMOTE_WRITE, EEXIST the QP has a zone with this number, ENOSPC
- * the QP has 1024 zones, ENOBUFS the receive CQ is too small for records, of
- * which it holds those that it has entries for beyond the sizes of all send and
- * receive queues that complete there, rounded up to powers of two
+ * the QP has 1024 zones or the device 65536, ENOBUFS the receive CQ has no more
+ * entries than all send and receive queues that complete there, rounded up to
+ * powers of two
+ *
+ * A record is only added while fewer completions of any kind wait in the CQ than
+ * it has entries beyond those of the queues. Queues that are created later take
+ * entries from records, and may leave none.
  */
 struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
 				   struct siwdg_zone_attr *attr);

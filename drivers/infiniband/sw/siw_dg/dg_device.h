@@ -34,6 +34,7 @@
 #define DG_MAX_MR	65536
 #define DG_MAX_PD	16384
 #define DG_MAX_AH	65536
+#define DG_MAX_ZONE	65536
 #define DG_MAX_WR	16384
 #define DG_MAX_CQE	1048576
 /* A datagram of IPv4, the smaller one */
@@ -98,6 +99,7 @@ enum dg_counter {
  * @num_qps: number of QPs
  * @num_cqs: number of CQs
  * @num_pds: number of PDs
+ * @num_zones: number of zones, whose objects in the RDMA core no cgroup is charged for
  * @counters: by enum dg_counter
  */
 struct dg_device {
@@ -112,6 +114,7 @@ struct dg_device {
 	atomic_t num_qps;
 	atomic_t num_cqs;
 	atomic_t num_pds;
+	atomic_t num_zones;
 	atomic64_t counters[DG_COUNTERS];
 };
 

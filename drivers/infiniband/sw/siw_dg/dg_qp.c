@@ -391,6 +391,8 @@ int dg_destroy_qp(struct ib_qp *base, struct ib_udata *udata)
 	dg_put_socket(qp);
 	dg_count_requests(qp, -1);
 	dg_destroy_queues(qp);
+	/* An insertion that failed for lack of memory has left nodes */
+	xa_destroy(&qp->zones);
 	atomic_dec(&dev->num_qps);
 	return 0;
 }

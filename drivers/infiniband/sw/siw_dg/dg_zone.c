@@ -141,6 +141,7 @@ static int dg_zone_insert(struct dg_zone *zone, u32 chosen)
 static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 				    const struct siw_dg_zone_open_req *req)
 {
+	struct dg_device *dev = dg_device_of(qp);
 	struct dg_zone *zone;
 	int ret = dg_zone_check(qp, mr, req);
 
@@ -161,6 +162,8 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 	ret = -ENOSPC;
 	if (!atomic_add_unless(&qp->base.usecnt, 1, SIW_DG_MAX_ZONES))
 		goto free;
+	if (!atomic_add_unless(&dev->num_zones, 1, DG_MAX_ZONE))
+		goto put_qp;
 	ret = dg_zone_insert(zone, req->number);
 	if (ret)
 		goto uncount;
@@ -168,6 +171,8 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 	return zone;
 
 uncount:
+	atomic_dec(&dev->num_zones);
+put_qp:
 	atomic_dec(&qp->base.usecnt);
 free:
 	kfree(zone);
@@ -187,6 +192,7 @@ static void dg_zone_close(struct dg_zone *zone)
 	list_for_each_entry_safe(rule, next, &zone->sources, entry)
 		kfree(rule);
 	atomic_dec(&zone->mr->zones);
+	atomic_dec(&dg_device_of(qp)->num_zones);
 	atomic_dec(&qp->base.usecnt);
 	kfree(zone);
 }
