@@ -639,16 +639,26 @@ struct OpenCall {
 	uint32_t qp, mr;
 	siw_dg_zone_open_req request;
 	uint32_t zone = 0;
+	uint64_t more = 0; // of a longer request
 	int made(const Qp &by)
 	{
-		siw_dg_zone_open_resp response{};
+		struct {
+			siw_dg_zone_open_req request;
+			uint64_t more;
+		} longer{request, more};
+		struct {
+			siw_dg_zone_open_resp response;
+			uint32_t more = 1;
+		} response{};
 		ib_uverbs_attr attrs[] = {
 			attr_with(SIW_DG_ATTR_ZONE_OPEN_HANDLE, 0), attr_with(SIW_DG_ATTR_ZONE_OPEN_QP, qp),
-			attr_with(SIW_DG_ATTR_ZONE_OPEN_MR, mr), attr_of_memory(SIW_DG_ATTR_ZONE_OPEN_REQ, request),
+			attr_with(SIW_DG_ATTR_ZONE_OPEN_MR, mr), attr_of_memory(SIW_DG_ATTR_ZONE_OPEN_REQ, longer),
 			attr_of_memory(SIW_DG_ATTR_ZONE_OPEN_RESP, response),
 		};
 		const int error = call_module(by, SIW_DG_METHOD_ZONE_OPEN, attrs);
 		zone = static_cast<uint32_t>(attrs[0].data);
+		if (error == 0)
+			expect("a member of a response that the module lacks", static_cast<int>(response.more), 0);
 		return error;
 	}
 };
@@ -675,6 +685,9 @@ void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &att
 	call.request.reserved = 1;
 	expect("a reserved member of a zone", call.made(qp), EINVAL);
 	call.request.reserved = 0;
+	call.more = 1;
+	expect("a member of a zone that the module lacks", call.made(qp), EOPNOTSUPP);
+	call.more = 0;
 	expect("a good zone without the provider", call.made(qp), 0);
 	siw_dg_zone_source source{};
 	source.prefix = 129;

@@ -219,7 +219,7 @@ static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_OPEN)(struct uverbs_attr_bundle *at
 	struct dg_zone *zone;
 	int ret;
 
-	ret = uverbs_copy_from(&req, attrs, SIW_DG_ATTR_ZONE_OPEN_REQ);
+	ret = uverbs_copy_from_or_zero(&req, attrs, SIW_DG_ATTR_ZONE_OPEN_REQ);
 	if (ret)
 		return ret;
 	zone = dg_zone_open(to_dg_qp(qp), to_dg_mr(mr), &req);
@@ -230,8 +230,8 @@ static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_OPEN)(struct uverbs_attr_bundle *at
 	uverbs_finalize_uobj_create(attrs, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
 	resp.number = zone->number;
 	resp.qkey = zone->qkey;
-	return uverbs_copy_to(attrs, SIW_DG_ATTR_ZONE_OPEN_RESP, &resp,
-			      sizeof(resp));
+	return uverbs_copy_to_struct_or_zero(attrs, SIW_DG_ATTR_ZONE_OPEN_RESP,
+					     &resp, sizeof(resp));
 }
 
 static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_ALLOW)(struct uverbs_attr_bundle *attrs)
@@ -241,10 +241,12 @@ static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_ALLOW)(struct uverbs_attr_bundle *a
 	struct siw_dg_zone_source source;
 	int ret;
 
-	ret = uverbs_copy_from(&source, attrs, SIW_DG_ATTR_ZONE_ALLOW_SOURCE);
+	ret = uverbs_copy_from_or_zero(&source, attrs,
+				       SIW_DG_ATTR_ZONE_ALLOW_SOURCE);
 	return ret ?: dg_zone_allow(zone, &source);
 }
 
+/* Members may be appended: an older module takes them as long as they are 0 */
 DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_OPEN,
 			    UVERBS_ATTR_IDR(SIW_DG_ATTR_ZONE_OPEN_HANDLE,
 					    SIW_DG_OBJECT_ZONE,
@@ -256,10 +258,12 @@ DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_OPEN,
 					    UVERBS_OBJECT_MR,
 					    UVERBS_ACCESS_READ, UA_MANDATORY),
 			    UVERBS_ATTR_PTR_IN(SIW_DG_ATTR_ZONE_OPEN_REQ,
-					       UVERBS_ATTR_TYPE(struct siw_dg_zone_open_req),
+					       UVERBS_ATTR_STRUCT(struct siw_dg_zone_open_req,
+								  reserved),
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(SIW_DG_ATTR_ZONE_OPEN_RESP,
-						UVERBS_ATTR_TYPE(struct siw_dg_zone_open_resp),
+						UVERBS_ATTR_STRUCT(struct siw_dg_zone_open_resp,
+								   qkey),
 						UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_METHOD_DESTROY(SIW_DG_METHOD_ZONE_CLOSE,
@@ -273,7 +277,8 @@ DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_ALLOW,
 					    SIW_DG_OBJECT_ZONE,
 					    UVERBS_ACCESS_READ, UA_MANDATORY),
 			    UVERBS_ATTR_PTR_IN(SIW_DG_ATTR_ZONE_ALLOW_SOURCE,
-					       UVERBS_ATTR_TYPE(struct siw_dg_zone_source),
+					       UVERBS_ATTR_STRUCT(struct siw_dg_zone_source,
+								  reserved),
 					       UA_MANDATORY));
 
 DECLARE_UVERBS_NAMED_OBJECT(SIW_DG_OBJECT_ZONE,
