@@ -233,6 +233,10 @@ static void siwdg_read_cqe(const struct siw_dg_cqe *cqe, struct ibv_wc *wc)
 		wc->opcode = IBV_WC_DRIVER1;
 		wc->invalidated_rkey = cqe->zone;
 		break;
+	default:
+		/* Of a newer module: it must not pass for a Send */
+		wc->status = IBV_WC_GENERAL_ERR;
+		break;
 	}
 }
 

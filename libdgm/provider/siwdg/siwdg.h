@@ -90,7 +90,8 @@ struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
  * No octet of it is written any more when this returns. Records stay in the CQ
  * until they are polled.
  *
- * Return: 0 or an error number
+ * Return: 0 or an error number, and @zone stays: EIO the device has gone, and
+ * the kernel has closed the zone
  */
 int siwdg_close_zone(struct siwdg_zone *zone);
 
@@ -177,7 +178,8 @@ struct siwdg_write {
  * IBV_WC_LOC_LEN_ERR, one that wraps around with IBV_WC_LOC_QP_OP_ERR.
  *
  * Return: 0 or an error number: EOPNOTSUPP not such a device, EINVAL a wrong
- * request or state, ENOMEM the send queue is full
+ * request or state, ENOMEM the send queue is full. After any other error the
+ * request is in the queue, and may be sent: do not repeat it
  */
 int siwdg_post_write(struct ibv_qp *qp, const struct siwdg_write *write);
 

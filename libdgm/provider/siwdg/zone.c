@@ -83,7 +83,7 @@ int siwdg_close_zone(struct siwdg_zone *zone)
 
 	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_CLOSE_HANDLE, zone->handle);
 	ret = execute_ioctl(zone->context, cmd);
-	/* The kernel has closed it if the device is gone */
+	/* EIO: the device is gone, and the kernel has closed the zone */
 	verbs_is_destroy_err(&ret);
 	if (ret)
 		return ret;
