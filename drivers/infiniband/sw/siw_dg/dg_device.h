@@ -229,7 +229,8 @@ struct dg_ah {
  * @sq: SQ
  * @sq_next: index of the next send request
  * @send_msn: of the last Send
- * @write_msn: of the last Write-Record
+ * @write_msn: of the last Write-Record. RESET keeps it: to a target that
+ *             remembers messages, numbers that begin anew are old ones
  * @header: of a message, and its CRC
  * @bvecs: a message
  * @mrs: regions of @bvecs

@@ -195,12 +195,11 @@ struct dg_place {
 	u32 done;
 };
 
-/* Returns the address of the next octet; *@len: octets that are contiguous there */
-static void *dg_map_place(struct dg_place *place, u32 *len)
+/* Returns the page of the next octet; *@len: octets that are contiguous there */
+static struct page *dg_next_place(struct dg_place *place, u32 *offset, u32 *len)
 {
 	const struct siw_dg_sge *sge;
 	struct page *page;
-	u32 offset;
 
 	while (place->done == place->rqe.sge[place->sge].length) {
 		place->sge++;
@@ -208,28 +207,31 @@ static void *dg_map_place(struct dg_place *place, u32 *len)
 	}
 	sge = &place->rqe.sge[place->sge];
 	page = dg_mr_page(place->mrs[place->sge], sge->addr + place->done,
-			  &offset);
-	*len = min3(*len, (u32)PAGE_SIZE - offset, sge->length - place->done);
+			  offset);
+	*len = min3(*len, (u32)PAGE_SIZE - *offset, sge->length - place->done);
 	place->done += *len;
-	return kmap_local_page(page) + offset;
+	return page;
 }
 
 /* The request has room for @len octets. From @from, or from the packet if it is NULL. */
 static void dg_fill(struct dg_place *place, const void *from,
 		    const struct dg_datagram *d, u32 len)
 {
-	u32 done, now;
+	u32 done, now, offset;
+	struct page *page;
 	void *to;
 
 	for (done = 0; done < len; done += now) {
 		now = len - done;
-		to = dg_map_place(place, &now);
+		page = dg_next_place(place, &offset, &now);
+		to = kmap_local_page(page) + offset;
 		if (from)
 			memcpy(to, from + done, now);
 		else
 			skb_copy_bits(d->skb,
 				      d->offset + d->seg.hdr_len + done, to,
 				      now);
+		flush_dcache_page(page);
 		kunmap_local(to);
 	}
 }
