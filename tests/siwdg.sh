@@ -173,6 +173,14 @@ wrong_datagram() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	! has_line server wrong || fail 'the program received it'
 }
 
+dropped() { # DEVICE: datagrams dropped for any reason
+	cat "/sys/class/infiniband/$1/ports/1/hw_counters"/dropped_* | jq -s add
+}
+
+dropped_are() { # DEVICE VALUE
+	[[ $(dropped "$1") == "$2" ]]
+}
+
 counter_is() { # DEVICE NAME VALUE
 	[[ $(counter "$1" "$2") == "$3" ]]
 }
@@ -244,7 +252,7 @@ no_memory() {
 # ---- zones
 
 open_zone() { # OPTION of dgqp…; sets qpn, zone and key
-	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --output "$WORK/region" "$@"
+	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 50 --output "$WORK/region" "$@"
 	wait_line server '^ready' 30
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 }
@@ -261,16 +269,25 @@ dgm_write() { # FIELD=VALUE | OPTION of dgmpeer…
 	run_well peer a 10 "$DGMPEER" send "$(address b)" "$qpn" write "stag=0x$zone" "qkey=0x$key" "$@"
 }
 
-# region_is SIZE [OFFSET DATA]…: the server has ended; all other octets of zone and margins are 0
+# region_is [--of FILE] SIZE [OFFSET DATA|@FILE]…: the server has ended; all other octets of zone and margins are 0
 region_is() {
-	local size=$(($1 + 2 * MARGIN))
+	local size region=$WORK/region
+	if [[ $1 == --of ]]; then
+		region=$2
+		shift 2
+	fi
+	size=$(($1 + 2 * MARGIN))
 	shift
 	head -c $size /dev/zero >"$WORK/expected"
 	while (($#)); do
-		printf '%s' "$2" | dd of="$WORK/expected" bs=1 seek=$((MARGIN + $1)) conv=notrunc status=none
+		if [[ $2 == @* ]]; then
+			dd if="${2#@}" of="$WORK/expected" bs=1 seek=$((MARGIN + $1)) conv=notrunc status=none
+		else
+			printf '%s' "$2" | dd of="$WORK/expected" bs=1 seek=$((MARGIN + $1)) conv=notrunc status=none
+		fi
 		shift 2
 	done
-	cmp "$WORK/region" "$WORK/expected" || fail 'the memory of the zone is not as expected'
+	cmp "$region" "$WORK/expected" || fail 'the memory of the zone is not as expected'
 }
 
 # DGM-10, DGM-11, DGM-17: zone, Q_Key and port are all that the source knows
@@ -286,17 +303,31 @@ write_is_recorded() { # GID-INDEX FAMILY ADDRESS
 	region_is 4096 0 first 4092 last
 }
 
+set_mtu() { # MTU
+	within a ip link set eth0 mtu "$1"
+	within b ip link set eth0 mtu "$1"
+}
+
+# Message 0 of dgqp with this length: octet i behind the data is (7 i + 1) mod 251, which differs in each page
+message() { # SIZE DATA
+	local i octet octets=
+	for ((i = ${#2}; i < $1; i++)); do
+		printf -v octet '\\x%02x' $(((7 * i + 1) % 251))
+		octets+=$octet
+	done
+	printf '%s%b' "$2" "$octets"
+}
+
 # The message covers several pages of the region
 write_over_pages() {
-	within a ip link set eth0 mtu 9000
-	within b ip link set eth0 mtu 9000
+	set_mtu 9000
 	open_zone --any --count 1 --zone-size 20000
 	write_zone a --size 8900 --data begins --offset 5000
-	within a ip link set eth0 mtu 1500
-	within b ip link set eth0 mtu 1500
+	set_mtu 1500
 	ended_well server 10
 	has_line server "^record 8900 at 5000 of $zone "
-	region_is 20000 5000 begins
+	message 8900 begins >"$WORK/message"
+	region_is 20000 5000 @"$WORK/message"
 }
 
 empty_write() {
@@ -431,6 +462,7 @@ zone_of_another_qp() {
 	qpn=$(sed -n 's/^ready \([0-9]*\) .*/\1/p' "$WORK/other.log")
 	write_zone a --data your
 	ended_well other 10
+	region_is --of "$WORK/other" 4096 0 your
 }
 
 # DGM-19: two hosts have this zone at this port, and join the group
@@ -454,6 +486,8 @@ write_to_group() { # GROUP GID-INDEX
 
 # DGM-23: what the source may not do completes its request with an error
 wrong_request() { # STATUS OPTION of dgqp…
+	# If write_over_pages failed
+	set_mtu 1500
 	open_zone --any --count 1
 	write_zone a --data no "${@:2}"
 	is 'the status of the source' $STATUS 2
@@ -462,11 +496,12 @@ wrong_request() { # STATUS OPTION of dgqp…
 	write_zone a --data yes --size 1438
 	ended_well server 10
 	has_line server "^record 1438 at 0 of $zone "
-	region_is 4096 0 yes
+	message 1438 yes >"$WORK/message"
+	region_is 4096 0 @"$WORK/message"
 }
 
 zone_errors() {
-	run_well errors a 60 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
+	run_well errors a 180 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
 
 # Nothing is written that would not be recorded, and records take no entry that the completion of a request needs
@@ -518,9 +553,12 @@ to_libdgm() {
 
 # Each field wrong once, and cut at each length
 hostile() {
+	local before
 	open_zone --any --count 2
+	before=$(dropped d1)
 	run_well hostile a 30 "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}"
 	note "$(tail -n 1 "$WORK/hostile.log")"
+	wait_for 10 'each of them in a counter' dropped_are d1 $((before + $(jq add "$WORK/hostile.log")))
 	dgm_send qkey=$QKEY --data end
 	dgm_write to=100 msn=3 --data right
 	ended_well server 10
@@ -543,20 +581,23 @@ guesses() { # NUMBER
 
 # ---- ends of zones
 
-flood_zone() {
-	start flood a 60 "$DGQP" write --device d0 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" --size 1400 \
-		--data flood --count 10000000 --timeout 50
+flood_zone() { # [NAME NETNS DEVICE SIZE]
+	start "${1:-flood}" "${2:-a}" 60 "$DGQP" write --device "${3:-d0}" "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" \
+		--key "0x$key" --size "${4:-1400}" --data flood --count 10000000 --timeout 50
 }
 
+# Writes of 60,000 octets, over lo, take long: one of them is often under way when the zone is closed
 closes_under_traffic() {
 	zone=4d key=4e
-	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --timeout 10
+	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 --timeout 10
 	wait_line churn '^ready' 30
 	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
-	flood_zone
+	flood_zone flood
+	flood_zone long b d1 60000
 	ended_well churn 40
 	note "$(tail -n 1 "$WORK/churn.log")"
 	stop flood
+	stop long
 }
 
 zone_is_killed() {

@@ -404,6 +404,13 @@ siwdg_write to_zone(const Options &options)
 	return write;
 }
 
+// Octet i of message n behind --data: (7 i + 1 + n) mod 251, which differs in each page, and from the message before
+void fill_message(std::span<uint8_t> memory, const Options &options, uint32_t number)
+{
+	for (size_t i = options.data.size(); i < memory.size(); i++)
+		memory[i] = static_cast<uint8_t>((7 * i + 1 + number) % 251);
+}
+
 int write(const Options &options)
 {
 	Qp qp(options);
@@ -411,7 +418,8 @@ int write(const Options &options)
 	std::mt19937 random(1);
 	siwdg_write request = to_zone(options);
 	qp.make_address(parse_gid(options.target));
-	return post_all(qp, options, [&](uint32_t) {
+	return post_all(qp, options, [&](uint32_t number) {
+		fill_message(qp.buffer(0), options, number);
 		if (options.guess) {
 			request.remote_qkey = static_cast<uint32_t>(random());
 			// half of them guess the zone as well
@@ -522,7 +530,7 @@ int zone(const Options &options)
 	return 0;
 }
 
-// Opens and closes a zone that a peer keeps writing to: a closed zone does not change
+// Opens and closes a zone that peers keep writing to: a closed zone does not change. They change each octet each time
 int churn(const Options &options)
 {
 	Qp qp(options);
@@ -537,10 +545,10 @@ int churn(const Options &options)
 			done(zone.allow_any(), "siwdg_allow_any");
 			std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
 		}
-		std::ranges::fill(region.memory, 0);
+		const std::vector<uint8_t> closed = region.memory;
 		records += static_cast<uint64_t>(qp.drain());
 		std::this_thread::sleep_for(std::chrono::milliseconds(2));
-		if (std::ranges::count(region.memory, 0) != static_cast<long>(region.memory.size()))
+		if (region.memory != closed)
 			throw std::runtime_error("a closed zone was written");
 	}
 	fmt::print("{} rounds, {} records\n", rounds, records);
