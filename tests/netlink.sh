@@ -202,7 +202,7 @@ refused_with_text() { # COMMAND…
 # deadline, 18 mode of the IRD; nested is 0x8000
 odd_requests() {
 	plain
-	local index command nest=$((0x8005)) order=$((0x8005)) one=01000000 two=02000000
+	local index command settings='' nest=$((0x8005)) order=$((0x8005)) one=01000000 two=02000000
 	index=$(printf '%02x000000' "$(get siw0 '."dev-index"')")
 	for command in 0 4 6 7 63; do
 		refused 95 'not supported' "$NLFUZZ" raw $command
@@ -222,7 +222,10 @@ odd_requests() {
 		refused_with_text $command "$(attr 1 0000)"
 		refused_with_text $command "$(attr 1 "${index}00")"
 		refused_with_text $command "$(attr 1 "$index")ff"
-		refused 19 'no iWARP device' "$NLFUZZ" raw $command "$(attr 1 ffffff7f)"
+		# settings are parsed before the device is looked up
+		[[ $command != 2 ]] || settings=$(attr $nest "$(attr 2 $one)")
+		refused 19 'no iWARP device' "$NLFUZZ" raw $command "$(attr 1 ffffff7f)$settings"
+		settings=''
 	done
 	refused_with_text 5
 	refused_with_text 5 "$(attr 1 "$index")$(attr 3 $one)"
