@@ -678,7 +678,7 @@ int allow_source(const Qp &qp, uint32_t zone, siw_dg_zone_source source)
 	return call_module(qp, SIW_DG_METHOD_ZONE_ALLOW, attrs);
 }
 
-// What a program can get wrong without the provider
+// The module checks the arguments of the calls itself: no provider stands between
 void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &attr)
 {
 	OpenCall call{.qp = qp.get()->handle, .mr = region.get()->handle, .request = {}};

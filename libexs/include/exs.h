@@ -138,8 +138,8 @@ int exs_qdequeue(exs_qh_t queue, struct exs_event *events, int max, int timeout)
  * exs_qdequeue_sized - dequeue events of a program's own size
  * @size: of each element of @events: sizeof(struct exs_event) as the program was compiled
  *
- * Later versions may append members to struct exs_event. What the program does not have is left out, and what the library does
- * not have is zero. exs_qdequeue() of this header is a macro that calls it; the function of that name is for programs that were
+ * Later versions may append members to struct exs_event. The library leaves out members that the program does not have, and
+ * sets members to zero that the library does not have. exs_qdequeue() of this header is a macro that calls it; the function of that name is for programs that were
  * compiled with version 0.1.
  *
  * Returns the number of events, as exs_qdequeue(). Errors: EINVAL: @size is less than 56.

@@ -240,7 +240,7 @@ int Engine::wait_time()
 	return static_cast<int>(std::clamp<int64_t>(left, 0, 1000000));
 }
 
-// What is ready, or due
+// Calls the actors whose descriptors are ready or whose timers are due
 void Engine::step(int timeout)
 {
 	std::array<epoll_event, 64> events{};
@@ -282,7 +282,7 @@ std::optional<int> Engine::drive(int fd, int timeout)
 	return ready;
 }
 
-// As long as others do the work of the progress thread
+// Returns when no other thread has done the work of the progress thread for a while
 void Engine::leave_to_drivers()
 {
 	constexpr auto patience = std::chrono::milliseconds(10);
