@@ -4,10 +4,11 @@
 # For suites of two machines that source this file after lib.sh: a has the cases, b does what a asks for. The kernel's
 # servers and clients of NVMe-oF and NFS, b being the server.
 
-readonly CTL=/run/vm/ctl CONFIG=/sys/kernel/config
+# shellcheck source=tests/exports.sh
+source "${BASH_SOURCE[0]%/*}/exports.sh"
+
+readonly CTL=/run/vm/ctl MIB=4
 SERVER=$(address b)
-# The target's disk: a ram disk
-readonly DISK=/dev/ram0 MIB=4
 
 # ---- a asks, b does it
 
@@ -123,43 +124,17 @@ goes_on() {
 
 # ---- NVMe over Fabrics
 
-readonly SUBSYSTEM=$CONFIG/nvmet/subsystems/disk PORT=$CONFIG/nvmet/ports/1
-
 nvme_target() {
 	make_disk
 	modprobe -a nvmet-rdma
-	mkdir -p "$SUBSYSTEM/namespaces/1" "$PORT"
-	put 1 "$SUBSYSTEM/attr_allow_any_host"
-	put "$DISK" "$SUBSYSTEM/namespaces/1/device_path"
-	put 1 "$SUBSYSTEM/namespaces/1/enable"
-	put rdma "$PORT/addr_trtype"
-	put ipv4 "$PORT/addr_adrfam"
-	put "$(address b)" "$PORT/addr_traddr"
-	put 4420 "$PORT/addr_trsvcid"
+	nvme_export rdma "$(address b)"
 	nvme_target_open
 	wait_listener "$(address b)" 4420
 }
 
-nvme_target_open() {
-	ln -s "$SUBSYSTEM" "$PORT/subsystems/disk"
-}
-
-nvme_target_close() {
-	rm "$PORT/subsystems/disk"
-}
-
 nvme_target_end() {
-	[[ ! -e $PORT/subsystems/disk ]] || nvme_target_close
-	[[ ! -e $PORT ]] || rmdir "$PORT"
-	[[ ! -e $SUBSYSTEM ]] || rmdir "$SUBSYSTEM/namespaces/1" "$SUBSYSTEM"
+	nvme_unexport
 	modprobe -r nvmet-rdma nvmet
-}
-
-nvme_disk() {
-	local file
-	for file in /sys/class/nvme-subsystem/*/nvme*n1; do
-		[[ ! ${file##*/} =~ ^nvme[0-9]+n1$ ]] || echo "/dev/${file##*/}"
-	done
 }
 
 nvme_controller() {
@@ -167,10 +142,6 @@ nvme_controller() {
 	for file in /sys/class/nvme/nvme*; do
 		[[ ! -e $file ]] || echo "$file"
 	done
-}
-
-has_nvme_disk() {
-	[[ -b $(nvme_disk) ]]
 }
 
 nvme_connect() { # OPTION…
@@ -192,8 +163,6 @@ nvme_disconnect() {
 
 # ---- NFS
 
-readonly EXPORT=/srv/export MOUNT=/mnt/nfs
-
 start_nfsd() {
 	rpc.nfsd -G 10 -L 10 4
 	put 'rdma 20049' /proc/fs/nfsd/portlist
@@ -210,12 +179,8 @@ no_client() {
 
 nfs_server() {
 	modprobe rpcrdma
-	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd /run/rpcbind
-	mount -t tmpfs -o size=256m tmpfs "$EXPORT"
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	put "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" /etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
+	nfs_export -o size=256m
+	mkdir -p /run/rpcbind
 	# the installation of the package makes this user
 	grep -q '^_rpc:' /etc/passwd || echo '_rpc:x:105:65534::/run/rpcbind:/usr/sbin/nologin' >>/etc/passwd
 	rpcbind

@@ -5,8 +5,10 @@
 # For bench.sh, which sources this: NVMe-oF and NFS over siw and over TCP, by fio. Both ends are in the machine's first
 # network namespace, as nvme-rdma and nvmet-rdma use no other, joined by a pair of interfaces.
 
-readonly HOST=10.79.0.1 TARGET=10.79.0.2 DISK=/dev/ram0 CONFIG=/sys/kernel/config
-readonly SUBSYSTEM=$CONFIG/nvmet/subsystems/disk PORT=$CONFIG/nvmet/ports/1 EXPORT=/srv/export MOUNT=/mnt/nfs
+# shellcheck source=tests/exports.sh
+source "${BASH_SOURCE[0]%/*}/exports.sh"
+
+readonly HOST=10.79.0.1 TARGET=10.79.0.2
 
 # Packets between two addresses of one namespace take the loopback interface, unless the table "local" comes last
 # for packets that are sent
@@ -63,35 +65,16 @@ run_jobs() { # NAME FILE
 	run_fio "$1" "$2" write 131072 8 128m
 }
 
-nvme_disk() {
-	local file
-	for file in /sys/class/nvme-subsystem/*/nvme*n1; do
-		[[ ! ${file##*/} =~ ^nvme[0-9]+n1$ ]] || echo "/dev/${file##*/}"
-	done
-}
-
-has_nvme_disk() {
-	[[ -b $(nvme_disk) ]]
-}
-
 measure_nvme() { # rdma|tcp
 	modprobe -a brd "nvmet-$1" "nvme-$1"
 	mountpoint -q $CONFIG || mount -t configfs configfs $CONFIG
-	mkdir -p "$SUBSYSTEM/namespaces/1" "$PORT"
-	echo 1 >"$SUBSYSTEM/attr_allow_any_host"
-	echo $DISK >"$SUBSYSTEM/namespaces/1/device_path"
-	echo 1 >"$SUBSYSTEM/namespaces/1/enable"
-	echo "$1" >"$PORT/addr_trtype"
-	echo ipv4 >"$PORT/addr_adrfam"
-	echo $TARGET >"$PORT/addr_traddr"
-	echo 4420 >"$PORT/addr_trsvcid"
-	ln -s "$SUBSYSTEM" "$PORT/subsystems/disk"
+	nvme_export "$1" $TARGET
+	nvme_target_open
 	nvme connect -t "$1" -a $TARGET -w $HOST -s 4420 -n disk -q nqn.2026-01.host -i 1 >/dev/null
 	wait_until has_nvme_disk
 	run_jobs NVMe-oF "$(nvme_disk)"
 	nvme disconnect -n disk >/dev/null
-	rm "$PORT/subsystems/disk"
-	rmdir "$PORT" "$SUBSYSTEM/namespaces/1" "$SUBSYSTEM"
+	nvme_unexport
 	modprobe -r "nvme-$1" "nvmet-$1" nvme-fabrics nvmet
 }
 
@@ -111,12 +94,8 @@ no_nfs_client() {
 measure_nfs() { # rdma|tcp
 	local port=2049
 	[[ $1 == tcp ]] || { load_rpcrdma && port=20049; }
-	mkdir -p $EXPORT $MOUNT /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
-	mount -t tmpfs -o size=128m tmpfs $EXPORT
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
+	nfs_export -o size=128m
+	mkdir -p "$MOUNT"
 	rpc.mountd -N 3
 	rpc.nfsd -N 3 -G 10 -L 10 -H $TARGET 4
 	[[ $1 == tcp ]] || echo 'rdma 20049' >/proc/fs/nfsd/portlist
