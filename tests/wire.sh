@@ -5,7 +5,7 @@
 #
 # Checks the frames on the wire, and the events of the program: mpapeer plays each scenario of
 # tests/wire against our responder or our initiator. Each scenario has its own program (rdmafirst).
-# tests/wire/README.md describes the first lines of a scenario. Several scenarios run at a time. With
+# tests/wire/README.md describes the head of a scenario. Several scenarios run at a time. With
 # --llp sctp they are those of tests/wire/sctp-*, which use SCTP of the kernel or of libusrsctp.
 #
 # With --stock one runs after the other, and the first that the kernel does not survive is the last: a
@@ -33,10 +33,10 @@ WITHIN=15s
 [[ $VM_STOCK != 1 ]] || WITHIN=8s PATIENCE=8
 shift || true
 
-# Sets claim, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
+# Sets claim, with the labels after it, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
 read_scenario() { # FILE
 	local line keyword
-	says=([program]='' [rdma]='' [exit]='' [policy]='' [sysctl]='' [stack]=kernel [next]=next)
+	says=([covers]='' [program]='' [rdma]='' [exit]='' [policy]='' [sysctl]='' [stack]=kernel [next]=next)
 	[[ $VM_LLP == tcp ]] || says[next]=next-sctp
 	[[ $VM_STOCK != 1 ]] || says[next]=next-rev1
 	told=()
@@ -59,7 +59,7 @@ read_scenario() { # FILE
 			esac
 		done
 	} <"$1"
-	claim=${claim#\# }
+	claim="${claim#\# } (${says[covers]})"
 }
 
 # Like start of lib.sh, but without timeout: the programs have their own deadlines

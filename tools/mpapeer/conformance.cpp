@@ -157,8 +157,7 @@ Demands read_demands(const std::string &text)
     std::istringstream lines(text);
     std::string line;
     std::getline(lines, line);
-    const std::size_t colon = line.find(": ");
-    demands.claim = colon == std::string::npos ? line : line.substr(colon + 2);
+    demands.claim = line.starts_with("# ") ? line.substr(2) : line;
     while (std::getline(lines, line) && line.starts_with('#')) {
         if (line.starts_with("#: policy "))
             demands.obstacle = "needs a setting of the other end: " + line.substr(10);

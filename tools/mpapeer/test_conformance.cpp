@@ -10,10 +10,10 @@ namespace {
 
 using Kind = ConformanceResult::Kind;
 
-TEST(Conformance, ClaimIsSplitFromTheRequirements)
+TEST(Conformance, ClaimIsTheFirstLineWithoutTheRequirements)
 {
-    const Demands demands = read_demands("# RSP-06 V08 F1: nothing before: the RTR\n"
-                                         "#: program --ird 8 --ord 8\n#: told ^conn\n#: next read-next\nsend request\n"
+    const Demands demands = read_demands("# nothing before: the RTR\n"
+                                         "#: covers RSP-06 V08 F1\n#: program --ird 8 --ord 8\n#: told ^conn\n#: next read-next\nsend request\n"
                                          "#: policy crc off\n");
     EXPECT_EQ(demands.claim, "nothing before: the RTR");
     EXPECT_EQ(demands.program, "--ird 8 --ord 8");
@@ -23,8 +23,8 @@ TEST(Conformance, ClaimIsSplitFromTheRequirements)
 
 TEST(Conformance, ScenariosThatNeedSettingsOrOptionsOfTheTargetAreSkipped)
 {
-    EXPECT_EQ(read_demands("# A: b\n#: policy crc off\n").obstacle, "needs a setting of the other end: crc off");
-    EXPECT_EQ(read_demands("# A: b\n#: program --mpa model=2\n").obstacle,
+    EXPECT_EQ(read_demands("# b\n#: policy crc off\n").obstacle, "needs a setting of the other end: crc off");
+    EXPECT_EQ(read_demands("# b\n#: program --mpa model=2\n").obstacle,
               "needs an option of iw_mpa at the other end: --mpa model=2");
 }
 
