@@ -13,7 +13,8 @@
 # removed    they have been removed: the kernel's own modules load
 # readme     systemd and udev run. The commands in the file COMMANDS, those of the README behind the boot, lead to
 #            a peer-to-peer connection of rping, a line "rping -s" in b, "rping -c" in a; and siw@eth0 starts
-# conformance  likewise, with conformance-target in b
+# conformance  systemd and udev run. The commands in the file COMMANDS, those of iw_mpa_foreign.rst: conformance-target in
+#            b, mpapeer in a
 set -euo pipefail
 
 fail() {
@@ -183,7 +184,7 @@ readme() {
 		grep -q 'ping data: rdma-ping-2' /tmp/client || fail 'rping has not pinged three times'
 		is_established initiator || fail 'no connection is counted'
 	fi
-	# as "Configure" says
+	# as iw_mpa_install.rst says
 	inside rdma link delete siw0 || fail 'siw0 stays'
 	inside systemctl enable -q --now siw@eth0 || fail "siw@eth0: $(inside systemctl status siw@eth0 2>&1) $(tail /tmp/systemd)"
 	inside rdma link show siw_eth0/1 || fail 'no siw_eth0'
@@ -195,18 +196,18 @@ conformance() {
 	inside rdma link add siw0 type siw netdev eth0
 	until_ok 60 has_program_option
 	if [[ $ROLE == b ]]; then
-		line=$(grep -o '/usr/lib/iw-mpa/conformance-target [A-Z]* [0-9]*' /root/iw_mpa/README.md)
+		line=$(grep -m 1 conformance-target "$1")
 		echo "# $line"
-		inside timeout 1000 bash -ec "${line/ADDRESS/10.77.0.2}" >/tmp/target 2>&1 &
+		inside timeout 1000 bash -ec "${line/192.0.2.7/10.77.0.2}" >/tmp/target 2>&1 &
 		until_ok 120 all_listen
 		: >$shared/target
 		# vm-init makes it
 		until_ok 1000 test -e $shared/a.ended
 	else
-		line=$(<"$1")
+		line=$(grep -m 1 'mpapeer conformance' "$1")
 		echo "# $line"
 		until_ok 300 test -e $shared/target
-		inside bash -ec "${line/ADDRESS/10.77.0.2}" >/tmp/conformance || fail "$(grep -v '^PASS\|^SKIP' /tmp/conformance)"
+		inside bash -ec "${line/192.0.2.7/10.77.0.2}" >/tmp/conformance || fail "$(grep -v '^PASS\|^SKIP' /tmp/conformance)"
 		tail -n 1 /tmp/conformance
 	fi
 }
