@@ -10,7 +10,7 @@ namespace {
 
 using Kind = ConformanceResult::Kind;
 
-TEST(Conformance, ClaimIsTheFirstLineWithoutTheRequirements)
+TEST(Conformance, ClaimIsSplitFromTheRequirements)
 {
     const Demands demands = read_demands("# nothing before: the RTR\n"
                                          "#: covers RSP-06 V08 F1\n#: program --ird 8 --ord 8\n#: told ^conn\n#: next read-next\nsend request\n"
