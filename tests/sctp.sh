@@ -601,7 +601,7 @@ plays_raw() { # PORT WHAT OPTION...
 
 parts_of_a_message() { # PORT
 	plays_raw "$1" parts
-	wait_line server '^conn 1 received 600 ' 10
+	wait_line server '^conn 1 received 1024 ' 10
 	wait_line server '^conn 1 received 5 hello' 10
 }
 

@@ -7,7 +7,7 @@
 SOURCE is an IPv4 address that no host has: TARGET, whose MAC address is MAC, has ours in its neighbour table. Makes an
 association and a session with the program at PORT by INITIATE (hex). "good" and exit status 0 if all goes well:
 
-  parts    a Send of 600 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP
+  parts    a Send of 1024 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP
            delivers a part of the message; then a second Send, "hello". TARGET acknowledges all of that
   auth     reads the memory that the program exposes, with AUTH (SHA-256) before each DATA chunk: no chunk is a fragment
 """
@@ -16,12 +16,14 @@ import struct
 import sys
 import time
 
-DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN, COOKIE_ECHO, COOKIE_ACK = 0, 1, 2, 3, 6, 7, 10, 11
+DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN, COOKIE_ECHO, COOKIE_ACK, AUTH = 0, 1, 2, 3, 6, 7, 10, 11, 15
+SHA_256 = 3
 # unordered; the middle, end, begin or all of a message
 MIDDLE, END, BEGIN, WHOLE = 4, 5, 6, 7
 SEGMENT, CONTROL = 16, 17
 OUR_PORT, OUR_TAG, FIRST_TSN = 40000, 0x5043, 1000
 READS, READ_SIZE = 4, 65536
+SEND_SIZE, PER_PACKET = 1024, 50
 PATIENCE = 20
 
 
@@ -51,6 +53,7 @@ class Host:
         self.tag, self.tsn, self.acked, self.got = 0, FIRST_TSN, FIRST_TSN - 1, []
         self.peer_tsn, self.cookie, self.up = 0, None, False
         self.fragments, self.held = 0, {}
+        self.room, self.hmacs = None, set()
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
         self.sock.bind(('eth0', 0x0800))
         self.to = ('eth0', 0x0800, 0, 1, bytes.fromhex(mac.replace(':', '')))
@@ -80,7 +83,10 @@ class Host:
             body, at = packet[at + 4:at + length], at + ((length + 3) & ~3)
             kinds.append(kind)
             if kind == SACK:
-                self.acked = max(self.acked, struct.unpack_from('!I', body)[0])
+                acked, self.room = struct.unpack_from('!II', body)
+                self.acked = max(self.acked, acked)
+            elif kind == AUTH:
+                self.hmacs.add(struct.unpack_from('!H', body, 2)[0])
             elif kind == DATA:
                 self.fragments += flags & 3 != 3
                 self.held[struct.unpack_from('!I', body)[0]] = body[12:]
@@ -137,22 +143,29 @@ def read_request(ssn, msn, size, rkey, address):
 
 
 def play_parts(host):
-    message = ddp_send(1, 1, bytes(600))
+    message = ddp_send(1, 1, bytes(SEND_SIZE))
     first = host.tsn
-    parts = [message[:32]] + [message[i:i + 1] for i in range(32, len(message))]
+    parts = [message[:20]] + [message[i:i + 1] for i in range(20, len(message))]
     fragments = [host.data(first + i, BEGIN if not i else END if i == len(parts) - 1 else MIDDLE, SEGMENT, part)
                  for i, part in enumerate(parts)]
-    # All but the second and the last ones fill the buffer: each chunk costs as much as its packet
+    # All but the second and the last ones fill the buffer: each chunk costs a struct sk_buff
     host.send(fragments[0])
-    for i in range(2, 502, 50):
-        host.send(*fragments[i:i + 50])
-    time.sleep(0.5)
+    host.room, at = None, 2
+
+    def fill():
+        nonlocal at
+        host.send(*fragments[at:at + PER_PACKET])
+        at += PER_PACKET
+
+    host.until(lambda: host.room == 0 or at > len(fragments) - PER_PACKET, fill, 0.05)
+    if host.room:
+        raise SystemExit(f'sctpraw: {at} fragments leave room for {host.room} bytes')
     # SCTP drops some others for the second one, and cannot wait for the end any more
     host.send(fragments[1])
 
     def again():
         at = max(0, host.acked + 1 - first)
-        host.send(*fragments[at:at + 50])
+        host.send(*fragments[at:at + PER_PACKET])
 
     host.tsn += len(fragments)
     host.until(lambda: host.acked >= host.tsn - 1, again, 0.1)
@@ -171,6 +184,9 @@ def play_reads(host):
         host.until(lambda start=start: sum(len(got) - 16 for got in host.got[start:]) >= READ_SIZE, lambda: None)
     if host.fragments:
         raise SystemExit(f'sctpraw: {host.fragments} of {len(host.got)} chunks are fragments')
+    # shorter ones fit into the room for control chunks
+    if host.hmacs != {SHA_256}:
+        raise SystemExit(f'sctpraw: AUTH chunks have the HMACs {host.hmacs}, not SHA-256')
 
 
 def main():
@@ -179,8 +195,8 @@ def main():
         sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
     what = sys.argv[1]
     host = Host(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
-    # RANDOM, CHUNKS (DATA), HMAC-ALGO (SHA-256, SHA-1) of RFC 4895
-    auth = struct.pack('!HH32x HHB3x HHHH', 0x8002, 36, 0x8003, 5, DATA, 0x8004, 8, 3, 1)
+    # RANDOM, CHUNKS (DATA), HMAC-ALGO (SHA-256, SHA-1) of RFC 4895; supported extensions (AUTH) of RFC 5061
+    auth = struct.pack('!HH32x HHB3x HHHH HHB3x', 0x8002, 36, 0x8003, 5, DATA, 0x8004, 8, SHA_256, 1, 0x8008, 5, AUTH)
     host.connect(auth if what == 'auth' else b'')
     host.whole(CONTROL, struct.pack('!H', 0) + bytes.fromhex(sys.argv[6]))
     host.until(lambda: host.got, lambda: None)
