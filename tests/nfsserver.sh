@@ -3,7 +3,9 @@
 #
 # NFSv4.2 over RDMA between two machines (--pair): b exports a file system in memory, a mounts it. The two talk by files
 # in the export. Sourced behind lib.sh.
-readonly EXPORT=/srv/export MOUNT=/mnt/nfs SUNRPC=/proc/sys/sunrpc
+# shellcheck source=tests/exports.sh
+source "${BASH_SOURCE[0]%/*}/exports.sh"
+readonly SUNRPC=/proc/sys/sunrpc
 # unmodified modules do not have these
 readonly MAX_VERSION=$SUNRPC/rdma_max_version
 readonly SERVER_MAX_VERSION=$SUNRPC/svc_rdma/max_version
@@ -14,12 +16,7 @@ readonly SERVER_MAX_VERSION=$SUNRPC/svc_rdma/max_version
 prepare_server() {
 	modprobe rpcrdma
 	[[ ! -e $SERVER_MAX_VERSION ]] || echo 2 >"$SERVER_MAX_VERSION"
-	mkdir -p "$EXPORT" /var/lib/nfs/{rpc_pipefs,v4recovery} /proc/fs/nfsd
-	mount -t tmpfs tmpfs "$EXPORT"
-	mountpoint -q /proc/fs/nfsd || mount -t nfsd nfsd /proc/fs/nfsd
-	echo "$EXPORT *(rw,async,no_root_squash,no_subtree_check,insecure,fsid=0)" >/etc/exports
-	touch /var/lib/nfs/{etab,rmtab}
-	exportfs -r
+	nfs_export -o size=50%
 	rpc.mountd -N 3
 }
 
