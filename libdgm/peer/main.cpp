@@ -11,10 +11,12 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <chrono>
 #include <cstring>
 #include <iostream>
 #include <map>
+#include <random>
 #include <thread>
 
 #include <CLI/CLI.hpp>
@@ -44,6 +46,34 @@ public:
 	{
 		if (::sendto(fd_, bytes.data(), bytes.size(), 0, &to.any, tools::length_of(to)) < 0 && errno != ECONNREFUSED)
 			tools::fail("sendto");
+	}
+	void connect(const dgm_address &address) const
+	{
+		if (::connect(fd_, &address.any, tools::length_of(address)) != 0)
+			tools::fail("connect");
+	}
+	// Each packet is cut into datagrams of this size
+	void segment(size_t size) const
+	{
+		const int value = static_cast<int>(size);
+		if (::setsockopt(fd_, SOL_UDP, UDP_SEGMENT, &value, sizeof(value)) != 0)
+			tools::fail("setsockopt UDP_SEGMENT");
+	}
+	void send_packets(Bytes &bytes, size_t size) const
+	{
+		std::vector<iovec> parts;
+		for (size_t i = 0; i < bytes.size(); i += size)
+			parts.push_back({.iov_base = bytes.data() + i, .iov_len = std::min(size, bytes.size() - i)});
+		std::vector<mmsghdr> packets(parts.size());
+		for (size_t i = 0; i < parts.size(); i++)
+			packets[i].msg_hdr = {.msg_name = nullptr, .msg_namelen = 0, .msg_iov = &parts[i], .msg_iovlen = 1,
+					      .msg_control = nullptr, .msg_controllen = 0, .msg_flags = 0};
+		for (size_t i = 0; i < packets.size();) {
+			const int sent = ::sendmmsg(fd_, &packets[i], static_cast<unsigned>(packets.size() - i), 0);
+			if (sent < 0 && errno != ECONNREFUSED)
+				tools::fail("sendmmsg");
+			i += static_cast<size_t>(std::max(sent, 0));
+		}
 	}
 	// Empty optional: nothing came in time
 	[[nodiscard]] std::optional<Bytes> receive(int timeout) const
@@ -178,6 +208,81 @@ std::map<std::string, uint64_t> send_hostile(const tools::Target &target, uint64
 	return sent;
 }
 
+// Writes to a zone, with a correct CRC, that differ in zone number and Q_Key
+class Guess {
+public:
+	Guess()
+	{
+		// The CRC is linear: that of a datagram is that of zeros, with a term for each octet of the two fields
+		for (size_t i = 0; i < terms_.size(); i++)
+			for (uint32_t value = 0; value < 256; value++) {
+				const uint64_t both = uint64_t{value} << 8 * (7 - i);
+				terms_[i][value] = crc_of(write(static_cast<uint32_t>(both >> 32), static_cast<uint32_t>(both))) ^ crc_of(octets_);
+			}
+	}
+
+	[[nodiscard]] size_t size() const { return octets_.size(); }
+
+	void put(uint8_t *to, uint32_t zone, uint32_t qkey) const
+	{
+		const uint64_t both = uint64_t{zone} << 32 | qkey;
+		uint32_t crc = crc_of(octets_);
+		std::memcpy(to, octets_.data(), octets_.size());
+		for (size_t i = 0; i < terms_.size(); i++) {
+			const auto octet = static_cast<uint8_t>(both >> 8 * (7 - i));
+			to[i < 4 ? zone_at + i : qkey_at + i - 4] = octet;
+			crc ^= terms_[i][octet];
+		}
+		for (size_t i = 0; i < 4; i++)
+			to[octets_.size() - 4 + i] = static_cast<uint8_t>(crc >> 8 * i);
+	}
+
+private:
+	static constexpr size_t zone_at = 2, qkey_at = 26; // section 3.2 of the specification
+
+	[[nodiscard]] static Bytes write(uint32_t zone, uint32_t qkey)
+	{
+		const Bytes data{'g', 'u', 'e', 's', 's', 'e', 'd', '!'};
+		return Datagram::write(zone, qkey, 0, 1, 0, static_cast<uint32_t>(data.size()), data).sealed();
+	}
+	static uint32_t crc_of(const Bytes &bytes)
+	{
+		uint32_t crc = 0;
+		for (size_t i = 0; i < 4; i++)
+			crc |= uint32_t{bytes[bytes.size() - 4 + i]} << 8 * i;
+		return crc;
+	}
+
+	Bytes octets_ = write(0, 0);
+	std::array<std::array<uint32_t, 256>, 8> terms_{};
+};
+
+// A third has the target's zone, a third its Q_Key, and a third neither
+void send_guesses(const tools::Target &target, uint64_t count)
+{
+	constexpr size_t segments = 64, packets = 16; // of a packet, of a call
+	const Socket socket(target.address.any.sa_family);
+	const Guess guess;
+	socket.connect(target.address);
+	socket.segment(guess.size());
+	std::mt19937_64 random(std::random_device{}());
+	Bytes buffer(segments * packets * guess.size());
+	for (uint64_t sent = 0; sent < count; sent += segments * packets) {
+		for (size_t i = 0; i < segments * packets; i++) {
+			const uint64_t both = random();
+			auto zone = static_cast<uint32_t>(both >> 32), qkey = static_cast<uint32_t>(both);
+			if (i % 3 == 0)
+				zone = target.zone;
+			else if (i % 3 == 1)
+				qkey = target.qkey;
+			if (zone == target.zone && qkey == target.qkey)
+				qkey++;
+			guess.put(buffer.data() + i * guess.size(), zone, qkey);
+		}
+		socket.send_packets(buffer, segments * guess.size());
+	}
+}
+
 int expect(const dgm_address &address, int count, double timeout)
 {
 	const Socket socket(address.any.sa_family);
@@ -222,6 +327,9 @@ int run(int argc, char **argv)
 	hostile->add_option("target", target, "target line printed by dgm-recv")->required();
 	hostile->add_option("--count", flood, "how many; without it each once");
 	hostile->add_option("--rate", rate, "datagrams a second");
+	auto *const guess = app.add_subcommand("guess", "send writes with a random zone number, a random Q_Key, or both");
+	guess->add_option("target", target, "target line printed by dgm-recv")->required();
+	guess->add_option("--count", flood, "how many, rounded up to a multiple of 1024")->required();
 	auto *const listen = with_address(app.add_subcommand("expect", "print datagrams that arrive"));
 	listen->add_option("--count", count, "how many");
 	listen->add_option("--timeout", timeout, "seconds");
@@ -238,6 +346,8 @@ int run(int argc, char **argv)
 			send_from(options.source, address, bytes);
 	} else if (*hostile) {
 		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
+	} else if (*guess) {
+		send_guesses(tools::Target::parse(target), flood);
 	} else if (*listen) {
 		return expect(tools::parse_address(host, port), count, timeout);
 	} else {
