@@ -13,6 +13,7 @@
 # make deb      Debian packages, in build/deb; make deb-test installs them in a fresh system
 # make dist     the release, in build/dist
 # make datagram  datagram iWARP (read libdgm/NOTICE first): library, tools and source package, in build/datagram
+# make datagram-deb  its Debian packages, in build/datagram/deb; make datagram-deb-test installs them in a fresh system
 # make tree     the patched files of the kernel and ours, for reading: a git work tree with a commit for each patch,
 #               in build/tree/7.2; KERNEL=… for another
 # make rdma-tool  the rdma program with "rdma mpa", in the cache
@@ -73,6 +74,12 @@ fuzz:
 datagram:
 	@scripts/datagram build
 
+datagram-deb:
+	@scripts/datagram deb
+
+datagram-deb-test:
+	@scripts/deb-test --datagram
+
 MINUTES ?= 10
 soak:
 	@scripts/soak --kernel $(or $(KERNEL),debian) --minutes $(MINUTES) --keep
@@ -83,4 +90,4 @@ exs-random:
 clean:
 	rm -rf build
 
-.PHONY: all modules tools rdma-tool deb deb-test dist series-check tree demo check check-all conformance bench fuzz soak exs-random datagram clean
+.PHONY: all modules tools rdma-tool deb deb-test dist series-check tree demo check check-all conformance bench fuzz soak exs-random datagram datagram-deb datagram-deb-test clean
