@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * TCP as siw's lower layer protocol.
+ *
+ * An endpoint has one socket, from open() or accept() until close().
  */
 #include <linux/in.h>
 #include <linux/in6.h>
@@ -20,6 +22,32 @@
 static int siw_tcp_create(struct net *net, int family, struct socket **s)
 {
 	return __sock_create(net, family, SOCK_STREAM, IPPROTO_TCP, s, 0);
+}
+
+static int siw_tcp_open(struct siw_cep *cep, struct net *net, int family)
+{
+	struct socket *s;
+	int rv = siw_tcp_create(net, family, &s);
+
+	if (rv)
+		return rv;
+	WRITE_ONCE(cep->sock, s);
+	siw_sock_attach(cep, s);
+	return 0;
+}
+
+static int siw_tcp_reopen(struct siw_cep *cep, int family)
+{
+	struct socket *old = cep->sock, *s;
+	int rv = siw_tcp_create(sock_net(old->sk), family, &s);
+
+	if (rv)
+		return rv;
+	siw_sock_detach(cep, old);
+	WRITE_ONCE(cep->sock, s);
+	siw_sock_abort(old);
+	siw_sock_attach(cep, s);
+	return 0;
 }
 
 /*
@@ -113,11 +141,12 @@ static int siw_tcp_fast_open(struct socket *s, struct sockaddr *raddr,
 	return kernel_sendmsg(s, &hdr, &iov, 1, len);
 }
 
-static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
+static int siw_tcp_connect_with(struct siw_cep *cep, struct sockaddr *laddr,
 				struct sockaddr *raddr, bool afonly,
 				const void *msg, size_t len)
 {
 	size_t size = rdma_addr_size(raddr);
+	struct socket *s = cep->sock;
 	int rv;
 
 	rv = siw_sock_bind_source(s, laddr, afonly);
@@ -133,29 +162,31 @@ static int siw_tcp_connect_with(struct socket *s, struct sockaddr *laddr,
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 
-static int siw_tcp_connect(struct socket *s, struct sockaddr *laddr,
+static int siw_tcp_connect(struct siw_cep *cep, struct sockaddr *laddr,
 			   struct sockaddr *raddr, bool afonly)
 {
-	return siw_tcp_connect_with(s, laddr, raddr, afonly, NULL, 0);
+	return siw_tcp_connect_with(cep, laddr, raddr, afonly, NULL, 0);
 }
 
-static int siw_tcp_status(struct socket *s)
+static int siw_tcp_status(struct siw_cep *cep)
 {
-	switch (READ_ONCE(s->sk->sk_state)) {
+	const struct sock *sk = cep->sock->sk;
+
+	switch (READ_ONCE(sk->sk_state)) {
 	case TCP_ESTABLISHED:
 		return 0;
 	case TCP_SYN_SENT:
 	case TCP_SYN_RECV:
 		return -EINPROGRESS;
 	default:
-		return -READ_ONCE(s->sk->sk_err) ?: -ECONNRESET;
+		return -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
 	}
 }
 
 /* TCP sets these bits before it reports the connection */
-static bool siw_tcp_early_data(const struct socket *s)
+static bool siw_tcp_early_data(const struct siw_cep *cep)
 {
-	return tcp_sk(s->sk)->syn_data_acked;
+	return tcp_sk(cep->sock->sk)->syn_data_acked;
 }
 
 /**
@@ -174,15 +205,18 @@ bool siw_addr_is_wildcard(const struct sockaddr *addr)
 }
 
 /* Above @pending half-open connections, data waits for TCP's handshake */
-static int siw_tcp_take_early(struct socket *s, int pending)
+static int siw_tcp_take_early(struct siw_cep *cep, int pending)
 {
+	struct socket *s = cep->sock;
+
 	return s->ops->setsockopt(s, SOL_TCP, TCP_FASTOPEN,
 				  KERNEL_SOCKPTR(&pending), sizeof(pending));
 }
 
-static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
-			  int ifindex, int backlog)
+static int siw_tcp_listen(struct siw_cep *cep, struct sockaddr *laddr,
+			  bool afonly, int ifindex, int backlog)
 {
+	struct socket *s = cep->sock;
 	const struct fastopen_queue *early =
 		&inet_csk(s->sk)->icsk_accept_queue.fastopenq;
 	int rv;
@@ -199,7 +233,7 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
 	 * tolerates duplicate Requests, so the policy decides.
 	 */
 	if (!rv && READ_ONCE(early->max_qlen))
-		rv = siw_tcp_take_early(s, 0);
+		rv = siw_tcp_take_early(cep, 0);
 	return rv;
 }
 
@@ -207,8 +241,9 @@ static int siw_tcp_listen(struct socket *s, struct sockaddr *laddr, bool afonly,
  * tcp_abort() closes the socket, which stays bound. Accepted sockets would
  * inherit its shutdown state, which only a disconnect clears.
  */
-static int siw_tcp_listen_again(struct socket *s)
+static int siw_tcp_listen_again(struct siw_cep *cep)
 {
+	struct socket *s = cep->sock;
 	struct sockaddr_storage unspec = { .ss_family = AF_UNSPEC };
 	int rv;
 
@@ -224,17 +259,37 @@ static int siw_tcp_listen_again(struct socket *s)
 	return rv;
 }
 
-static int siw_tcp_accept(struct socket *s, struct socket **new_s)
+static int siw_tcp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
 {
-	int rv = kernel_accept(s, new_s, O_NONBLOCK);
+	struct socket *s;
+	int rv = kernel_accept(cep->sock, &s, O_NONBLOCK);
 
-	if (!rv)
-		siw_tcp_setup(*new_s);
-	return rv;
+	if (rv)
+		return rv;
+	*new_cep = siw_cep_accepted(cep);
+	if (!*new_cep) {
+		sock_release(s);
+		return 0;
+	}
+	siw_tcp_setup(s);
+	siw_cep_get(*new_cep);
+	(*new_cep)->sock = s;
+	return 0;
 }
 
-static int siw_tcp_send(struct socket *s, const void *msg, size_t len)
+/* The socket has inherited the callbacks of the listener's */
+static void siw_tcp_adopt(struct siw_cep *cep)
 {
+	struct sock *sk = cep->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	siw_sk_set_cep(sk, cep);
+	write_unlock_bh(&sk->sk_callback_lock);
+}
+
+static int siw_tcp_send(struct siw_cep *cep, const void *msg, size_t len)
+{
+	struct socket *s = cep->sock;
 	struct kvec iov = { .iov_base = (void *)msg, .iov_len = len };
 	struct msghdr hdr = { .msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL };
 	int rv;
@@ -258,8 +313,9 @@ static bool siw_tcp_is_empty(const struct sock *sk)
 	       skb_queue_empty_lockless(&sk->sk_receive_queue);
 }
 
-static int siw_tcp_recv(struct socket *s, void *buf, size_t len, bool peek)
+static int siw_tcp_recv(struct siw_cep *cep, void *buf, size_t len, bool peek)
 {
+	struct socket *s = cep->sock;
 	struct kvec iov = { .iov_base = buf, .iov_len = len };
 	struct msghdr hdr = {};
 
@@ -269,24 +325,32 @@ static int siw_tcp_recv(struct socket *s, void *buf, size_t len, bool peek)
 			      MSG_DONTWAIT | (peek ? MSG_PEEK : 0));
 }
 
+static void siw_tcp_start_tx(struct siw_cep *cep, struct siw_qp *qp)
+{
+	qp->attrs.sk = cep->sock;
+	qp->connected = true;
+}
+
 static void siw_tcp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 {
 	struct sock *sk = cep->sock->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
-	qp->attrs.sk = cep->sock;
+	siw_tcp_start_tx(cep, qp);
 	sk->sk_data_ready = siw_qp_llp_data_ready;
 	sk->sk_write_space = siw_qp_llp_write_space;
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void siw_tcp_kick_rx(struct socket *s)
+static void siw_tcp_kick_rx(struct siw_cep *cep)
 {
-	if (siw_tcp_is_empty(s->sk))
+	struct sock *sk = cep->sock->sk;
+
+	if (siw_tcp_is_empty(sk))
 		return;
-	lock_sock(s->sk);
-	s->sk->sk_data_ready(s->sk);
-	release_sock(s->sk);
+	lock_sock(sk);
+	sk->sk_data_ready(sk);
+	release_sock(sk);
 }
 
 static void siw_tcp_addr4(struct sockaddr_storage *ss, __be32 addr, __be16 port)
@@ -350,6 +414,20 @@ void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
 	siw_tcp_addr4(remote, inet->inet_daddr, inet->inet_dport);
 }
 
+static void siw_tcp_addrs(const struct siw_cep *cep,
+			  struct sockaddr_storage *local,
+			  struct sockaddr_storage *remote)
+{
+	const struct socket *s = READ_ONCE(cep->sock);
+
+	if (s) {
+		siw_sock_addrs(s, local, remote);
+	} else {
+		local->ss_family = 0;
+		remote->ss_family = 0;
+	}
+}
+
 /**
  * siw_sock_abort - release a socket of either protocol at once
  * @s: the socket
@@ -363,9 +441,26 @@ void siw_sock_abort(struct socket *s)
 	sock_release(s);
 }
 
+static void siw_tcp_detach(struct siw_cep *cep)
+{
+	if (cep->sock)
+		siw_sock_detach(cep, cep->sock);
+}
+
+static void siw_tcp_close(struct siw_cep *cep)
+{
+	struct socket *s = cep->sock;
+
+	if (!s)
+		return;
+	WRITE_ONCE(cep->sock, NULL);
+	sock_release(s);
+}
+
 const struct siw_llp_ops siw_llp_tcp = {
 	.name		= "tcp",
-	.create		= siw_tcp_create,
+	.open		= siw_tcp_open,
+	.reopen		= siw_tcp_reopen,
 	.connect	= siw_tcp_connect,
 	.connect_with	= siw_tcp_connect_with,
 	.status		= siw_tcp_status,
@@ -374,11 +469,13 @@ const struct siw_llp_ops siw_llp_tcp = {
 	.listen_again	= siw_tcp_listen_again,
 	.take_early	= siw_tcp_take_early,
 	.accept		= siw_tcp_accept,
+	.adopt		= siw_tcp_adopt,
 	.send		= siw_tcp_send,
 	.recv		= siw_tcp_recv,
+	.start_tx	= siw_tcp_start_tx,
 	.start_rx	= siw_tcp_start_rx,
 	.kick_rx	= siw_tcp_kick_rx,
-	.addrs		= siw_sock_addrs,
-	.close		= sock_release,
-	.abort		= siw_sock_abort,
+	.addrs		= siw_tcp_addrs,
+	.detach		= siw_tcp_detach,
+	.close		= siw_tcp_close,
 };

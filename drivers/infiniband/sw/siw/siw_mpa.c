@@ -23,7 +23,7 @@ static int siw_mpa_send(struct iw_mpa_session *s, const void *frame, size_t len)
 {
 	struct siw_cep *cep = to_siw_cep(s);
 
-	return cep->llp->send(cep->sock, frame, len);
+	return cep->llp->send(cep, frame, len);
 }
 
 static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
@@ -37,7 +37,6 @@ static int siw_mpa_enter_rdma(struct iw_mpa_session *s,
 		.irq_size = rdma->ird,
 		.orq_size = rdma->ord,
 		.flags = rdma->crc ? SIW_MPA_CRC : 0,
-		.sk = cep->sock,
 	};
 	int rv = -EINVAL;
 
@@ -77,12 +76,14 @@ static int siw_mpa_terminate(struct iw_mpa_session *s,
 			     const struct iw_mpa_rdma *rdma,
 			     enum rdma_mpa_ecode ecode)
 {
-	struct siw_qp *qp = to_siw_cep(s)->qp;
+	struct siw_cep *cep = to_siw_cep(s);
+	struct siw_qp *qp = cep->qp;
 	int rv = -EINVAL;
 
 	down_write(&qp->state_lock);
 	if (qp->attrs.state <= SIW_QP_STATE_RTR &&
 	    (!rdma->crc || !siw_qp_enable_crc(qp))) {
+		cep->llp->start_tx(cep, qp);
 		siw_init_terminate(qp, TERM_ERROR_LAYER_LLP, LLP_ETYPE_MPA,
 				   ecode, 0);
 		siw_send_terminate(qp);
@@ -103,21 +104,6 @@ static void siw_mpa_end(struct iw_mpa_session *s)
 static void siw_mpa_deadline(struct iw_mpa_session *s, unsigned int ms)
 {
 	siw_cm_set_deadline(to_siw_cep(s), ms);
-}
-
-/* Any context: reads only the addresses of a socket */
-static void siw_mpa_addrs(const struct siw_cep *cep,
-			  struct sockaddr_storage *local,
-			  struct sockaddr_storage *remote)
-{
-	const struct socket *s = READ_ONCE(cep->sock);
-
-	if (s) {
-		cep->llp->addrs(s, local, remote);
-	} else {
-		local->ss_family = 0;
-		remote->ss_family = 0;
-	}
 }
 
 static int siw_mpa_request_event(struct siw_cep *cep, struct iw_cm_event *event)
@@ -153,7 +139,7 @@ static int siw_mpa_event(struct iw_mpa_session *s,
 
 	memset(&event, 0, sizeof(event));
 	iw_mpa_fill_cm_event(&event, ev);
-	siw_mpa_addrs(cep, &event.local_addr, &event.remote_addr);
+	cep->llp->addrs(cep, &event.local_addr, &event.remote_addr);
 	if (ev->type == IW_MPA_EVENT_REQUEST)
 		return siw_mpa_request_event(cep, &event);
 	if (ev->type == IW_MPA_EVENT_REPLY) {
@@ -190,7 +176,7 @@ static void siw_mpa_name(const struct iw_mpa_session *s,
 
 	if (cep->qp)
 		name->qpn = qp_id(cep->qp);
-	siw_mpa_addrs(cep, &name->local, &name->remote);
+	cep->llp->addrs(cep, &name->local, &name->remote);
 }
 
 static const struct iw_mpa_ops siw_mpa_ops = {
@@ -239,7 +225,7 @@ int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
 static enum iw_mpa_next siw_mpa_rx_out_of_turn(struct siw_cep *cep)
 {
 	u8 byte;
-	int n = cep->llp->recv(cep->sock, &byte, sizeof(byte), true);
+	int n = cep->llp->recv(cep, &byte, sizeof(byte), true);
 
 	if (n == -EAGAIN)
 		return IW_MPA_NEXT_WAIT;
@@ -265,7 +251,7 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 	if (cep->llp->rx_setup)
 		return cep->llp->rx_setup(cep);
 	while ((room = iw_mpa_rx_room(&cep->mpa, &len))) {
-		n = cep->llp->recv(cep->sock, room, len, false);
+		n = cep->llp->recv(cep, room, len, false);
 		if (n == -EAGAIN)
 			return IW_MPA_NEXT_WAIT;
 		if (n <= 0)
@@ -273,10 +259,10 @@ enum iw_mpa_next siw_mpa_rx(struct siw_cep *cep)
 
 		next = iw_mpa_rx_done(&cep->mpa, n);
 		if (next == IW_MPA_NEXT_FRAME) {
-			n = cep->llp->recv(cep->sock, &byte, 1, true);
+			n = cep->llp->recv(cep, &byte, 1, true);
 			next = iw_mpa_process(&cep->mpa, n > 0);
 			if (next == IW_MPA_NEXT_DONE)
-				cep->llp->kick_rx(cep->sock);
+				cep->llp->kick_rx(cep);
 		}
 		if (next != IW_MPA_NEXT_WAIT)
 			return next;

@@ -184,7 +184,7 @@ struct siw_chan {
  * @cep: until detach: the endpoint
  * @again: until detach: timer after an allocation failure, and for the end of a
  *	gap
- * @sock: after detach: the socket
+ * @sock: the socket
  * @net: its namespace, with a reference: on older kernels, accepted sockets
  *	hold none
  * @drain: after close: work until the peer has completed the shutdown
@@ -194,7 +194,7 @@ struct siw_chan {
  * @unacked: after close: memory of unacknowledged data in bytes
  * @owes_terminate: the Terminate has to be sent after close
  * @evicted: no longer counted in n_closing
- * @list: after detach: in detached_assocs; after close: in closing_assocs
+ * @list: after close: in closing_assocs
  */
 struct siw_assoc {
 	struct siw_chan chan[1];
@@ -231,10 +231,9 @@ struct siw_chunk_cb {
 };
 
 static struct workqueue_struct *closing_wq;
-static LIST_HEAD(detached_assocs);
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
-/* The lists, the counts, and the deadlines of listed associations */
+/* The list, the counts, and the deadlines of listed associations */
 static DEFINE_SPINLOCK(closing_lock);
 
 static struct siw_ssn_pool held_pool;
@@ -253,13 +252,6 @@ static struct siw_chunk_cb *chunk_cb(struct sk_buff *skb)
 static struct sk_buff *entry_skb(struct siw_ssn_entry *entry)
 {
 	return container_of((void *)entry, struct sk_buff, cb);
-}
-
-static struct siw_assoc *sock_assoc(const struct socket *s)
-{
-	const struct siw_cep *cep = sk_to_cep(s->sk);
-
-	return cep ? cep->assoc : NULL;
 }
 
 /* ---- remote addresses */
@@ -428,14 +420,14 @@ static int assoc_status(struct siw_assoc *assoc, struct sock *sk)
 	}
 }
 
-static int siw_sctp_status(struct socket *s)
+static int siw_sctp_status(struct siw_cep *cep)
 {
-	struct siw_assoc *assoc = sock_assoc(s);
+	struct sock *sk = cep->assoc->sock->sk;
 	int rv;
 
-	lock_sock(s->sk);
-	rv = assoc_status(assoc, s->sk);
-	release_sock(s->sk);
+	lock_sock(sk);
+	rv = assoc_status(cep->assoc, sk);
+	release_sock(sk);
 	return rv;
 }
 
@@ -496,9 +488,10 @@ int siw_sctp_check(struct net *net)
 	return rv;
 }
 
-static int siw_sctp_connect(struct socket *s, struct sockaddr *laddr,
+static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
 			    struct sockaddr *raddr, bool afonly)
 {
+	struct socket *s = cep->assoc->sock;
 	int rv = siw_sock_bind_source(s, laddr, afonly);
 
 	if (rv)
@@ -508,7 +501,7 @@ static int siw_sctp_connect(struct socket *s, struct sockaddr *laddr,
 	return rv == -EINPROGRESS ? 0 : rv;
 }
 
-static bool siw_sctp_early_data(const struct socket *s)
+static bool siw_sctp_early_data(const struct siw_cep *cep)
 {
 	return false;
 }
@@ -517,9 +510,11 @@ static bool siw_sctp_early_data(const struct socket *s)
  * siw accepts at once, and itself limits the sessions without an Initiate. When
  * the backlog is full, TCP makes a connection wait, but SCTP refuses it.
  */
-static int siw_sctp_listen(struct socket *s, struct sockaddr *laddr,
+static int siw_sctp_listen(struct siw_cep *cep, struct sockaddr *laddr,
 			   bool afonly, int ifindex, int backlog)
 {
+	struct socket *s = cep->assoc->sock;
+
 	return siw_sock_bind(s, laddr, afonly) ?:
 	       s->ops->listen(s, max(backlog, SIW_SCTP_BACKLOG_MIN));
 }
@@ -540,34 +535,20 @@ static void classify_accepted(struct sock *sk)
 #endif
 }
 
-/* With none to accept, sctp_accept() sleeps a tick, even with O_NONBLOCK */
-static int siw_sctp_accept(struct socket *s, struct socket **new_s)
-{
-	const struct sctp_association *peer;
-	int rv;
-
-	lock_sock(s->sk);
-	peer = sctp_assoc_of(s->sk);
-	release_sock(s->sk);
-	if (!peer)
-		return -EAGAIN;
-	rv = kernel_accept(s, new_s, O_NONBLOCK);
-	if (!rv)
-		classify_accepted((*new_s)->sk);
-	return rv;
-}
-
-static void siw_sctp_addrs(const struct socket *s,
+static void siw_sctp_addrs(const struct siw_cep *cep,
 			   struct sockaddr_storage *local,
 			   struct sockaddr_storage *remote)
 {
-	const struct siw_assoc *assoc = sock_assoc(s);
+	const struct siw_assoc *assoc = READ_ONCE(cep->assoc);
 
-	if (assoc && assoc->up) {
+	if (!assoc) {
+		local->ss_family = 0;
+		remote->ss_family = 0;
+	} else if (assoc->up) {
 		*local = assoc->local;
 		*remote = assoc->remote;
 	} else {
-		siw_sock_addrs(s, local, remote);
+		siw_sock_addrs(assoc->sock, local, remote);
 	}
 }
 
@@ -635,34 +616,34 @@ static void try_again(struct timer_list *timer)
 }
 
 /* Expires at @when (jiffies) or before. Not after detach, which awaits it. */
-static void arm_again(struct siw_assoc *assoc, struct sock *sk,
-		      unsigned long when)
+static void arm_again(struct siw_assoc *assoc, unsigned long when)
 {
+	struct sock *sk = assoc->sock->sk;
+
 	read_lock_bh(&sk->sk_callback_lock);
 	if (sk_to_cep(sk))
 		timer_reduce(&assoc->again, when);
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* The endpoint takes over a socket: its own or an accepted one */
-static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
+/*
+ * Makes the association of a socket, which the association takes over on
+ * success: the endpoint's own or an accepted one. @limit: memory for chunks
+ * after a gap. Returns NULL if there is no memory.
+ */
+static struct siw_assoc *new_assoc(struct socket *s, u32 limit)
 {
 	struct siw_assoc *assoc = kzalloc_obj(*assoc);
 	struct sock *sk = s->sk;
 
 	if (!assoc)
-		return -ENOMEM;
-	/*
-	 * Segments may directly follow an Accept, which may get lost. A session
-	 * may always hold as much as its socket's receive buffer.
-	 */
-	siw_ssn_init(&assoc->chan[0].rx,
-		     cep->state == SIW_EPSTATE_CONNECTING ?
-		     held_max : SIW_SCTP_HELD_SETUP, sk->sk_rcvbuf, &held_pool);
+		return NULL;
+	/* A session may always hold as much as its socket's receive buffer */
+	siw_ssn_init(&assoc->chan[0].rx, limit, sk->sk_rcvbuf, &held_pool);
 	__skb_queue_head_init(&assoc->chan[0].early);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
-	assoc->cep = cep;
+	assoc->sock = s;
 	/* The listener's socket still holds a reference */
 	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
@@ -670,60 +651,136 @@ static int siw_sctp_adopt(struct siw_cep *cep, struct socket *s)
 			      held_max / SIW_SCTP_SNDBUF_PART);
 	assoc_status(assoc, sk);
 	release_sock(sk);
+	return assoc;
+}
 
+/* Callbacks report to the endpoint from now on */
+static void siw_sctp_adopt(struct siw_cep *cep)
+{
+	struct siw_assoc *assoc = cep->assoc;
+	struct sock *sk = assoc->sock->sk;
+
+	assoc->cep = cep;
 	write_lock_bh(&sk->sk_callback_lock);
-	cep->assoc = assoc;
-	if (cep->qp)
-		cep->qp->assoc = assoc;
 	/*
 	 * Before 7.2, accept() sets a socket's own callbacks. siw has already
 	 * saved the listener's in the endpoint, to be restored at the end.
 	 */
-	if (sk_to_cep(sk) != cep)
-		siw_sk_set_cep(sk, cep);
+	siw_sk_set_cep(sk, cep);
 	sk->sk_state_change = siw_sctp_state_change;
 	sk->sk_data_ready = siw_sctp_data_ready;
 	write_unlock_bh(&sk->sk_callback_lock);
 	add_wait_queue(sk_sleep(sk), &assoc->space);
+}
+
+static struct siw_assoc *make_assoc(struct net *net, int family)
+{
+	struct siw_assoc *assoc;
+	struct socket *s;
+	int rv = siw_sctp_create(net, family, &s);
+
+	if (rv)
+		return ERR_PTR(rv);
+	/* Segments may directly follow an Accept, which may get lost */
+	assoc = new_assoc(s, held_max);
+	if (assoc)
+		return assoc;
+	sock_release(s);
+	return ERR_PTR(-ENOMEM);
+}
+
+static void attach_assoc(struct siw_cep *cep, struct siw_assoc *assoc)
+{
+	WRITE_ONCE(cep->assoc, assoc);
+	siw_sock_attach(cep, assoc->sock);
+	siw_sctp_adopt(cep);
+}
+
+static int siw_sctp_open(struct siw_cep *cep, struct net *net, int family)
+{
+	struct siw_assoc *assoc = make_assoc(net, family);
+
+	if (IS_ERR(assoc))
+		return PTR_ERR(assoc);
+	attach_assoc(cep, assoc);
 	return 0;
 }
 
-/*
- * The endpoint releases its socket; siw_sctp_close() or siw_sctp_abort()
- * follows. The caller holds the callback lock and has restored the callbacks.
- */
-static void siw_sctp_detach(struct siw_cep *cep, struct socket *s)
+/* Is there a connection to accept? Without one, sctp_accept() sleeps a tick */
+static bool may_accept(struct sock *sk)
+{
+	const struct sctp_association *peer;
+
+	lock_sock(sk);
+	peer = sctp_assoc_of(sk);
+	release_sock(sk);
+	return peer;
+}
+
+static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
+{
+	struct socket *listener = cep->assoc->sock, *s;
+	struct siw_assoc *assoc;
+	int rv;
+
+	if (!may_accept(listener->sk))
+		return -EAGAIN;
+	rv = kernel_accept(listener, &s, O_NONBLOCK);
+	if (rv)
+		return rv;
+	classify_accepted(s->sk);
+	*new_cep = siw_cep_accepted(cep);
+	if (!*new_cep) {
+		siw_sock_abort(s);
+		return 0;
+	}
+	assoc = new_assoc(s, SIW_SCTP_HELD_SETUP);
+	if (!assoc) {
+		siw_cep_put(*new_cep);
+		*new_cep = NULL;
+		siw_sock_abort(s);
+		return 0;
+	}
+	siw_cep_get(*new_cep);
+	(*new_cep)->assoc = assoc;
+	return 0;
+}
+
+/* siw_sctp_close() follows */
+static void siw_sctp_detach(struct siw_cep *cep)
 {
 	struct siw_assoc *assoc = cep->assoc;
 
 	if (!assoc)
 		return;
-	remove_wait_queue(sk_sleep(s->sk), &assoc->space);
+	siw_sock_detach(cep, assoc->sock);
+	remove_wait_queue(sk_sleep(assoc->sock->sk), &assoc->space);
 	timer_delete_sync(&assoc->again);
-	/* A callback that waits for the lock must not find the association */
-	assoc->sock = s;
-	spin_lock_bh(&closing_lock);
-	list_add(&assoc->list, &detached_assocs);
-	spin_unlock_bh(&closing_lock);
-	cep->assoc = NULL;
+}
+
+static void siw_sctp_start_tx(struct siw_cep *cep, struct siw_qp *qp)
+{
+	qp->attrs.sk = cep->assoc->sock;
+	qp->assoc = cep->assoc;
+	qp->connected = true;
 }
 
 static void siw_sctp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 {
-	struct sock *sk = cep->sock->sk;
+	struct siw_assoc *assoc = cep->assoc;
+	struct sock *sk = assoc->sock->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
-	qp->attrs.sk = cep->sock;
-	qp->assoc = cep->assoc;
-	cep->assoc->chan[0].established = true;
-	cep->assoc->chan[0].rx.limit = held_max;
-	WRITE_ONCE(cep->assoc->qp, qp);
+	siw_sctp_start_tx(cep, qp);
+	assoc->chan[0].established = true;
+	assoc->chan[0].rx.limit = held_max;
+	WRITE_ONCE(assoc->qp, qp);
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-static void siw_sctp_kick_rx(struct socket *s)
+static void siw_sctp_kick_rx(struct siw_cep *cep)
 {
-	queue_news(s->sk, false, false);
+	queue_news(cep->assoc->sock->sk, false, false);
 }
 
 /* ---- send */
@@ -802,9 +859,11 @@ static int send_control(struct socket *s, struct siw_chan *chan,
 	return send_chunk(s, chan, SIW_SCTP_PPID_CONTROL, &iov, 1, iov.iov_len);
 }
 
-static int siw_sctp_send(struct socket *s, const void *msg, size_t len)
+static int siw_sctp_send(struct siw_cep *cep, const void *msg, size_t len)
 {
-	return send_control(s, &sock_assoc(s)->chan[0], msg, len);
+	struct siw_assoc *assoc = cep->assoc;
+
+	return send_control(assoc->sock, &assoc->chan[0], msg, len);
 }
 
 static int send_terminate(struct socket *s, struct siw_chan *chan)
@@ -846,7 +905,7 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
 	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
-		arm_again(assoc, s->sk, jiffies + SIW_SCTP_AGAIN);
+		arm_again(assoc, jiffies + SIW_SCTP_AGAIN);
 		rv = -EAGAIN;
 	}
 	return rv;
@@ -1147,7 +1206,7 @@ static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
 	end = gap_end(gap, sk);
 	if (time_after(jiffies, end))
 		return -EPROTO;
-	arm_again(assoc, sk, end + 1);
+	arm_again(assoc, end + 1);
 	return -EAGAIN;
 }
 
@@ -1156,8 +1215,9 @@ static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
  * arrived, -ENOMEM if allocation fails, -ENOBUFS if a limit of held memory is
  * exceeded, or another error.
  */
-static struct sk_buff *next_chunk(struct siw_assoc *assoc, struct socket *s)
+static struct sk_buff *next_chunk(struct siw_assoc *assoc)
 {
+	struct socket *s = assoc->sock;
 	struct siw_chan *chan = &assoc->chan[0];
 	struct siw_ssn_entry *entry = siw_ssn_take(&chan->rx);
 	struct sk_buff *skb;
@@ -1236,7 +1296,7 @@ static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 	int rv;
 
 	if (chan->asked && chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT) {
-		rv = keep_early(chan, cep->sock->sk, skb);
+		rv = keep_early(chan, cep->assoc->sock->sk, skb);
 		if (!rv)
 			return next;
 		next = iw_mpa_abort(&cep->mpa, rv);
@@ -1251,7 +1311,7 @@ static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
 {
 	const struct sctp_association *peer;
-	struct sock *sk = cep->sock->sk;
+	struct sock *sk = cep->assoc->sock->sk;
 	bool up;
 
 	lock_sock(sk);
@@ -1268,7 +1328,7 @@ static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 
 	switch (err) {
 	case -ENOMEM:
-		arm_again(cep->assoc, cep->sock->sk, jiffies + SIW_SCTP_AGAIN);
+		arm_again(cep->assoc, jiffies + SIW_SCTP_AGAIN);
 		fallthrough;
 	case -EAGAIN:
 		return IW_MPA_NEXT_WAIT;
@@ -1296,7 +1356,7 @@ static enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 		if (assoc->chan[0].asked &&
 		    assoc->chan[0].rx.cost >= SIW_SCTP_EARLY_MAX)
 			return wait_for_ulp(cep);
-		skb = next_chunk(assoc, cep->sock);
+		skb = next_chunk(assoc);
 		if (IS_ERR(skb))
 			return no_chunk(cep, PTR_ERR(skb));
 		next = take_chunk(cep, skb);
@@ -1350,12 +1410,11 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 	if (assoc->err || qp->rx_stream.rx_suspend ||
 	    qp->attrs.state != SIW_QP_STATE_RTS)
 		return false;
-	skb = take_early(&assoc->chan[0], cep->sock->sk) ?:
-	      next_chunk(assoc, cep->sock);
+	skb = take_early(&assoc->chan[0], cep->assoc->sock->sk) ?:
+	      next_chunk(assoc);
 	if (IS_ERR(skb)) {
 		if (PTR_ERR(skb) == -ENOMEM)
-			arm_again(assoc, cep->sock->sk,
-				  jiffies + SIW_SCTP_AGAIN);
+			arm_again(assoc, jiffies + SIW_SCTP_AGAIN);
 		else if (PTR_ERR(skb) != -EAGAIN)
 			lose_session(cep, PTR_ERR(skb), false);
 		return false;
@@ -1378,7 +1437,7 @@ static void siw_sctp_pump(struct siw_cep *cep)
 	bool more = true;
 	int i;
 
-	if (!qp || !cep->sock)
+	if (!qp)
 		return;
 	for (i = 0; i < SIW_SCTP_RX_BATCH && more; i++) {
 		/* Receiving has ended: do not queue the work again */
@@ -1396,8 +1455,9 @@ static void siw_sctp_pump(struct siw_cep *cep)
 /* ---- end */
 
 /* The session has ended: held chunks are not processed */
-static void free_held(struct siw_assoc *assoc, struct sock *sk)
+static void free_held(struct siw_assoc *assoc)
 {
+	struct sock *sk = assoc->sock->sk;
 	struct siw_ssn_entry *entry;
 	struct sk_buff *skb;
 	int cost = 0;
@@ -1562,31 +1622,11 @@ static void add_closing(struct siw_assoc *assoc)
 	spin_unlock_bh(&closing_lock);
 }
 
-/*
- * Returns the association that siw_sctp_detach() has removed from the endpoint,
- * without held chunks, or NULL.
- */
-static struct siw_assoc *take_assoc(const struct socket *s)
-{
-	struct siw_assoc *assoc, *found = NULL;
-
-	spin_lock_bh(&closing_lock);
-	list_for_each_entry(assoc, &detached_assocs, list) {
-		if (assoc->sock == s) {
-			list_del(&assoc->list);
-			found = assoc;
-			break;
-		}
-	}
-	spin_unlock_bh(&closing_lock);
-	if (found)
-		free_held(found, s->sk);
-	return found;
-}
-
 /* Is there anything to wait for before the association can be aborted? */
-static bool has_to_drain(struct siw_assoc *assoc, struct sock *sk)
+static bool has_to_drain(struct siw_assoc *assoc)
 {
+	struct sock *sk = assoc->sock->sk;
+
 	if (!assoc->up || !assoc->peer)
 		return false;
 	/* The peer may have restarted meanwhile */
@@ -1597,16 +1637,34 @@ static bool has_to_drain(struct siw_assoc *assoc, struct sock *sk)
 	       (assoc->chan[0].sent || assoc->owes_terminate);
 }
 
-static void siw_sctp_close(struct socket *s)
+/* Takes the detached association from the endpoint, without held chunks */
+static struct siw_assoc *take_assoc(struct siw_cep *cep)
 {
-	struct siw_assoc *assoc = take_assoc(s);
+	struct siw_assoc *assoc = cep->assoc;
 
-	if (assoc && assoc->chan[0].established && !assoc->chan[0].over)
+	if (assoc) {
+		WRITE_ONCE(cep->assoc, NULL);
+		free_held(assoc);
+	}
+	return assoc;
+}
+
+static void abort_assoc(struct siw_assoc *assoc)
+{
+	siw_sock_abort(assoc->sock);
+	free_assoc(assoc);
+}
+
+static void siw_sctp_close(struct siw_cep *cep)
+{
+	struct siw_assoc *assoc = take_assoc(cep);
+
+	if (!assoc)
+		return;
+	if (assoc->chan[0].established && !assoc->chan[0].over)
 		assoc->owes_terminate = true;
-	if (!assoc || !has_to_drain(assoc, s->sk)) {
-		siw_sock_abort(s);
-		if (assoc)
-			free_assoc(assoc);
+	if (!has_to_drain(assoc)) {
+		abort_assoc(assoc);
 		return;
 	}
 	assoc->deadline = jiffies + msecs_to_jiffies(SIW_SCTP_LINGER_MS);
@@ -1617,34 +1675,38 @@ static void siw_sctp_close(struct socket *s)
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
 
-static void siw_sctp_abort(struct socket *s)
+static int siw_sctp_reopen(struct siw_cep *cep, int family)
 {
-	struct siw_assoc *assoc = take_assoc(s);
+	struct siw_assoc *fresh = make_assoc(cep->assoc->net, family);
 
-	siw_sock_abort(s);
-	if (assoc)
-		free_assoc(assoc);
+	if (IS_ERR(fresh))
+		return PTR_ERR(fresh);
+	siw_sctp_detach(cep);
+	abort_assoc(take_assoc(cep));
+	attach_assoc(cep, fresh);
+	return 0;
 }
 
 const struct siw_llp_ops siw_llp_sctp = {
 	.name		= "sctp",
-	.create		= siw_sctp_create,
+	.open		= siw_sctp_open,
+	.reopen		= siw_sctp_reopen,
 	.connect	= siw_sctp_connect,
 	.status		= siw_sctp_status,
 	.early_data	= siw_sctp_early_data,
 	.listen		= siw_sctp_listen,
 	.accept		= siw_sctp_accept,
 	.adopt		= siw_sctp_adopt,
-	.detach		= siw_sctp_detach,
-	.send		= siw_sctp_send,
 	.end		= siw_sctp_end,
+	.send		= siw_sctp_send,
+	.start_tx	= siw_sctp_start_tx,
 	.start_rx	= siw_sctp_start_rx,
-	.kick_rx	= siw_sctp_kick_rx,
 	.rx_setup	= siw_sctp_rx_setup,
 	.pump		= siw_sctp_pump,
+	.kick_rx	= siw_sctp_kick_rx,
 	.addrs		= siw_sctp_addrs,
+	.detach		= siw_sctp_detach,
 	.close		= siw_sctp_close,
-	.abort		= siw_sctp_abort,
 };
 
 /**

@@ -160,12 +160,10 @@ static bool has_socket(const struct iw_cm_id *id, const struct sockaddr *addr)
 		return false;
 	list_for_each_entry(cep, (struct list_head *)id->provider_data,
 			    listenq) {
-		struct sockaddr_storage own;
+		struct sockaddr_storage own, peer;
 
-		if (cep->sock &&
-		    kernel_getsockname(cep->sock,
-				       (struct sockaddr *)&own) >= 0 &&
-		    same_addr((struct sockaddr *)&own, addr))
+		cep->llp->addrs(cep, &own, &peer);
+		if (same_addr((struct sockaddr *)&own, addr))
 			return true;
 	}
 	return false;
