@@ -40,20 +40,6 @@ bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 }
 
 /**
- * siw_batch_begin_fpdu - remember where an FPDU begins
- * @batch: the batch
- */
-void siw_batch_begin_fpdu(struct siw_batch *batch)
-{
-	batch->fpdu.n_vecs = batch->n_vecs;
-	batch->fpdu.vec_len = 0;
-	if (batch->n_vecs)
-		batch->fpdu.vec_len = batch->vec[batch->n_vecs - 1].bv_len;
-	batch->fpdu.len = batch->len;
-	batch->fpdu.frags = batch->frags;
-}
-
-/**
  * siw_batch_undo_fpdu - remove the last FPDU, or the part that has been added
  * @batch: the batch
  */
@@ -65,6 +51,7 @@ void siw_batch_undo_fpdu(struct siw_batch *batch)
 		batch->vec[batch->n_vecs - 1].bv_len = batch->fpdu.vec_len;
 	batch->len = batch->fpdu.len;
 	batch->frags = batch->fpdu.frags;
+	batch->left = 0;
 }
 
 /* Adds @len octets at the task's page fragment to the batch */
@@ -90,8 +77,50 @@ static int add_part(struct siw_batch *batch, const struct page_frag *frag,
 	return 0;
 }
 
+/* Reserves some of the next @len octets of the batch, in one piece */
+static int reserve(struct siw_batch *batch, unsigned int len)
+{
+	/* One fragment for each task, as for a program's own sockets */
+	struct page_frag *frag = &current->task_frag;
+	int rv;
+
+	/* A header stays in one piece */
+	if (!skb_page_frag_refill(min(len, sizeof(union iwarp_hdr)), frag,
+				  GFP_KERNEL))
+		return -ENOMEM;
+	len = min(len, frag->size - frag->offset);
+	rv = add_part(batch, frag, len);
+	if (rv)
+		return rv;
+	batch->to = page_address(frag->page) + frag->offset;
+	batch->left = len;
+	frag->offset += len;
+	return 0;
+}
+
 /**
- * siw_batch_add - copy octets to the end of a batch
+ * siw_batch_begin_fpdu - remember where an FPDU begins, and make room for it
+ * @batch: the batch
+ * @len: length of the FPDU, to be added with siw_batch_add()
+ *
+ * May sleep.
+ *
+ * Return: 0, -ENOMEM, or -EMSGSIZE if the batch has no room
+ */
+int siw_batch_begin_fpdu(struct siw_batch *batch, unsigned int len)
+{
+	batch->fpdu.n_vecs = batch->n_vecs;
+	batch->fpdu.vec_len = 0;
+	if (batch->n_vecs)
+		batch->fpdu.vec_len = batch->vec[batch->n_vecs - 1].bv_len;
+	batch->fpdu.len = batch->len;
+	batch->fpdu.frags = batch->frags;
+
+	return reserve(batch, len);
+}
+
+/**
+ * siw_batch_add - copy octets of the last FPDU into the batch
  * @batch: the batch
  * @data: the octets
  * @len: their number
@@ -100,25 +129,19 @@ static int add_part(struct siw_batch *batch, const struct page_frag *frag,
  *
  * Return: 0, -ENOMEM, or -EMSGSIZE if the batch has no room
  */
-int siw_batch_add(struct siw_batch *batch, const void *data, size_t len)
+int siw_batch_add(struct siw_batch *batch, const void *data, unsigned int len)
 {
-	/* One fragment for each task, as for a program's own sockets */
-	struct page_frag *frag = &current->task_frag;
-
 	while (len) {
 		unsigned int part;
 		int rv;
 
-		/* A header stays in one piece */
-		if (!skb_page_frag_refill(min(len, sizeof(union iwarp_hdr)),
-					  frag, GFP_KERNEL))
-			return -ENOMEM;
-		part = min_t(size_t, len, frag->size - frag->offset);
-		rv = add_part(batch, frag, part);
+		rv = batch->left ? 0 : reserve(batch, len);
 		if (rv)
 			return rv;
-		memcpy(page_address(frag->page) + frag->offset, data, part);
-		frag->offset += part;
+		part = min(len, batch->left);
+		memcpy(batch->to, data, part);
+		batch->to += part;
+		batch->left -= part;
 		data += part;
 		len -= part;
 	}
@@ -126,12 +149,13 @@ int siw_batch_add(struct siw_batch *batch, const void *data, size_t len)
 }
 
 /**
- * siw_batch_crc - compute the CRC of the last FPDU, as far as it has been added
+ * siw_batch_crc - compute the CRC of the beginning of the last FPDU
  * @batch: the batch
+ * @len: octets that have been added and are covered by the CRC
  *
  * Return: the CRC32c, to be passed to siw_crc_final()
  */
-u32 siw_batch_crc(const struct siw_batch *batch)
+u32 siw_batch_crc(const struct siw_batch *batch, unsigned int len)
 {
 	/* The FPDU may begin in the element that was the last one */
 	unsigned int skip = batch->fpdu.vec_len;
@@ -139,12 +163,14 @@ u32 siw_batch_crc(const struct siw_batch *batch)
 	u32 crc;
 
 	siw_crc_init(&crc);
-	for (i -= !!i; i < batch->n_vecs; i++) {
+	for (i -= !!i; len && i < batch->n_vecs; i++) {
 		const struct bio_vec *vec = &batch->vec[i];
+		unsigned int part = min(len, vec->bv_len - skip);
 
 		siw_crc_update(&crc,
 			       page_address(vec->bv_page) + vec->bv_offset + skip,
-			       vec->bv_len - skip);
+			       part);
+		len -= part;
 		skip = 0;
 	}
 	return crc;

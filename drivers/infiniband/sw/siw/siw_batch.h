@@ -28,6 +28,8 @@ struct socket;
  * @len: octets
  * @sent: octets that TCP has accepted
  * @frags: fragments of an sk_buff that refers to the pages
+ * @to: where the next octets of the last FPDU are copied to
+ * @left: octets of it that have a place, at @to, but have not been copied
  * @fpdu: the state before the last FPDU was added: @vec_len is the length of
  *	the last element of @vec
  *
@@ -39,6 +41,8 @@ struct siw_batch {
 	unsigned int len;
 	unsigned int sent;
 	unsigned int frags;
+	u8 *to;
+	unsigned int left;
 	struct {
 		unsigned int n_vecs;
 		unsigned int vec_len;
@@ -49,10 +53,10 @@ struct siw_batch {
 
 bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 			unsigned int max);
-void siw_batch_begin_fpdu(struct siw_batch *batch);
+int siw_batch_begin_fpdu(struct siw_batch *batch, unsigned int len);
 void siw_batch_undo_fpdu(struct siw_batch *batch);
-int siw_batch_add(struct siw_batch *batch, const void *data, size_t len);
-u32 siw_batch_crc(const struct siw_batch *batch);
+int siw_batch_add(struct siw_batch *batch, const void *data, unsigned int len);
+u32 siw_batch_crc(const struct siw_batch *batch, unsigned int len);
 void siw_batch_drop(struct siw_batch *batch);
 int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s);
 int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
