@@ -68,6 +68,15 @@ reads() {
 	aligned b 1448
 }
 
+# TCP makes a packet of each segment
+on_a_link_without_offload() {
+	within a ip link set eth0 gso_max_segs 1
+	capture wire a
+	perf ib_write_bw -n 20 -s 65536
+	within a ip link set eth0 gso_max_segs 65535
+	aligned a 1448
+}
+
 in_a_small_window() {
 	sysctl_of b tcp_rmem '4096 9000 9000'
 	capture wire a
@@ -171,6 +180,7 @@ seg() { # CLAIM FUNCTION [ARG…]
 seg 'each TCP segment of large writes begins with an FPDU' writes
 seg 'each TCP segment of Sends whose length is no multiple of four begins with an FPDU' sends_of_odd_length
 seg 'each TCP segment of Read Responses begins with an FPDU' reads
+seg 'each TCP segment of large writes begins with an FPDU on a link without segmentation offload' on_a_link_without_offload
 seg 'each TCP segment begins with an FPDU on a path with an MTU of 1000' on_a_narrow_path 1000 948
 seg 'each TCP segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
 seg 'each TCP segment begins with an FPDU although packets are lost' after_loss
