@@ -1,7 +1,7 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS]
+# Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS [ROWS]]
 #
 # MODE is setup, data, path, storage, quick, memory, llp, llp-data, smp, smp-data or handovers.
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
@@ -11,7 +11,8 @@
 # over SCTP, ours both. smp measures connection setup on all processors of the machine and counts
 # hand-overs between them, smp-data the data path there; handovers shows each hand-over. All but data,
 # llp-data, smp, smp-data and handovers need a machine with --icount, where time is the number of
-# instructions.
+# instructions. ROWS is a regular expression: of path, only the rows are measured whose program with its
+# options and fields, such as 'ib_write_bw -n 1000 -s 64 {"size": 64}', match it.
 set -euo pipefail
 # shellcheck source=tests/nodes.sh
 source "${0%/*}/nodes.sh"
@@ -43,6 +44,7 @@ handovers) rounds=1 counts=(1 64) delays=(0) nodes=(2) ;;
 *) exit 2 ;;
 esac
 rounds=${3:-$rounds}
+rows=${4:-}
 last=${nodes[-1]}
 # Seconds. While a machine with --icount waits for a file of the host, it runs nothing and its time
 # passes quickly
@@ -204,6 +206,7 @@ run_rdmabench() {
 run_perftest() {
 	local program=$1 name=$2 column=$3 server value
 	shift 3
+	[[ "$program $* $extra" =~ $rows ]] || return 0
 	ip netns exec b nice -n "${server_nice:-0}" timeout $((patience + 20)) "$program" -d siw1 -R -F "$@" >"$work/server" 2>&1 &
 	server=$!
 	wait_until has_listener || return 0
@@ -411,6 +414,7 @@ measure_path_with_crc() {
 # iperf PROGRAM SIZE OCTETS [OPTION…]: plain TCP in the place of PROGRAM
 iperf() {
 	local server
+	[[ "$* $extra" =~ $rows ]] || return 0
 	ip netns exec b timeout 100 iperf3 -s -1 >"$work/server" 2>&1 &
 	server=$!
 	wait_until has_iperf || return 0
