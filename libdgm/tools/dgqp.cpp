@@ -16,11 +16,14 @@
 #include <fstream>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <random>
 #include <span>
 #include <stdexcept>
 #include <string>
 #include <thread>
+#include <tuple>
+#include <utility>
 #include <vector>
 
 #include <infiniband/verbs.h>
@@ -44,8 +47,10 @@ struct Options {
 	size_t size = 2048;
 	uint32_t zone = 0, key = 0;
 	uint64_t zone_size = 4096, offset = 0;
+	uint32_t block = 0;
+	std::optional<uint32_t> slots, deadline, gap, segment;
 	uint16_t port = 0;
-	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, plain = false, guess = false;
+	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, plain = false, guess = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -100,12 +105,14 @@ public:
 		if (library_ == nullptr)
 			throw std::runtime_error(dlerror());
 	}
-	const decltype(&siwdg_create_qp) create_qp = find<decltype(&siwdg_create_qp)>("siwdg_create_qp");
+	const decltype(&siwdg_create_qp_ex) create_qp = find<decltype(&siwdg_create_qp_ex)>("siwdg_create_qp_ex");
 	const decltype(&siwdg_open_zone) open_zone = find<decltype(&siwdg_open_zone)>("siwdg_open_zone");
 	const decltype(&siwdg_close_zone) close_zone = find<decltype(&siwdg_close_zone)>("siwdg_close_zone");
 	const decltype(&siwdg_allow) allow = find<decltype(&siwdg_allow)>("siwdg_allow");
 	const decltype(&siwdg_allow_any) allow_any = find<decltype(&siwdg_allow_any)>("siwdg_allow_any");
-	const decltype(&siwdg_poll) poll = find<decltype(&siwdg_poll)>("siwdg_poll");
+	const decltype(&siwdg_poll_sized) poll = find<decltype(&siwdg_poll_sized)>("siwdg_poll_sized");
+	const decltype(&siwdg_zone_valid) zone_valid = find<decltype(&siwdg_zone_valid)>("siwdg_zone_valid");
+	const decltype(&siwdg_zone_clear) zone_clear = find<decltype(&siwdg_zone_clear)>("siwdg_zone_clear");
 	const decltype(&siwdg_post_write) post_write = find<decltype(&siwdg_post_write)>("siwdg_post_write");
 
 private:
@@ -204,15 +211,36 @@ int bound_socket(uint16_t port)
 	return fd;
 }
 
+// Without a socket
+siwdg_qp_attr qp_attr_of(const Options &options)
+{
+	siwdg_qp_attr attr{};
+	const auto set = [&](uint32_t bit, uint32_t siwdg_qp_attr::*member, std::optional<uint32_t> value) {
+		if (!value)
+			return;
+		attr.comp_mask |= bit;
+		attr.*member = *value;
+	};
+	set(SIWDG_QP_SLOTS, &siwdg_qp_attr::slots, options.slots);
+	set(SIWDG_QP_DEADLINE, &siwdg_qp_attr::deadline_ms, options.deadline);
+	set(SIWDG_QP_GAP, &siwdg_qp_attr::gap_ms, options.gap);
+	set(SIWDG_QP_SEGMENT, &siwdg_qp_attr::segment, options.segment);
+	return attr;
+}
+
 void Qp::create(ibv_qp_init_attr &init)
 {
-	if (options_.port == 0) {
-		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
-		return;
+	siwdg_qp_attr attr = qp_attr_of(options_);
+	if (options_.port != 0) {
+		attr.comp_mask |= SIWDG_QP_SOCKET;
+		attr.sockfd = bound_socket(options_.port);
 	}
-	const int fd = bound_socket(options_.port);
-	qp_.reset(made(provider_->create_qp(pd_.get(), &init, fd), "siwdg_create_qp"));
-	::close(fd);
+	if (attr.comp_mask == 0)
+		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
+	else
+		qp_.reset(made(provider_->create_qp(pd_.get(), &init, &attr), "siwdg_create_qp_ex"));
+	if (options_.port != 0)
+		::close(attr.sockfd);
 }
 
 void Qp::make_ready()
@@ -311,7 +339,7 @@ bool Qp::next(siwdg_wc &wc, std::chrono::steady_clock::time_point until)
 {
 	for (;;) {
 		done(ibv_req_notify_cq(cq_.get(), options_.solicited), "ibv_req_notify_cq");
-		const int found = provider_ && !options_.plain ? provider_->poll(cq_.get(), 1, &wc) :
+		const int found = provider_ && !options_.plain ? provider_->poll(cq_.get(), 1, &wc, sizeof(wc)) :
 								 ibv_poll_cq(cq_.get(), 1, &wc.wc);
 		if (found != 0)
 			return found > 0;
@@ -477,6 +505,8 @@ public:
 		return provider_.allow(zone_, reinterpret_cast<const sockaddr *>(&source), sizeof(source), prefix);
 	}
 	int allow_any() { return provider_.allow_any(zone_); }
+	[[nodiscard]] bool valid(uint64_t block) const { return provider_.zone_valid(zone_, block) != 0; }
+	void clear(uint64_t first, uint64_t count) { provider_.zone_clear(zone_, first, count); }
 	siwdg_zone_attr attr;
 
 private:
@@ -487,16 +517,37 @@ private:
 siwdg_zone_attr attr_of(const Options &options)
 {
 	return {.offset = margin, .length = options.zone_size, .number = options.zone, .qkey = options.key,
-		.flags = options.no_record ? unsigned{SIWDG_ZONE_NO_RECORD} : 0U};
+		.flags = (options.no_record ? unsigned{SIWDG_ZONE_NO_RECORD} : 0U) |
+			 (options.partial ? unsigned{SIWDG_ZONE_PARTIAL} : 0U) |
+			 (options.block != 0 ? unsigned{SIWDG_ZONE_MAP} : 0U),
+		.block = options.block};
 }
 
 void print_record(const siwdg_wc &wc, bool plain)
 {
 	fmt::print("record {} at {} of {:08x}", wc.wc.byte_len, wc.wc.wr_id, wc.wc.invalidated_rkey);
-	if (plain)
+	if (plain) {
 		fmt::print(" from port {}\n", wc.wc.src_qp);
-	else
-		fmt::print(" msn {} from {} port {}\n", wc.msn, gid_text(&wc.source), wc.wc.src_qp);
+		return;
+	}
+	fmt::print(" msn {} from {} port {}", wc.msn, gid_text(&wc.source), wc.wc.src_qp);
+	// A part of a message; the last one shows how much of it came
+	if (wc.wc.byte_len != wc.message_length || wc.message != wc.wc.wr_id)
+		fmt::print(" of {} at {}", wc.message_length, wc.message);
+	if ((wc.flags & SIWDG_END) == 0)
+		fmt::print(" more");
+	else if (wc.bytes != wc.wc.byte_len || wc.bytes != wc.message_length)
+		fmt::print(" came {}", wc.bytes);
+	fmt::print("\n");
+}
+
+void print_map(const Zone &zone, const Options &options)
+{
+	fmt::print("blocks");
+	for (uint64_t block = 0; block * options.block < options.zone_size; block++)
+		if (zone.valid(block))
+			fmt::print(" {}", block);
+	fmt::print("\n");
 }
 
 // Opens a zone and reports what comes; then its region is written to --output
@@ -511,18 +562,35 @@ int zone(const Options &options)
 		done(zone.allow_any(), "siwdg_allow_any");
 	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone.attr.number, zone.attr.qkey);
 	std::fflush(stdout);
-	const auto until = deadline(options);
+	auto until = deadline(options);
+	bool ends = false;
 	for (uint32_t got = 0; got < options.count; got++) {
 		siwdg_wc wc{};
-		if (!qp.next(wc, until))
-			return 1;
+		if (!qp.next(wc, until)) {
+			if (!ends)
+				return 1;
+			break;
+		}
 		if (wc.wc.opcode == IBV_WC_DRIVER1 && wc.wc.status == IBV_WC_SUCCESS) {
 			print_record(wc, options.plain);
+		} else if (wc.wc.status == IBV_WC_WR_FLUSH_ERR) {
+			fmt::print("flushed\n");
 		} else {
 			print(wc.wc, qp.buffer(wc.wc.wr_id));
-			qp.post_receives(1);
+			// The deadlines of messages that have begun pass in this time
+			if ((options.until_send || options.to_error) && !std::exchange(ends, true))
+				until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+			if (options.to_error)
+				qp.to_error();
+			else
+				qp.post_receives(1);
 		}
 		std::fflush(stdout);
+	}
+	if (options.block != 0) {
+		print_map(zone, options);
+		zone.clear(1, ~uint64_t{0});
+		print_map(zone, options);
 	}
 	if (!options.output.empty())
 		std::ofstream(options.output).write(reinterpret_cast<const char *>(region.memory.data()),
@@ -530,7 +598,8 @@ int zone(const Options &options)
 	return 0;
 }
 
-// Opens and closes a zone that peers keep writing to: a closed zone does not change. They change each octet each time
+// Opens and closes a zone that peers keep writing to: a closed zone does not change. They change each octet each time.
+// The next zone with this number is shorter, and must not get records of messages to the one before
 int churn(const Options &options)
 {
 	Qp qp(options);
@@ -540,13 +609,19 @@ int churn(const Options &options)
 	fmt::print("ready {}\n", qp.number());
 	std::fflush(stdout);
 	for (; std::chrono::steady_clock::now() < until; rounds++) {
+		siwdg_zone_attr attr = attr_of(options);
+		if (rounds % 2 != 0)
+			attr.length /= 2;
 		{
-			Zone zone(qp, region, attr_of(options));
+			Zone zone(qp, region, attr);
 			done(zone.allow_any(), "siwdg_allow_any");
 			std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
 		}
 		const std::vector<uint8_t> closed = region.memory;
-		records += static_cast<uint64_t>(qp.drain());
+		siwdg_wc wc{};
+		for (; qp.provider().poll(qp.get()->recv_cq, 1, &wc, sizeof(wc)) == 1; records++)
+			if (wc.wc.wr_id + wc.wc.byte_len > attr.length)
+				throw std::runtime_error("a record of the zone before");
 		std::this_thread::sleep_for(std::chrono::milliseconds(2));
 		if (region.memory != closed)
 			throw std::runtime_error("a closed zone was written");
@@ -690,9 +765,9 @@ void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &att
 	call.mr = 0x7fffffff;
 	expect("an unknown region", call.made(qp), ENOENT);
 	call.mr = region.get()->handle;
-	call.request.reserved = 1;
-	expect("a reserved member of a zone", call.made(qp), EINVAL);
-	call.request.reserved = 0;
+	call.request.flags = 4;
+	expect("an unknown flag of a zone", call.made(qp), EINVAL);
+	call.request.flags = 0;
 	call.more = 1;
 	expect("a member of a zone that the module lacks", call.made(qp), EOPNOTSUPP);
 	call.more = 0;
@@ -709,6 +784,57 @@ void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &att
 	ib_uverbs_attr close[] = {attr_with(SIW_DG_ATTR_ZONE_CLOSE_HANDLE, call.zone)};
 	expect("the end of a zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), 0);
 	expect("the end of no zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), ENOENT);
+}
+
+// A QP with these attributes
+int creating(const Qp &qp, siwdg_qp_attr attr)
+{
+	ibv_qp_init_attr init{};
+	init.send_cq = qp.get()->send_cq;
+	init.recv_cq = qp.get()->recv_cq;
+	init.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+	init.qp_type = IBV_QPT_UD;
+	const Owned<ibv_qp, ibv_destroy_qp> made(qp.provider().create_qp(qp.get()->pd, &init, &attr));
+	return made ? 0 : errno;
+}
+
+void check_attributes(const Qp &qp)
+{
+	const std::tuple<const char *, uint32_t, uint32_t siwdg_qp_attr::*, uint32_t, uint32_t> members[] = {
+		{"slots", SIWDG_QP_SLOTS, &siwdg_qp_attr::slots, 1, 4096},
+		{"deadline_ms", SIWDG_QP_DEADLINE, &siwdg_qp_attr::deadline_ms, 1, 3600000},
+		{"gap_ms", SIWDG_QP_GAP, &siwdg_qp_attr::gap_ms, 0, 3600000},
+		{"segment", SIWDG_QP_SEGMENT, &siwdg_qp_attr::segment, 1, 65473},
+	};
+	for (const auto &[name, bit, member, least, most] : members) {
+		siwdg_qp_attr attr{};
+		for (const auto &[value, error] : {std::pair{least, 0}, {most, 0}, {most + 1, EINVAL}, {least - 1, EINVAL}}) {
+			attr.comp_mask = bit;
+			attr.*member = value;
+			expect(fmt::format("{} {}", name, value), creating(qp, attr), error);
+		}
+		attr.comp_mask = 0;
+		expect(fmt::format("{} without its bit", name), creating(qp, attr), 0);
+	}
+	siwdg_qp_attr attr{};
+	attr.comp_mask = 32;
+	expect("an unknown attribute of a QP", creating(qp, attr), EOPNOTSUPP);
+	attr.comp_mask = SIWDG_QP_SOCKET;
+	attr.sockfd = -1;
+	expect("no socket", creating(qp, attr), EBADF);
+}
+
+void check_maps(const Qp &qp, siwdg_zone_attr attr)
+{
+	attr.flags = SIWDG_ZONE_MAP;
+	attr.block = 1;
+	attr.length = 1U << 26;
+	const Region region(qp, attr.length + 1);
+	expect("a map of 2^26 blocks", opening(qp, region, attr), 0);
+	attr.length++;
+	expect("a map of 2^26 + 1 blocks", opening(qp, region, attr), E2BIG);
+	attr.block = 0;
+	expect("a map of blocks without octets", opening(qp, region, attr), EINVAL);
 }
 
 void check_room(Options options, siwdg_zone_attr attr)
@@ -752,6 +878,8 @@ int zone_errors(const Options &options)
 	check_zones(qp, region, good);
 	check_sources(qp, region, good);
 	check_module(qp, region, good);
+	check_attributes(qp);
+	check_maps(qp, good);
 	check_room(options, good);
 	check_number(options, good);
 	expect("a region of another context", opening(qp, foreign, good), EINVAL);
@@ -900,7 +1028,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--count", o.count, "messages");
 	app.add_option("--depth", o.depth, "entries of each queue")->check(CLI::Range(1U, 16384U));
 	app.add_option("--records", o.records, "entries of the completion queue beyond those of the other queues");
-	app.add_option("--size", o.size, "octets of a message")->check(CLI::Range(1U, 1U << 20));
+	app.add_option("--size", o.size, "octets of a message")->check(CLI::Range(1U, 1U << 26));
 	app.add_option("--timeout", o.timeout, "seconds");
 	app.add_option("--group", o.group, "multicast group to join");
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
@@ -908,6 +1036,12 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--zone", o.zone, "number of the zone");
 	app.add_option("--key", o.key, "Q_Key of the zone");
 	app.add_option("--zone-size", o.zone_size, "octets of the own zone");
+	app.add_option("--block", o.block, "octets for each bit of the validity map of the zone");
+	app.add_option("--slots", o.slots, "messages of several datagrams in progress");
+	app.add_option("--deadline", o.deadline, "milliseconds from the first datagram of a message until it ends");
+	app.add_option("--gap", o.gap, "milliseconds from the last datagram of a message with holes until it ends");
+	app.add_option("--segment", o.segment, "data octets in a datagram");
+	app.add_flag("--partial", o.partial, "incomplete messages are recorded");
 	app.add_flag("--solicited", o.solicited, "solicited events");
 }
 
@@ -935,6 +1069,8 @@ int main(int argc, char **argv)
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
+	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
+	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");
 	put->add_option("--offset", o.offset, "where in the zone");
 	put->add_flag("--guess", o.guess, "random keys");

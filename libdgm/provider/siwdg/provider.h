@@ -113,5 +113,9 @@ struct siwdg_qp {
 
 /* Whether this provider has made the context */
 bool siwdg_is_ours(const struct ibv_context *context);
+/* Returns 0 or an error number */
+int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
+	      uint64_t key, uint32_t size, size_t entry_size);
+void siwdg_unmap(struct siwdg_queue *queue);
 
 #endif

@@ -15,8 +15,8 @@
 
 /* ---- rings */
 
-static int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
-		     uint64_t key, uint32_t size, size_t entry_size)
+int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
+	      uint64_t key, uint32_t size, size_t entry_size)
 {
 	void *ring;
 
@@ -30,7 +30,7 @@ static int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
 	return 0;
 }
 
-static void siwdg_unmap(struct siwdg_queue *queue)
+void siwdg_unmap(struct siwdg_queue *queue)
 {
 	if (queue->ring)
 		munmap(queue->ring, queue->length);
@@ -230,6 +230,7 @@ static void siwdg_read_cqe(const struct siw_dg_cqe *cqe, struct ibv_wc *wc)
 		wc->opcode = IBV_WC_RDMA_WRITE;
 		break;
 	case SIW_DG_WC_RECORD:
+	case SIW_DG_WC_PIECE:
 		wc->opcode = IBV_WC_DRIVER1;
 		wc->invalidated_rkey = cqe->zone;
 		break;
@@ -240,16 +241,27 @@ static void siwdg_read_cqe(const struct siw_dg_cqe *cqe, struct ibv_wc *wc)
 	}
 }
 
-static void siwdg_read_record(const struct siw_dg_cqe *cqe, void *to)
+static void siwdg_read_record(const struct siw_dg_cqe *cqe, void *to,
+			      size_t size)
 {
-	struct siwdg_wc *wc = to;
+	struct siwdg_wc wc = {
+		.msn = cqe->msn,
+		.flags = cqe->opcode == SIW_DG_WC_RECORD ? SIWDG_END : 0,
+		.message = cqe->wr_id - cqe->mo,
+		.message_length = cqe->ml,
+		.bytes = cqe->bytes,
+	};
 
-	siwdg_read_cqe(cqe, &wc->wc);
-	memcpy(&wc->source, cqe->source, sizeof(wc->source));
-	wc->msn = cqe->msn;
+	siwdg_read_cqe(cqe, &wc.wc);
+	memcpy(&wc.source, cqe->source, sizeof(wc.source));
+	/* The program may be older than this library, or newer */
+	if (size > sizeof(wc))
+		memset((char *)to + sizeof(wc), 0, size - sizeof(wc));
+	memcpy(to, &wc, size < sizeof(wc) ? size : sizeof(wc));
 }
 
-static void siwdg_read_plain(const struct siw_dg_cqe *cqe, void *to)
+static void siwdg_read_plain(const struct siw_dg_cqe *cqe, void *to,
+			     size_t size)
 {
 	siwdg_read_cqe(cqe, to);
 }
@@ -257,7 +269,8 @@ static void siwdg_read_plain(const struct siw_dg_cqe *cqe, void *to)
 /* Entries of @wc have @size bytes, which @read fills */
 static int siwdg_poll_with(struct ibv_cq *base, int num_entries, void *wc,
 			   size_t size,
-			   void (*read)(const struct siw_dg_cqe *cqe, void *to))
+			   void (*read)(const struct siw_dg_cqe *cqe, void *to,
+					size_t size))
 {
 	struct siwdg_cq *cq = to_siwdg_cq(base);
 	struct siwdg_queue *queue = &cq->queue;
@@ -270,7 +283,7 @@ static int siwdg_poll_with(struct ibv_cq *base, int num_entries, void *wc,
 	while (found < num_entries && queue->next != producer)
 		read(siwdg_entry(queue, queue->next++,
 				 sizeof(struct siw_dg_cqe)),
-		     (char *)wc + size * found++);
+		     (char *)wc + size * found++, size);
 	/* Pairs with the module's acquire before it writes there anew */
 	if (found)
 		__atomic_store_n(&queue->ring->consumer, queue->next,
@@ -286,12 +299,24 @@ static int siwdg_poll_cq(struct ibv_cq *base, int num_entries,
 			       siwdg_read_plain);
 }
 
+/* The size of the first version of struct siwdg_wc */
+#define SIWDG_WC_SIZE	offsetof(struct siwdg_wc, message)
+
+int siwdg_poll_sized(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc,
+		     size_t size)
+{
+	if (!siwdg_is_ours(base->context) || size < SIWDG_WC_SIZE)
+		return -1;
+	return siwdg_poll_with(base, num_entries, wc, size, siwdg_read_record);
+}
+
+/* For programs that were compiled with the first version */
+#undef siwdg_poll
+int siwdg_poll(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc);
+
 int siwdg_poll(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc)
 {
-	if (!siwdg_is_ours(base->context))
-		return -1;
-	return siwdg_poll_with(base, num_entries, wc, sizeof(*wc),
-			       siwdg_read_record);
+	return siwdg_poll_sized(base, num_entries, wc, SIWDG_WC_SIZE);
 }
 
 static int siwdg_req_notify_cq(struct ibv_cq *base, int solicited_only)
@@ -329,9 +354,10 @@ static void siwdg_free_qp(struct siwdg_qp *qp)
 }
 
 static struct ibv_qp *siwdg_make_qp(struct ibv_pd *pd,
-				    struct ibv_qp_init_attr *attr, int sockfd)
+				    struct ibv_qp_init_attr *attr,
+				    const struct siw_dg_create_qp_req *req)
 {
-	struct siwdg_create_qp cmd = { .drv.sockfd = sockfd };
+	struct siwdg_create_qp cmd = { .drv = *req };
 	struct siwdg_create_qp_resp resp = {};
 	struct siwdg_qp *qp;
 	int ret;
@@ -367,21 +393,62 @@ free:
 static struct ibv_qp *siwdg_create_plain_qp(struct ibv_pd *pd,
 					    struct ibv_qp_init_attr *attr)
 {
-	return siwdg_make_qp(pd, attr, -1);
+	const struct siw_dg_create_qp_req req = { .sockfd = -1 };
+
+	return siwdg_make_qp(pd, attr, &req);
 }
 
 struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			       int sockfd)
 {
-	if (!siwdg_is_ours(pd->context)) {
+	const struct siwdg_qp_attr qp_attr = {
+		.comp_mask = SIWDG_QP_SOCKET,
+		.sockfd = sockfd,
+	};
+
+	return siwdg_create_qp_ex(pd, attr, &qp_attr);
+}
+
+/* Returns the value of a member that has its bit, else 0; adds the module's bit */
+static uint32_t siwdg_member(const struct siwdg_qp_attr *attr, uint32_t bit,
+			     uint32_t value, struct siw_dg_create_qp_req *req,
+			     uint32_t module_bit)
+{
+	if (!(attr->comp_mask & bit))
+		return 0;
+	req->comp_mask |= module_bit;
+	return value;
+}
+
+struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
+				  struct ibv_qp_init_attr *attr,
+				  const struct siwdg_qp_attr *dg)
+{
+	struct siw_dg_create_qp_req req = { .sockfd = -1 };
+
+	if (!siwdg_is_ours(pd->context) ||
+	    dg->comp_mask & ~(SIWDG_QP_SOCKET | SIWDG_QP_SLOTS |
+			      SIWDG_QP_DEADLINE | SIWDG_QP_GAP |
+			      SIWDG_QP_SEGMENT)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
-	if (sockfd < 0) {
-		errno = EBADF;
-		return NULL;
+	if (dg->comp_mask & SIWDG_QP_SOCKET) {
+		if (dg->sockfd < 0) {
+			errno = EBADF;
+			return NULL;
+		}
+		req.sockfd = dg->sockfd;
 	}
-	return siwdg_make_qp(pd, attr, sockfd);
+	req.slots = siwdg_member(dg, SIWDG_QP_SLOTS, dg->slots, &req,
+				 SIW_DG_QP_SLOTS);
+	req.deadline_ms = siwdg_member(dg, SIWDG_QP_DEADLINE, dg->deadline_ms,
+				       &req, SIW_DG_QP_DEADLINE);
+	req.gap_ms = siwdg_member(dg, SIWDG_QP_GAP, dg->gap_ms, &req,
+				  SIW_DG_QP_GAP);
+	req.segment = siwdg_member(dg, SIWDG_QP_SEGMENT, dg->segment, &req,
+				   SIW_DG_QP_SEGMENT);
+	return siwdg_make_qp(pd, attr, &req);
 }
 
 /* The module reads the requests from the queue; the call has none */

@@ -6,6 +6,7 @@
 #define _INFINIBAND_SIWDG_H
 
 #include <netinet/in.h>
+#include <stddef.h>
 #include <stdint.h>
 #include <sys/socket.h>
 
@@ -34,12 +35,61 @@ extern "C" {
 struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			       int sockfd);
 
+/* Members of struct siwdg_qp_attr that are valid */
+#define SIWDG_QP_SOCKET		1
+#define SIWDG_QP_SLOTS		2
+#define SIWDG_QP_DEADLINE	4
+#define SIWDG_QP_GAP		8
+#define SIWDG_QP_SEGMENT	16
+
+/**
+ * struct siwdg_qp_attr - attributes of a QP that verbs do not have
+ * @comp_mask: SIWDG_QP_*; a member without its bit is not read, and has its default
+ * @sockfd: as of siwdg_create_qp() (a socket of the kernel's making)
+ * @slots: messages of several datagrams to all zones of the QP that can be in
+ *         progress, 1 to 4096 (64)
+ * @deadline_ms: from the first datagram of a message until it ends, 1 to 3600000
+ *               (1000)
+ * @gap_ms: from its last datagram until a message with holes ends, 0 to 3600000
+ *          (2); zones with SIWDG_ZONE_PARTIAL. Both times are rounded up to ticks
+ *          of the kernel
+ * @segment: data octets in a datagram of a Write-Record that the QP sends, 1 to
+ *           65473; never more than the path's MTU takes (so many)
+ */
+struct siwdg_qp_attr {
+	uint32_t comp_mask;
+	int sockfd;
+	uint32_t slots;
+	uint32_t deadline_ms;
+	uint32_t gap_ms;
+	uint32_t segment;
+};
+
+/**
+ * siwdg_create_qp_ex - create a UD QP with attributes of its own
+ * @pd: PD of a siw_dg device
+ * @attr: as for ibv_create_qp()
+ * @qp_attr: see above
+ *
+ * Return: as siwdg_create_qp(); errno is EINVAL for a value out of its range, too,
+ * and EOPNOTSUPP for an unknown bit of @comp_mask or a kernel module without
+ * such attributes
+ */
+struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
+				  struct ibv_qp_init_attr *attr,
+				  const struct siwdg_qp_attr *qp_attr);
+
 /* ---- Write-Record: the target */
 
 struct siwdg_zone;
 
-/* Flag of a zone: what is written there is not recorded */
+/* Flags of a zone */
+/* What is written there is not recorded */
 #define SIWDG_ZONE_NO_RECORD	1
+/* What came of an incomplete message is recorded; else only whole messages are */
+#define SIWDG_ZONE_PARTIAL	2
+/* It has a validity map, and @block is valid */
+#define SIWDG_ZONE_MAP		4
 
 /**
  * struct siwdg_zone_attr - a zone
@@ -47,7 +97,9 @@ struct siwdg_zone;
  * @length: in octets, not 0
  * @number: its number on the wire; 0: a random one, which is stored here
  * @qkey: its Q_Key; 0: a random one, which is stored here
- * @flags: SIWDG_ZONE_NO_RECORD
+ * @flags: SIWDG_ZONE_*
+ * @block: SIWDG_ZONE_MAP: octets for each bit of the map, not 0. The zone has at
+ *         most 2^26 blocks
  */
 struct siwdg_zone_attr {
 	uint64_t offset;
@@ -55,6 +107,7 @@ struct siwdg_zone_attr {
 	uint32_t number;
 	uint32_t qkey;
 	uint32_t flags;
+	uint32_t block;
 };
 
 /**
@@ -63,6 +116,16 @@ struct siwdg_zone_attr {
  * @mr: a region of the QP's PD with IBV_ACCESS_LOCAL_WRITE and
  *      IBV_ACCESS_REMOTE_WRITE
  * @attr: see above
+ *
+ * A message of several datagrams is recorded when all of it has come. If a part
+ * is missing at its deadline, it is discarded, although what came is written. With
+ * SIWDG_ZONE_PARTIAL it ends at its deadline, or some time after its last datagram
+ * (@gap_ms of the QP), and each contiguous part that came has a record.
+ *
+ * A source has one message in progress in a zone. A newer one discards it; or
+ * ends it, if the zone is partial and its last datagram has come. A message that
+ * has ended is remembered for 200 ms, so that late copies of its datagrams are not
+ * written. When the QP has no slot left, its oldest message is discarded.
  *
  * Nobody may write to it before siwdg_allow() or siwdg_allow_any(). A source
  * needs the zone's number and Q_Key, too. QP and region cannot be destroyed
@@ -74,7 +137,7 @@ struct siwdg_zone_attr {
  * IBV_ACCESS_REMOTE_WRITE, EEXIST the QP has a zone with this number, ENOSPC
  * the QP has 1024 zones or the device 65536, ENOBUFS the receive CQ has no more
  * entries than all send and receive queues that complete there, rounded up to
- * powers of two
+ * powers of two, E2BIG the zone has too many blocks
  *
  * A record is only added while fewer completions of any kind wait in the CQ than
  * it has entries beyond those of the queues. Queues that are created later take
@@ -114,32 +177,70 @@ int siwdg_allow(struct siwdg_zone *zone, const struct sockaddr *source,
 int siwdg_allow_any(struct siwdg_zone *zone);
 
 /**
+ * siwdg_zone_valid - has this block of a zone been written?
+ * @zone: a zone with SIWDG_ZONE_MAP
+ * @block: number of the block
+ *
+ * Return: 1 if one datagram has written all of the block since it was cleared;
+ * else 0, also without such a block
+ */
+int siwdg_zone_valid(const struct siwdg_zone *zone, uint64_t block);
+
+/**
+ * siwdg_zone_clear - clear bits of the validity map
+ * @zone: a zone with SIWDG_ZONE_MAP
+ * @first: the first block
+ * @count: number of blocks
+ */
+void siwdg_zone_clear(struct siwdg_zone *zone, uint64_t first, uint64_t count);
+
+/* Flag of a record: no other part of the message follows */
+#define SIWDG_END	1
+
+/**
  * struct siwdg_wc - a completion
- * @wc: as from ibv_poll_cq(). A message that was written to a zone has opcode
+ * @wc: as from ibv_poll_cq(). A part of a zone that has become valid has opcode
  *      IBV_WC_DRIVER1 and status IBV_WC_SUCCESS; these members are then valid:
  *      wr_id, the offset in the zone, byte_len, qp_num, src_qp, the source's UDP
  *      port, and invalidated_rkey, the zone's number
- * @source: of such a message: the source's address, IPv4 mapped
- * @msn: of such a message: its number, which the source counts
+ * @source: of such a record: the source's address, IPv4 mapped
+ * @msn: of such a record: number of the message, which the source counts
+ * @flags: of such a record: SIWDG_END
+ * @message: of such a record: where the message begins in the zone
+ * @message_length: of such a record: length of the message
+ * @bytes: of a record with SIWDG_END: octets of the message that came. Less than
+ *         @message_length: the others did not come. More than those of its
+ *         records: the CQ had no room for some
+ *
+ * Later versions may append members.
  */
 struct siwdg_wc {
 	struct ibv_wc wc;
 	struct in6_addr source;
 	uint32_t msn;
+	uint32_t flags;
+	uint64_t message;
+	uint32_t message_length;
+	uint32_t bytes;
 };
 
 /**
- * siwdg_poll - poll a CQ as ibv_poll_cq(), and get all of a record
+ * siwdg_poll_sized - poll a CQ as ibv_poll_cq(), and get all of a record
  * @cq: a CQ of a siw_dg device
  * @num_entries: entries of @wc
  * @wc: filled
+ * @size: sizeof(struct siwdg_wc) of the program
  *
  * A record comes behind the data that it names, in the order of arrival. It does
  * not raise a solicited event.
  *
- * Return: number of completions; -1 not a CQ of such a device
+ * Return: number of completions; -1 not a CQ of such a device, or a wrong @size
  */
-int siwdg_poll(struct ibv_cq *cq, int num_entries, struct siwdg_wc *wc);
+int siwdg_poll_sized(struct ibv_cq *cq, int num_entries, struct siwdg_wc *wc,
+		     size_t size);
+
+#define siwdg_poll(cq, num_entries, wc) \
+	siwdg_poll_sized(cq, num_entries, wc, sizeof(struct siwdg_wc))
 
 /* ---- Write-Record: the source */
 
@@ -173,9 +274,11 @@ struct siwdg_write {
  * @write: the message
  *
  * In order with ibv_post_send(), whose request cannot hold both an address
- * handle and a remote address. The message is one datagram, and completes when
- * the network has taken it; one longer than the path's MTU takes completes with
- * IBV_WC_LOC_LEN_ERR, one that wraps around with IBV_WC_LOC_QP_OP_ERR.
+ * handle and a remote address. The message has as many datagrams as the path's
+ * MTU makes necessary, at most 1024, and completes when the network has taken the
+ * last one. One that needs more completes with IBV_WC_LOC_LEN_ERR, one that wraps
+ * around with IBV_WC_LOC_QP_OP_ERR. When the path's MTU shrinks meanwhile, the
+ * message begins anew with a new number.
  *
  * Return: 0 or an error number: EOPNOTSUPP not such a device, EINVAL a wrong
  * request or state, ENOMEM the send queue is full. After any other error the

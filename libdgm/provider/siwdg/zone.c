@@ -13,11 +13,23 @@
 #include "siwdg.h"
 
 static_assert(SIWDG_ZONE_NO_RECORD == SIW_DG_ZONE_NO_RECORD, "flag");
+static_assert(SIWDG_ZONE_PARTIAL == SIW_DG_ZONE_PARTIAL, "flag");
 
+/**
+ * struct siwdg_zone - a zone
+ * @context: of its QP
+ * @handle: of the kernel
+ * @map: its validity map, if mapped
+ * @blocks: number of bits of @map
+ */
 struct siwdg_zone {
 	struct ibv_context *context;
 	uint32_t handle;
+	struct siwdg_queue map;
+	uint64_t blocks;
 };
+
+static int siwdg_zone_destroy(struct siwdg_zone *zone);
 
 static int siwdg_zone_create(struct siwdg_zone *zone, const struct ibv_qp *qp,
 			     const struct ibv_mr *mr,
@@ -30,12 +42,15 @@ static int siwdg_zone_create(struct siwdg_zone *zone, const struct ibv_qp *qp,
 		.length = attr->length,
 		.number = attr->number,
 		.qkey = attr->qkey,
-		.flags = attr->flags,
+		.flags = attr->flags & ~SIWDG_ZONE_MAP,
+		.block = attr->flags & SIWDG_ZONE_MAP ? attr->block : 0,
 	};
 	struct siw_dg_zone_open_resp resp = {};
 	struct ib_uverbs_attr *handle;
 	int ret;
 
+	if (attr->flags & SIWDG_ZONE_MAP && !attr->block)
+		return EINVAL;
 	handle = fill_attr_out_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
 	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_QP, qp->handle);
 	fill_attr_in_obj(cmd, SIW_DG_ATTR_ZONE_OPEN_MR, mr->handle);
@@ -46,6 +61,15 @@ static int siwdg_zone_create(struct siwdg_zone *zone, const struct ibv_qp *qp,
 	if (ret)
 		return ret == EPROTONOSUPPORT ? EOPNOTSUPP : ret;
 	zone->handle = read_attr_obj(SIW_DG_ATTR_ZONE_OPEN_HANDLE, handle);
+	if (req.block) {
+		zone->blocks = (attr->length - 1) / req.block + 1;
+		ret = siwdg_map(zone->context, &zone->map, resp.map_key,
+				resp.map_words, sizeof(uint32_t));
+		if (ret) {
+			siwdg_zone_destroy(zone);
+			return ret;
+		}
+	}
 	attr->number = resp.number;
 	attr->qkey = resp.qkey;
 	return 0;
@@ -75,7 +99,7 @@ struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
 	return NULL;
 }
 
-int siwdg_close_zone(struct siwdg_zone *zone)
+static int siwdg_zone_destroy(struct siwdg_zone *zone)
 {
 	DECLARE_COMMAND_BUFFER(cmd, SIW_DG_OBJECT_ZONE, SIW_DG_METHOD_ZONE_CLOSE,
 			       1);
@@ -85,10 +109,39 @@ int siwdg_close_zone(struct siwdg_zone *zone)
 	ret = execute_ioctl(zone->context, cmd);
 	/* EIO: the device is gone, and the kernel has closed the zone */
 	verbs_is_destroy_err(&ret);
+	return ret;
+}
+
+int siwdg_close_zone(struct siwdg_zone *zone)
+{
+	int ret = siwdg_zone_destroy(zone);
+
 	if (ret)
 		return ret;
+	siwdg_unmap(&zone->map);
 	free(zone);
 	return 0;
+}
+
+static uint32_t *siwdg_map_word(const struct siwdg_zone *zone, uint64_t block)
+{
+	return (uint32_t *)(zone->map.ring + 1) + block / 32;
+}
+
+int siwdg_zone_valid(const struct siwdg_zone *zone, uint64_t block)
+{
+	/* Pairs with the module's barrier behind the data */
+	return block < zone->blocks &&
+	       __atomic_load_n(siwdg_map_word(zone, block), __ATOMIC_ACQUIRE) >>
+	       block % 32 & 1;
+}
+
+void siwdg_zone_clear(struct siwdg_zone *zone, uint64_t first, uint64_t count)
+{
+	for (; count && first < zone->blocks; count--, first++)
+		__atomic_fetch_and(siwdg_map_word(zone, first),
+				   ~(UINT32_C(1) << first % 32),
+				   __ATOMIC_ACQ_REL);
 }
 
 static int siwdg_add_source(struct siwdg_zone *zone,

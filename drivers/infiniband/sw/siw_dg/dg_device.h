@@ -7,13 +7,14 @@
  *
  *     dg_qp.sq_mutex        SQ, socket
  *     sk_callback_lock      socket -> QP
- *     dg_qp.rq_lock         RQ, zones; state is written under it and sq_mutex
+ *     dg_qp.rq_lock         RQ, zones, messages in progress; state is written
+ *                           under it and sq_mutex
+ *     dg_qp.zones' xa_lock  zones by number; softirqs are off
  *     dg_cq.lock            CQ
  */
 #ifndef _DG_DEVICE_H
 #define _DG_DEVICE_H
 
-#include <linux/bvec.h>
 #include <linux/completion.h>
 #include <linux/mutex.h>
 #include <linux/net.h>
@@ -25,6 +26,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dg_compat.h"
+#include "dg_track.h"
 #include "dg_wire.h"
 #include "siw_dg-abi.h"
 
@@ -37,7 +39,7 @@
 #define DG_MAX_ZONE	65536
 #define DG_MAX_WR	16384
 #define DG_MAX_CQE	1048576
-/* A datagram of IPv4, the smaller one */
+/* A Send in a datagram of IPv4, the smaller one */
 #define DG_MAX_MSG	(65535 - 20 - 8 - DG_SEND_HDR - DG_CRC_LEN)
 /* Octets of a packet that are no data of a Send, with IPv6 */
 #define DG_OVERHEAD	(40 + 8 + DG_SEND_HDR + DG_CRC_LEN)
@@ -47,21 +49,28 @@
  * @DG_SENT: datagrams that the network has taken
  * @DG_SEND_ERRORS: send requests that completed with an error
  * @DG_RECEIVED: messages received
- * @DG_WRITTEN: messages written to a zone
+ * @DG_WRITTEN: datagrams written to a zone
+ * @DG_SUPERSEDED: messages discarded for a newer one of their source
+ * @DG_EVICTED: messages discarded for lack of a slot
+ * @DG_EXPIRED: messages discarded at their deadline
  * @DG_BAD_CSUM: dropped: UDP checksum
  * @DG_BAD_HEADER: dropped: not a good datagram iWARP header
  * @DG_BAD_CRC: dropped: CRC32c
- * @DG_BAD_FORM: dropped: neither a Send nor a whole message of Write-Record
+ * @DG_BAD_FORM: dropped: neither a Send nor a Write-Record
  * @DG_BAD_QKEY: dropped: Q_Key of the QP
  * @DG_NO_ZONE: dropped: the QP has no zone with this number and Q_Key
  * @DG_BAD_SOURCE: dropped: the zone does not name the source, or an IPv6 packet
  *                 has an IPv4 source
- * @DG_BAD_RANGE: dropped: beyond the zone
+ * @DG_BAD_RANGE: dropped: its message is beyond the zone
+ * @DG_MSG_ENDED: dropped: its message has ended
+ * @DG_REPEATED: dropped: received before
+ * @DG_CONTRARY: dropped: contradicts earlier datagrams of its message
+ * @DG_MSG_TOO_LONG: dropped: its message has too many datagrams
  * @DG_BAD_IFACE: dropped: neither from the device's interface nor this host
  * @DG_BAD_STATE: dropped: the QP is not ready to receive
  * @DG_NO_RQE: dropped: no receive request
  * @DG_RQE_ERRORS: receive requests that completed with an error
- * @DG_CQ_FULL: dropped for lack of room in a CQ
+ * @DG_CQ_FULL: dropped for lack of room in a CQ; also records that are lost
  * @DG_COUNTERS: number of counters
  */
 enum dg_counter {
@@ -69,6 +78,9 @@ enum dg_counter {
 	DG_SEND_ERRORS,
 	DG_RECEIVED,
 	DG_WRITTEN,
+	DG_SUPERSEDED,
+	DG_EVICTED,
+	DG_EXPIRED,
 	DG_BAD_CSUM,
 	DG_BAD_HEADER,
 	DG_BAD_CRC,
@@ -77,6 +89,10 @@ enum dg_counter {
 	DG_NO_ZONE,
 	DG_BAD_SOURCE,
 	DG_BAD_RANGE,
+	DG_MSG_ENDED,
+	DG_REPEATED,
+	DG_CONTRARY,
+	DG_MSG_TOO_LONG,
 	DG_BAD_IFACE,
 	DG_BAD_STATE,
 	DG_NO_RQE,
@@ -209,11 +225,18 @@ struct dg_ah {
 };
 
 /* Bits of dg_qp.flags */
-#define DG_QP_TX_WAITS	0
+#define DG_QP_TX_WAITS	0	/* tx_work will send */
 
-/* The most pages of a message and its GRH */
-#define DG_BVECS	(2 + DIV_ROUND_UP(DG_MAX_MSG, PAGE_SIZE) + \
-			 2 * SIW_DG_MAX_SGE)
+/* Limits and defaults of a QP's messages of several datagrams */
+#define DG_SLOTS_DEFAULT	64
+#define DG_DEADLINE_DEFAULT	1000
+#define DG_GAP_DEFAULT		2
+#define DG_MS_MAX		3600000
+#define DG_SEGMENT_MAX		(65535 - 20 - 8 - DG_WRITE_HDR - DG_CRC_LEN)
+/* For how long a message that has ended is remembered */
+#define DG_LATE_MS		200
+
+struct dg_tx;
 
 /**
  * struct dg_qp - a UD queue pair
@@ -231,15 +254,21 @@ struct dg_ah {
  * @send_msn: of the last Send
  * @write_msn: of the last Write-Record. RESET keeps it: to a target that
  *             remembers messages, numbers that begin anew are old ones
- * @header: of a message, and its CRC
- * @bvecs: a message
- * @mrs: regions of @bvecs
- * @tx_work: goes on when the socket has room
- * @rq_lock: protects the members up to @rx_work
+ * @segment: data octets in a datagram of a Write-Record; 0: the path's MTU
+ * @tx: the request in progress
+ * @tx_work: goes on when the socket has room, or after much has been sent
+ * @rq_lock: protects the members up to @end_work
  * @rq: RQ, NULL if the QP receives nothing
  * @rq_next: index of the next receive request
  * @zones: zones by number. Under rq_lock one that is found stays; @base.usecnt
  *         counts them
+ * @num_slots: slots of @track
+ * @times: of @track, in ns
+ * @slots: of @track; NULL: the QP has had no zone yet
+ * @track: messages of several datagrams that are in progress
+ * @now: time of the current batch of datagrams, in ns
+ * @armed: when @end_work runs; 0: it is not queued
+ * @end_work: ends messages whose time is over
  * @rx_work: goes on with datagrams that one softirq left
  * @data_ready: the socket's own callback
  * @write_space: the socket's own callback
@@ -259,15 +288,21 @@ struct dg_qp {
 	u32 sq_next;
 	u32 send_msn;
 	u32 write_msn;
-	u8 *header;
-	struct bio_vec bvecs[DG_BVECS];
-	struct dg_mr *mrs[SIW_DG_MAX_SGE];
+	u32 segment;
+	struct dg_tx *tx;
 	struct work_struct tx_work;
 
 	spinlock_t rq_lock;	/* see above */
 	struct dg_queue *rq;
 	u32 rq_next;
 	struct xarray zones;
+	u32 num_slots;
+	struct dg_track_times times;
+	struct dg_slot *slots;
+	struct dg_track track;
+	u64 now;
+	u64 armed;
+	struct delayed_work end_work;
 	struct work_struct rx_work;
 
 	void (*data_ready)(struct sock *sk);
@@ -283,6 +318,9 @@ struct dg_qp {
  * @number: on the wire
  * @qkey: datagrams with another Q_Key are dropped
  * @record: each message that is written is recorded
+ * @partial: so is what came of an incomplete message
+ * @block: octets for each bit of @map
+ * @map: validity map, or NULL
  * @sources: who may write, struct dg_source_rule; under the QP's rq_lock
  * @num_sources: their number
  */
@@ -294,6 +332,9 @@ struct dg_zone {
 	u32 number;
 	u32 qkey;
 	bool record;
+	bool partial;
+	u32 block;
+	struct dg_queue *map;
 	struct list_head sources;
 	u32 num_sources;
 };
@@ -362,6 +403,9 @@ int dg_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 int dg_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 
 /* dg_tx.c */
+int dg_tx_create(struct dg_qp *qp);
+void dg_tx_destroy(struct dg_qp *qp);
+void dg_tx_forget(struct dg_qp *qp);
 int dg_post_send(struct ib_qp *qp, const struct ib_send_wr *wr,
 		 const struct ib_send_wr **bad_wr);
 void dg_tx_work(struct work_struct *work);
@@ -370,6 +414,7 @@ void dg_flush_sq(struct dg_qp *qp);
 /* dg_rx.c */
 void dg_rx_receive(struct dg_qp *qp);
 void dg_rx_work(struct work_struct *work);
+void dg_end_work(struct work_struct *work);
 void dg_flush_rq(struct dg_qp *qp);
 
 /* dg_zone.c */

@@ -10,6 +10,7 @@
 #include <linux/in6.h>
 #include <linux/file.h>
 #include <linux/module.h>
+#include <linux/random.h>
 #include <net/ipv6.h>
 #include <net/udp.h>
 
@@ -229,6 +230,8 @@ static void dg_put_socket(struct dg_qp *qp)
 {
 	dg_unhook_socket(qp);
 	cancel_work_sync(&qp->rx_work);
+	/* Receiving queues it */
+	cancel_delayed_work_sync(&qp->end_work);
 	cancel_work_sync(&qp->tx_work);
 	/* The program's own reads are not prepared for bundles */
 	if (qp->restore_gro)
@@ -284,7 +287,8 @@ static void dg_destroy_queues(struct dg_qp *qp)
 {
 	dg_queue_destroy(qp->sq);
 	dg_queue_destroy(qp->rq);
-	kfree(qp->header);
+	dg_tx_destroy(qp);
+	kvfree(qp->slots);
 }
 
 /* Another QP with this port shares it by SO_REUSEPORT */
@@ -307,22 +311,71 @@ static void dg_init_qp(struct dg_qp *qp, const struct ib_qp_init_attr *attrs)
 	qp->state = IB_QPS_RESET;
 	mutex_init(&qp->sq_mutex);
 	spin_lock_init(&qp->rq_lock);
-	xa_init_flags(&qp->zones, XA_FLAGS_ACCOUNT);
+	xa_init_flags(&qp->zones, XA_FLAGS_ACCOUNT | XA_FLAGS_LOCK_BH);
 	INIT_WORK(&qp->tx_work, dg_tx_work);
 	INIT_WORK(&qp->rx_work, dg_rx_work);
+	INIT_DELAYED_WORK(&qp->end_work, dg_end_work);
+}
+
+/* A member without its bit has its default, and must be 0 */
+static int dg_read_member(u32 *member, bool present, u32 usual, u32 least,
+			  u32 most)
+{
+	if (!present) {
+		if (*member)
+			return -EINVAL;
+		*member = usual;
+		return 0;
+	}
+	return *member < least || *member > most ? -EINVAL : 0;
+}
+
+static int dg_read_members(struct siw_dg_create_qp_req *req)
+{
+	u32 mask = req->comp_mask;
+
+	if (mask & ~(SIW_DG_QP_SLOTS | SIW_DG_QP_DEADLINE | SIW_DG_QP_GAP |
+		     SIW_DG_QP_SEGMENT))
+		return -EOPNOTSUPP;
+	return dg_read_member(&req->slots, mask & SIW_DG_QP_SLOTS,
+			      DG_SLOTS_DEFAULT, 1, DG_SLOTS_MAX) ?:
+	       dg_read_member(&req->deadline_ms, mask & SIW_DG_QP_DEADLINE,
+			      DG_DEADLINE_DEFAULT, 1, DG_MS_MAX) ?:
+	       dg_read_member(&req->gap_ms, mask & SIW_DG_QP_GAP,
+			      DG_GAP_DEFAULT, 0, DG_MS_MAX) ?:
+	       dg_read_member(&req->segment, mask & SIW_DG_QP_SEGMENT,
+			      0, 1, DG_SEGMENT_MAX);
 }
 
 static int dg_read_request(struct ib_udata *udata,
 			   struct siw_dg_create_qp_req *req)
 {
+	size_t len;
+
 	if (!udata)
 		return -EOPNOTSUPP;
-	if (udata->inlen < sizeof(*req) ||
+	len = min(udata->inlen, sizeof(*req));
+	/* That of the first providers */
+	if (len < offsetofend(struct siw_dg_create_qp_req, comp_mask) ||
 	    udata->outlen < sizeof(struct siw_dg_create_qp_resp))
 		return -EINVAL;
-	if (ib_copy_from_udata(req, udata, sizeof(*req)))
+	memset(req, 0, sizeof(*req));
+	if (ib_copy_from_udata(req, udata, len))
 		return -EFAULT;
-	return req->reserved || req->sockfd < -1 ? -EINVAL : 0;
+	if (udata->inlen > len &&
+	    !ib_is_udata_cleared(udata, len, udata->inlen - len))
+		return -EOPNOTSUPP;
+	return req->sockfd < -1 ? -EINVAL : dg_read_members(req);
+}
+
+static void dg_set_request(struct dg_qp *qp,
+			   const struct siw_dg_create_qp_req *req)
+{
+	qp->segment = req->segment;
+	qp->num_slots = req->slots;
+	qp->times.deadline = (u64)req->deadline_ms * NSEC_PER_MSEC;
+	qp->times.gap = (u64)req->gap_ms * NSEC_PER_MSEC;
+	qp->times.late = DG_LATE_MS * NSEC_PER_MSEC;
 }
 
 int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
@@ -343,6 +396,7 @@ int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
 	if (!atomic_add_unless(&dev->num_qps, 1, DG_MAX_QP))
 		return -ENOMEM;
 	dg_init_qp(qp, attrs);
+	dg_set_request(qp, &req);
 
 	ret = dg_get_socket(qp, req.sockfd);
 	if (ret)
@@ -354,12 +408,9 @@ int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
 	ret = dg_create_queues(qp, &context->base, &resp);
 	if (ret)
 		goto destroy;
-	qp->header = kmalloc(DG_WRITE_HDR + SIW_DG_MAX_INLINE + DG_CRC_LEN,
-			     GFP_KERNEL_ACCOUNT);
-	if (!qp->header) {
-		ret = -ENOMEM;
+	ret = dg_tx_create(qp);
+	if (ret)
 		goto destroy;
-	}
 	ret = dg_set_number(qp);
 	if (ret)
 		goto destroy;
@@ -407,8 +458,13 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 		qp->rq_next = READ_ONCE(qp->rq->ring->producer);
 		WRITE_ONCE(qp->rq->ring->consumer, qp->rq_next);
 	}
+	/* What has come of a message is not recorded any more */
+	if ((state == IB_QPS_RESET || state == IB_QPS_ERR) && qp->slots)
+		dg_track_init(&qp->track, qp->slots, qp->num_slots,
+			      get_random_u32(), &qp->times);
 	spin_unlock_bh(&qp->rq_lock);
 	if (state == IB_QPS_RESET) {
+		dg_tx_forget(qp);
 		qp->sq_next = READ_ONCE(qp->sq->ring->producer);
 		WRITE_ONCE(qp->sq->ring->consumer, qp->sq_next);
 		qp->send_msn = 0;

@@ -18,6 +18,8 @@
 /* The most datagrams and octets in one softirq, so that a flood does not keep it */
 #define DG_RX_BUDGET	64
 #define DG_RX_OCTETS	(256 * 1024)
+/* The most messages that one call ends at their time: each may have 512 holes */
+#define DG_END_BUDGET	8
 
 /**
  * struct dg_datagram - a datagram
@@ -120,9 +122,6 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 	const struct dg_segment *seg = &d->seg;
 	struct in6_addr source;
 
-	/* Messages of several datagrams need dg_track.c */
-	if (seg->len != seg->ml)
-		return DG_BAD_FORM;
 	d->zone = xa_load(&qp->zones, seg->stag);
 	/* Counted apart, they would show each local program which half of a guess is right */
 	if (!d->zone || seg->qkey != d->zone->qkey)
@@ -130,6 +129,7 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 	dg_source_address(d, &source);
 	if (!dg_zone_allows(d->zone, &source, dg_source_port(d)))
 		return DG_BAD_SOURCE;
+	/* All of its message */
 	if (!dg_within(seg, d->zone->length))
 		return DG_BAD_RANGE;
 	return !d->zone->record ||
@@ -139,7 +139,8 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 
 /*
  * Returns DG_RECEIVED or DG_WRITTEN, or the reason for dropping it. The CRC
- * comes last, as it costs most. The caller holds rq_lock.
+ * comes last, as it costs most; behind it only the tracker, which remembers what
+ * it has seen. The caller holds rq_lock.
  */
 static enum dg_counter dg_judge(struct dg_qp *qp, struct dg_datagram *d)
 {
@@ -358,28 +359,84 @@ void dg_flush_rq(struct dg_qp *qp)
 
 /* ---- zones */
 
-static void dg_record(struct dg_qp *qp, const struct dg_datagram *d)
+static void dg_add_record(struct dg_qp *qp, struct siw_dg_cqe *cqe,
+			  const u8 *source)
 {
-	struct siw_dg_cqe cqe = {
-		.wr_id = d->seg.to,
-		.status = IB_WC_SUCCESS,
-		.opcode = SIW_DG_WC_RECORD,
-		.byte_len = d->seg.len,
-		.qp_num = qp->base.qp_num,
-		.src_qp = dg_source_port(d),
-		.zone = d->zone->number,
-		.msn = d->seg.msn,
-	};
-	struct in6_addr source;
-
-	dg_source_address(d, &source);
-	memcpy(cqe.source, &source, sizeof(cqe.source));
-	if (!dg_cq_add(to_dg_cq(qp->base.recv_cq), &cqe, false))
+	cqe->status = IB_WC_SUCCESS;
+	cqe->qp_num = qp->base.qp_num;
+	memcpy(cqe->source, source, sizeof(cqe->source));
+	if (!dg_cq_add(to_dg_cq(qp->base.recv_cq), cqe, false))
 		dg_count(qp, DG_CQ_FULL);
 }
 
+static void dg_record_datagram(struct dg_qp *qp, const struct dg_datagram *d,
+			       const struct dg_source *source)
+{
+	struct siw_dg_cqe cqe = {
+		.wr_id = d->seg.to,
+		.opcode = SIW_DG_WC_RECORD,
+		.byte_len = d->seg.len,
+		.src_qp = source->port,
+		.zone = d->zone->number,
+		.msn = d->seg.msn,
+		.ml = d->seg.ml,
+		.bytes = d->seg.len,
+	};
+
+	if (d->zone->record)
+		dg_add_record(qp, &cqe, source->addr);
+}
+
+/* A record for each contiguous part that came. The caller holds rq_lock. */
+static void dg_record_message(struct dg_qp *qp, const struct dg_slot *message)
+{
+	const struct dg_zone *zone = xa_load(&qp->zones, message->stag);
+	struct siw_dg_cqe cqe = {
+		.src_qp = message->source.port,
+		.zone = message->stag,
+		.msn = message->msn,
+		.ml = message->ml,
+	};
+	struct dg_run run;
+	u32 from = 0;
+
+	/* Closing a zone forgets its messages, so it is there */
+	if (!zone || !zone->record)
+		return;
+	while (dg_track_run(message, &from, &run)) {
+		cqe.opcode = run.end ? SIW_DG_WC_RECORD : SIW_DG_WC_PIECE;
+		cqe.wr_id = message->base + run.mo;
+		cqe.byte_len = run.len;
+		cqe.mo = run.mo;
+		cqe.bytes = run.end ? message->bytes : 0;
+		dg_add_record(qp, &cqe, message->source.addr);
+	}
+}
+
+/* Sets the bits of the blocks that the datagram has written whole */
+static void dg_mark_map(const struct dg_zone *zone,
+			const struct dg_segment *seg)
+{
+	u64 end = seg->to + seg->len, block = zone->block, next;
+	atomic_t *words = (atomic_t *)(zone->map->ring + 1);
+	u32 bit, bits;
+
+	/* The last block may be shorter */
+	if (end == zone->length)
+		end += block - 1;
+	end = div64_u64(end, block);
+	/* A bit never stands for data that is not there */
+	smp_wmb();
+	for (next = div64_u64(seg->to + block - 1, block); next < end;
+	     next += bits) {
+		bit = next % 32;
+		bits = min_t(u64, 32 - bit, end - next);
+		atomic_or(GENMASK(bit + bits - 1, bit), &words[next / 32]);
+	}
+}
+
 /* The caller holds rq_lock, which keeps the zone, which keeps its region */
-static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
+static void dg_place_write(const struct dg_datagram *d)
 {
 	struct dg_place place = {
 		.rqe.sge[0] = {
@@ -390,10 +447,120 @@ static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
 	};
 
 	dg_fill(&place, NULL, d, d->seg.len);
-	dg_count(qp, DG_WRITTEN);
+	if (d->zone->map)
+		dg_mark_map(d->zone, &d->seg);
+}
+
+static enum dg_counter dg_counter_of(enum dg_verdict verdict)
+{
+	switch (verdict) {
+	case DG_SINGLE:
+	case DG_PLACE:
+	case DG_DELIVER:
+		return DG_WRITTEN;
+	case DG_LATE:
+		return DG_MSG_ENDED;
+	case DG_DUPLICATE:
+		return DG_REPEATED;
+	case DG_OLDER:
+	case DG_MISMATCH:
+		return DG_CONTRARY;
+	case DG_TOO_MANY:
+		break;
+	}
+	return DG_MSG_TOO_LONG;
+}
+
+/* The caller holds rq_lock */
+static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
+{
+	/* A link-local address is one host: the QP has one interface */
+	struct dg_source source = { .port = dg_source_port(d) };
+	struct in6_addr address;
+	struct dg_slot *message;
+	enum dg_verdict verdict;
+	enum dg_counter counter;
+
+	dg_source_address(d, &address);
+	memcpy(source.addr, &address, sizeof(source.addr));
+	verdict = dg_track_offer(&qp->track, &source, &d->seg,
+				 d->zone->partial, qp->now, &message);
+	if (verdict == DG_OLDER) {
+		dg_record_message(qp, message);
+		verdict = dg_track_offer(&qp->track, &source, &d->seg,
+					 d->zone->partial, qp->now, &message);
+	}
+	counter = dg_counter_of(verdict);
+	dg_count(qp, counter);
+	if (counter != DG_WRITTEN)
+		return;
+	dg_place_write(d);
 	/* An entry never stands for data that is not there */
-	if (d->zone->record)
-		dg_record(qp, d);
+	if (verdict == DG_SINGLE)
+		dg_record_datagram(qp, d, &source);
+	else if (verdict == DG_DELIVER)
+		dg_record_message(qp, message);
+}
+
+/* ---- time */
+
+static void dg_add_count(const struct dg_qp *qp, enum dg_counter counter,
+			 u64 *number)
+{
+	if (*number)
+		atomic64_add(*number, &dg_device_of(qp)->counters[counter]);
+	*number = 0;
+}
+
+/* Begins a batch of datagrams. The caller holds rq_lock. */
+static void dg_end_messages(struct dg_qp *qp)
+{
+	const struct dg_slot *message;
+	int i;
+
+	if (!qp->slots)
+		return;
+	qp->now = ktime_get_ns();
+	for (i = 0; i < DG_END_BUDGET; i++) {
+		message = dg_track_expire(&qp->track, qp->now);
+		if (!message)
+			break;
+		dg_record_message(qp, message);
+	}
+}
+
+/*
+ * Ends a batch of datagrams. The work item runs at the end of the oldest message
+ * that it has seen, although that may have come whole meanwhile: most messages
+ * do, and never touch the timer. The caller holds rq_lock.
+ */
+static void dg_watch_messages(struct dg_qp *qp)
+{
+	u64 when;
+
+	if (!qp->slots)
+		return;
+	dg_add_count(qp, DG_SUPERSEDED, &qp->track.superseded);
+	dg_add_count(qp, DG_EVICTED, &qp->track.evicted);
+	dg_add_count(qp, DG_EXPIRED, &qp->track.expired);
+	if (!dg_track_next(&qp->track, &when) ||
+	    (qp->armed && qp->armed <= when))
+		return;
+	qp->armed = when;
+	mod_delayed_work(dg_wq, &qp->end_work, when > qp->now ?
+			 nsecs_to_jiffies(when - qp->now) + 1 : 0);
+}
+
+void dg_end_work(struct work_struct *work)
+{
+	struct dg_qp *qp = container_of(to_delayed_work(work), struct dg_qp,
+					end_work);
+
+	spin_lock_bh(&qp->rq_lock);
+	qp->armed = 0;
+	dg_end_messages(qp);
+	dg_watch_messages(qp);
+	spin_unlock_bh(&qp->rq_lock);
 }
 
 /* ---- packets */
@@ -498,6 +665,7 @@ void dg_rx_receive(struct dg_qp *qp)
 	struct sk_buff *skb = NULL;
 
 	spin_lock_bh(&qp->rq_lock);
+	dg_end_messages(qp);
 	while (datagrams < DG_RX_BUDGET && octets < DG_RX_OCTETS) {
 		skb = dg_next_packet(qp->socket->sk);
 		if (!skb)
@@ -506,6 +674,7 @@ void dg_rx_receive(struct dg_qp *qp)
 		datagrams += dg_receive_packet(qp, skb);
 		consume_skb(skb);
 	}
+	dg_watch_messages(qp);
 	spin_unlock_bh(&qp->rq_lock);
 	if (skb)
 		queue_work(dg_wq, &qp->rx_work);

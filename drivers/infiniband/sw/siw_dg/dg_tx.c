@@ -1,17 +1,21 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Send: a request is one datagram, sent in the context of the program. See
- * NOTICE.
+ * Send, in the context of the program; a work item goes on when the socket was
+ * full, or after much has been sent. A Send is one datagram. A Write-Record is
+ * as many as it takes, handed over to UDP in bundles (UDP_SEGMENT). See NOTICE.
  *
  * The program can write its queue and its data at any time. A request is
  * copied before it is looked at. Data that changes while it is sent has a wrong
  * CRC at worst, and the receiver drops it.
  */
+#include <linux/bvec.h>
 #include <linux/highmem.h>
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/udp.h>
 #include <linux/uio.h>
 #include <net/ipv6.h>
+#include <net/route.h>
 #include <net/sock.h>
 
 #include "dg_device.h"
@@ -19,30 +23,97 @@
 /* Q_Keys with this bit stand for the QP's own */
 #define DG_QKEY_PRIVILEGED	0x80000000U
 
+/* The most datagrams of a bundle; 45 of 1,500 octets are more than its octets */
+#define DG_BUNDLE		64
+/* The most octets of a bundle: one of UDP over IPv4 */
+#define DG_BUNDLE_OCTETS	(65535 - 20 - 8)
+/* A doorbell or a work item sends this much, and leaves the rest to another one */
+#define DG_TX_OCTETS		(4 * 1024 * 1024)
+/* What a call costs beyond its octets */
+#define DG_TX_CALL		1024
+/* How often a message begins anew because the path takes less than its datagrams */
+#define DG_ATTEMPTS		5
+
+/* Header, data and CRC of each datagram; pages; and both ends of each SGE */
+#define DG_TX_BVECS	(3 * DG_BUNDLE + \
+			 DIV_ROUND_UP(DG_BUNDLE_OCTETS, PAGE_SIZE) + \
+			 2 * SIW_DG_MAX_SGE)
+
 /**
- * struct dg_message - a send request in progress
+ * struct dg_tx - the send request in progress
+ * @busy: it has begun, and waits
+ * @retried: the socket claimed to have room, and had none
  * @sqe: copy of the request
  * @address: where it goes
- * @bvecs: used entries of dg_qp.bvecs
- * @num_mrs: used entries of dg_qp.mrs
- * @hdr_len: length of the header
- * @length: of the data in octets
- * @crc: CRC so far
+ * @length: of its data in octets
+ * @msn: its number
+ * @segment: data octets of its datagrams but the last
+ * @bundle: datagrams of a call
+ * @mo: octets of its data that the network has taken
+ * @attempts: how often it has begun anew
+ * @budget: what this call may still send
+ * @num_mrs: used entries of @mrs
+ * @mrs: regions of its data, by entry of its list; held only within a call
+ * @sge: entry of the next octet
+ * @done: octets of that entry that are in @bvecs
+ * @num_bvecs: used entries of @bvecs
+ * @octets: of @bvecs
+ * @bvecs: a bundle
+ * @headers: its headers and CRCs
  */
-struct dg_message {
+struct dg_tx {
+	bool busy;
+	bool retried;
 	struct siw_dg_sqe sqe;
 	struct dg_address address;
-	u32 bvecs;
-	u32 num_mrs;
-	u32 hdr_len;
 	u32 length;
-	u32 crc;
+	u32 msn;
+	u32 segment;
+	u32 bundle;
+	u32 mo;
+	u32 attempts;
+	s32 budget;
+	struct dg_mr *mrs[SIW_DG_MAX_SGE];
+	u32 sge;
+	u32 done;
+	u32 num_bvecs;
+	size_t octets;
+	struct bio_vec bvecs[DG_TX_BVECS];
+	u8 headers[DG_BUNDLE][DG_WRITE_HDR + DG_CRC_LEN];
 };
 
-/* A control message: source address, TOS or traffic class, TTL or hop limit */
+/**
+ * dg_tx_create - allocate memory for sending
+ * @qp: the QP
+ *
+ * Return: 0 or -ENOMEM
+ */
+int dg_tx_create(struct dg_qp *qp)
+{
+	/* Headers go to the socket by their pages: no vmalloc() */
+	qp->tx = kzalloc(sizeof(*qp->tx), GFP_KERNEL_ACCOUNT);
+	return qp->tx ? 0 : -ENOMEM;
+}
+
+void dg_tx_destroy(struct dg_qp *qp)
+{
+	kfree(qp->tx);
+}
+
+/**
+ * dg_tx_forget - drop the send request in progress
+ * @qp: the QP; the caller holds sq_mutex
+ */
+void dg_tx_forget(struct dg_qp *qp)
+{
+	qp->tx->busy = false;
+	qp->tx->retried = false;
+}
+
+/* A control message: source address, TOS or traffic class, TTL or hop limit, UDP_SEGMENT */
 struct dg_control {
 	u8 buf[CMSG_SPACE(sizeof(struct in6_pktinfo)) +
-	       2 * CMSG_SPACE(sizeof(int))] __aligned(8);
+	       3 * CMSG_SPACE(sizeof(int))] __aligned(8);
 	size_t length;
 };
 
@@ -66,47 +137,124 @@ static void dg_put_cmsg_int(struct dg_control *control, int level, int type,
 		dg_put_cmsg(control, level, type, &value, sizeof(value));
 }
 
-static void dg_set_target4(const struct dg_qp *qp, const struct dg_message *m,
+static void dg_set_target4(const struct dg_qp *qp, const struct dg_tx *tx,
 			   struct msghdr *msg, struct dg_control *control)
 {
 	struct sockaddr_in *sin = msg->msg_name;
 	struct in_pktinfo info = {
 		.ipi_ifindex = dg_device_of(qp)->netdev->ifindex,
-		.ipi_spec_dst.s_addr = m->address.source.s6_addr32[3],
+		.ipi_spec_dst.s_addr = tx->address.source.s6_addr32[3],
 	};
 
 	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = m->address.target.s6_addr32[3];
-	sin->sin_port = htons(m->sqe.remote_qpn);
+	sin->sin_addr.s_addr = tx->address.target.s6_addr32[3];
+	sin->sin_port = htons(tx->sqe.remote_qpn);
 	msg->msg_namelen = sizeof(*sin);
 	dg_put_cmsg(control, SOL_IP, IP_PKTINFO, &info, sizeof(info));
-	dg_put_cmsg_int(control, SOL_IP, IP_TOS, m->address.tclass);
-	dg_put_cmsg_int(control, SOL_IP, IP_TTL, m->address.hop_limit);
+	dg_put_cmsg_int(control, SOL_IP, IP_TOS, tx->address.tclass);
+	dg_put_cmsg_int(control, SOL_IP, IP_TTL, tx->address.hop_limit);
 }
 
-static void dg_set_target6(const struct dg_qp *qp, const struct dg_message *m,
+static void dg_set_target6(const struct dg_qp *qp, const struct dg_tx *tx,
 			   struct msghdr *msg, struct dg_control *control)
 {
 	int ifindex = dg_device_of(qp)->netdev->ifindex;
 	struct sockaddr_in6 *sin6 = msg->msg_name;
 	struct in6_pktinfo info = {
 		.ipi6_ifindex = ifindex,
-		.ipi6_addr = m->address.source,
+		.ipi6_addr = tx->address.source,
 	};
 
 	sin6->sin6_family = AF_INET6;
-	sin6->sin6_addr = m->address.target;
-	sin6->sin6_port = htons(m->sqe.remote_qpn);
+	sin6->sin6_addr = tx->address.target;
+	sin6->sin6_port = htons(tx->sqe.remote_qpn);
 	if (__ipv6_addr_needs_scope_id(ipv6_addr_type(&sin6->sin6_addr)))
 		sin6->sin6_scope_id = ifindex;
 	msg->msg_namelen = sizeof(*sin6);
 	dg_put_cmsg(control, SOL_IPV6, IPV6_PKTINFO, &info, sizeof(info));
-	dg_put_cmsg_int(control, SOL_IPV6, IPV6_TCLASS, m->address.tclass);
+	dg_put_cmsg_int(control, SOL_IPV6, IPV6_TCLASS, tx->address.tclass);
 	dg_put_cmsg_int(control, SOL_IPV6, IPV6_HOPLIMIT,
-			m->address.hop_limit);
+			tx->address.hop_limit);
 }
 
-/* ---- building */
+static bool dg_is_ipv4(const struct dg_tx *tx)
+{
+	return ipv6_addr_v4mapped(&tx->address.target);
+}
+
+/* ---- the path */
+
+static u32 dg_path_mtu4(const struct dg_qp *qp, const struct dg_tx *tx)
+{
+	const struct dg_device *dev = dg_device_of(qp);
+	const struct sock *sk = qp->socket->sk;
+	struct net *net = sock_net(sk);
+	struct flowi4 fl4 = {};
+	struct rtable *rt;
+	u32 mtu;
+
+	flowi4_init_output(&fl4, dev->netdev->ifindex, READ_ONCE(sk->sk_mark),
+			   tx->address.tclass, RT_SCOPE_UNIVERSE, IPPROTO_UDP,
+			   0, tx->address.target.s6_addr32[3],
+			   tx->address.source.s6_addr32[3],
+			   htons(tx->sqe.remote_qpn), htons(qp->base.qp_num),
+			   sock_net_uid(net, sk));
+	rt = ip_route_output_flow(net, &fl4, sk);
+	if (IS_ERR(rt))
+		return 0;
+	mtu = dst_mtu(&rt->dst);
+	ip_rt_put(rt);
+	return mtu;
+}
+
+static u32 dg_path_mtu6(const struct dg_qp *qp, const struct dg_tx *tx)
+{
+	const struct sock *sk = qp->socket->sk;
+	struct flowi6 fl6 = {
+		.flowi6_oif = dg_device_of(qp)->netdev->ifindex,
+		.flowi6_mark = READ_ONCE(sk->sk_mark),
+		.flowi6_proto = IPPROTO_UDP,
+		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
+		.flowlabel = ip6_make_flowinfo(tx->address.tclass, 0),
+		.daddr = tx->address.target,
+		.saddr = tx->address.source,
+		.fl6_dport = htons(tx->sqe.remote_qpn),
+		.fl6_sport = htons(qp->base.qp_num),
+	};
+	struct dst_entry *dst;
+	u32 mtu;
+
+	/* A host without IPv6 has no routes of it */
+	if (sk->sk_family != AF_INET6)
+		return 0;
+	dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
+	if (IS_ERR(dst))
+		return 0;
+	mtu = dst_mtu(dst);
+	dst_release(dst);
+	return mtu;
+}
+
+/* Without a route it does not matter: the socket reports that */
+static u32 dg_path_mtu(const struct dg_qp *qp, const struct dg_tx *tx)
+{
+	u32 mtu = dg_is_ipv4(tx) ? dg_path_mtu4(qp, tx) :
+				   dg_path_mtu6(qp, tx);
+
+	return mtu ?: READ_ONCE(dg_device_of(qp)->netdev->mtu);
+}
+
+/* Data octets of a Write-Record in a packet; 0: not even the header has room */
+static u32 dg_room(const struct dg_tx *tx, u32 mtu)
+{
+	u32 overhead = (dg_is_ipv4(tx) ? 20 : 40) + 8 + DG_WRITE_HDR +
+		       DG_CRC_LEN;
+
+	mtu = min(mtu, 65535U);
+	return mtu > overhead ? mtu - overhead : 0;
+}
+
+/* ---- beginning */
 
 static bool dg_opcode_is_good(const struct siw_dg_sqe *sqe)
 {
@@ -122,147 +270,243 @@ static bool dg_opcode_is_good(const struct siw_dg_sqe *sqe)
 	return false;
 }
 
-static enum ib_wc_status dg_check_sqe(struct dg_qp *qp, struct dg_message *m)
+static enum ib_wc_status dg_check_length(struct dg_tx *tx)
 {
-	const struct siw_dg_sqe *sqe = &m->sqe;
+	const struct siw_dg_sqe *sqe = &tx->sqe;
+	u32 most = sqe->opcode == SIW_DG_OP_SEND ? DG_MAX_MSG : U32_MAX;
 	int i;
+
+	tx->length = 0;
+	if (sqe->flags & SIW_DG_INLINE) {
+		tx->length = sqe->inline_len;
+		return tx->length <= SIW_DG_MAX_INLINE ? IB_WC_SUCCESS :
+							 IB_WC_LOC_LEN_ERR;
+	}
+	if (sqe->num_sge > SIW_DG_MAX_SGE)
+		return IB_WC_LOC_QP_OP_ERR;
+	for (i = 0; i < sqe->num_sge; i++) {
+		if (sqe->sge[i].length > most - tx->length)
+			return IB_WC_LOC_LEN_ERR;
+		tx->length += sqe->sge[i].length;
+	}
+	return IB_WC_SUCCESS;
+}
+
+static enum ib_wc_status dg_check_sqe(const struct dg_qp *qp, struct dg_tx *tx)
+{
+	const struct siw_dg_sqe *sqe = &tx->sqe;
 
 	if (!dg_opcode_is_good(sqe) ||
 	    memchr_inv(sqe->reserved, 0, sizeof(sqe->reserved)))
 		return IB_WC_LOC_QP_OP_ERR;
 	if (!sqe->remote_qpn || sqe->remote_qpn > U16_MAX ||
-	    !dg_ah_find(dg_device_of(qp), qp->base.pd, sqe->ah, &m->address))
+	    !dg_ah_find(dg_device_of(qp), qp->base.pd, sqe->ah, &tx->address))
 		return IB_WC_LOC_QP_OP_ERR;
-	if (sqe->flags & SIW_DG_INLINE) {
-		m->length = sqe->inline_len;
-		return m->length <= SIW_DG_MAX_INLINE ? IB_WC_SUCCESS :
-							IB_WC_LOC_LEN_ERR;
-	}
-	if (sqe->num_sge > SIW_DG_MAX_SGE)
-		return IB_WC_LOC_QP_OP_ERR;
-	for (i = 0; i < sqe->num_sge; i++) {
-		if (sqe->sge[i].length > DG_MAX_MSG - m->length)
-			return IB_WC_LOC_LEN_ERR;
-		m->length += sqe->sge[i].length;
-	}
+	return dg_check_length(tx);
+}
+
+/* A Write-Record begins, with datagrams of at most @room data octets */
+static enum ib_wc_status dg_cut(struct dg_qp *qp, struct dg_tx *tx, u32 room)
+{
+	u32 segment = min(room, max(tx->length, 1U));
+
+	if (qp->segment)
+		segment = min(segment, qp->segment);
+	if (!segment || DIV_ROUND_UP_ULL(tx->length, segment) > DG_SEGMENTS)
+		return IB_WC_LOC_LEN_ERR;
+	tx->segment = segment;
+	tx->bundle = min3(DG_BUNDLE, (int)UDP_MAX_SEGMENTS,
+			  (int)(DG_BUNDLE_OCTETS /
+				(segment + DG_WRITE_HDR + DG_CRC_LEN)));
+	tx->mo = 0;
+	tx->msn = ++qp->write_msn;
 	return IB_WC_SUCCESS;
 }
 
-static u8 *dg_crc_field(const struct dg_qp *qp)
+static enum ib_wc_status dg_begin(struct dg_qp *qp, struct dg_tx *tx)
 {
-	return qp->header + DG_WRITE_HDR + SIW_DG_MAX_INLINE;
+	enum ib_wc_status status = dg_check_sqe(qp, tx);
+	u32 room;
+
+	if (status != IB_WC_SUCCESS)
+		return status;
+	tx->attempts = 0;
+	if (tx->sqe.opcode == SIW_DG_OP_SEND) {
+		tx->mo = 0;
+		tx->segment = tx->length;
+		tx->bundle = 1;
+		tx->msn = ++qp->send_msn;
+		return IB_WC_SUCCESS;
+	}
+	/* Most paths take what the interface takes: the route is looked up if not */
+	room = dg_room(tx, READ_ONCE(dg_device_of(qp)->netdev->mtu));
+	if (tx->length > room)
+		room = dg_room(tx, dg_path_mtu(qp, tx));
+	return dg_cut(qp, tx, room);
 }
 
-static void dg_add_bvec(struct dg_qp *qp, struct dg_message *m,
-			struct page *page, u32 len, u32 offset)
+/* All datagrams of a message have one length, so a smaller one is of a new message */
+static enum ib_wc_status dg_begin_anew(struct dg_qp *qp, struct dg_tx *tx)
 {
-	bvec_set_page(&qp->bvecs[m->bvecs++], page, len, offset);
+	u32 room = dg_room(tx, dg_path_mtu(qp, tx));
+
+	if (room >= tx->segment || ++tx->attempts > DG_ATTEMPTS)
+		return IB_WC_LOC_LEN_ERR;
+	return dg_cut(qp, tx, room);
 }
 
-/* Header and CRC are in kmalloc()'s memory */
-static void dg_add_own(struct dg_qp *qp, struct dg_message *m, void *p, u32 len)
+/* ---- building */
+
+static void dg_add_bvec(struct dg_tx *tx, struct page *page, u32 len,
+			u32 offset)
 {
-	dg_add_bvec(qp, m, virt_to_page(p), len, offset_in_page(p));
+	bvec_set_page(&tx->bvecs[tx->num_bvecs++], page, len, offset);
+	tx->octets += len;
 }
 
-static u32 *dg_msn(struct dg_qp *qp, const struct dg_message *m)
+/* Of kmalloc()'s memory */
+static void dg_add_own(struct dg_tx *tx, void *p, u32 len)
 {
-	return m->sqe.opcode == SIW_DG_OP_SEND ? &qp->send_msn : &qp->write_msn;
+	if (len)
+		dg_add_bvec(tx, virt_to_page(p), len, offset_in_page(p));
 }
 
-static int dg_build_send(struct dg_qp *qp, const struct dg_message *m)
+/* Returns the length of the header; negative: the message wraps around */
+static int dg_build_header(const struct dg_qp *qp, const struct dg_tx *tx,
+			   u32 mo, u32 len, u8 *header)
 {
-	const struct siw_dg_sqe *sqe = &m->sqe;
+	const struct siw_dg_sqe *sqe = &tx->sqe;
 	struct dg_segment seg = {
 		.form = DG_SEND,
 		.solicited = sqe->flags & SIW_DG_SOLICITED,
-		.qkey = sqe->remote_qkey & DG_QKEY_PRIVILEGED ?
-			qp->qkey : sqe->remote_qkey,
-		.msn = *dg_msn(qp, m),
+		.last = mo + len == tx->length,
+		.qkey = sqe->remote_qkey,
+		.stag = sqe->remote_zone,
+		.msn = tx->msn,
+		.mo = mo,
+		.ml = tx->length,
+		.to = sqe->remote_offset + mo,
+		.len = len,
 	};
 
-	return dg_build(&seg, qp->header, DG_SEND_HDR);
+	if (sqe->opcode == SIW_DG_OP_WRITE_RECORD)
+		seg.form = DG_WRITE_RECORD;
+	else if (sqe->remote_qkey & DG_QKEY_PRIVILEGED)
+		seg.qkey = qp->qkey;
+	return dg_build(&seg, header, DG_WRITE_HDR);
 }
 
-/* The message is one datagram; the target knows the bounds of its zone */
-static int dg_build_write(struct dg_qp *qp, const struct dg_message *m)
+/* The next octet that is sent is the one at @mo */
+static void dg_seek(struct dg_tx *tx)
 {
-	struct dg_segment seg = {
-		.form = DG_WRITE_RECORD,
-		.last = true,
-		.qkey = m->sqe.remote_qkey,
-		.stag = m->sqe.remote_zone,
-		.msn = *dg_msn(qp, m),
-		.ml = m->length,
-		.to = m->sqe.remote_offset,
-		.len = m->length,
-	};
-
-	return dg_build(&seg, qp->header, DG_WRITE_HDR);
+	tx->sge = 0;
+	tx->done = tx->mo;
+	if (tx->sqe.flags & SIW_DG_INLINE)
+		return;
+	while (tx->done && tx->done >= tx->sqe.sge[tx->sge].length)
+		tx->done -= tx->sqe.sge[tx->sge++].length;
 }
 
-/* Fails if a Write-Record wraps around */
-static enum ib_wc_status dg_build_header(struct dg_qp *qp, struct dg_message *m)
+/* Adds the next data octets, at most @len of them, and to @crc. Returns how many. */
+static u32 dg_add_some(struct dg_tx *tx, u32 len, u32 *crc)
 {
-	const struct siw_dg_sqe *sqe = &m->sqe;
-	int len;
-
-	++*dg_msn(qp, m);
-	len = sqe->opcode == SIW_DG_OP_SEND ? dg_build_send(qp, m) :
-					      dg_build_write(qp, m);
-	if (len < 0)
-		return IB_WC_LOC_QP_OP_ERR;
-	m->hdr_len = len;
-	if (sqe->flags & SIW_DG_INLINE) {
-		memcpy(qp->header + len, sqe->data, m->length);
-		len += m->length;
-	}
-	dg_add_own(qp, m, qp->header, len);
-	m->crc = dg_crc_add(DG_CRC_START, qp->header, len);
-	return IB_WC_SUCCESS;
-}
-
-static void dg_add_pages(struct dg_qp *qp, struct dg_message *m,
-			 const struct dg_mr *mr, const struct siw_dg_sge *sge)
-{
-	u32 offset, len, done;
+	const struct siw_dg_sge *sge;
 	struct page *page;
+	u32 offset;
 	void *p;
 
-	for (done = 0; done < sge->length; done += len) {
-		page = dg_mr_page(mr, sge->addr + done, &offset);
-		len = min_t(u32, sge->length - done, PAGE_SIZE - offset);
-		p = kmap_local_page(page);
-		m->crc = dg_crc_add(m->crc, p + offset, len);
-		kunmap_local(p);
-		dg_add_bvec(qp, m, page, len, offset);
+	if (tx->sqe.flags & SIW_DG_INLINE) {
+		dg_add_own(tx, tx->sqe.data + tx->done, len);
+		*crc = dg_crc_add(*crc, tx->sqe.data + tx->done, len);
+		tx->done += len;
+		return len;
 	}
+	while (tx->done == tx->sqe.sge[tx->sge].length) {
+		tx->sge++;
+		tx->done = 0;
+	}
+	sge = &tx->sqe.sge[tx->sge];
+	page = dg_mr_page(tx->mrs[tx->sge], sge->addr + tx->done, &offset);
+	len = min3(len, sge->length - tx->done, (u32)PAGE_SIZE - offset);
+	p = kmap_local_page(page);
+	*crc = dg_crc_add(*crc, p + offset, len);
+	kunmap_local(p);
+	dg_add_bvec(tx, page, len, offset);
+	tx->done += len;
+	return len;
 }
 
-static enum ib_wc_status dg_add_data(struct dg_qp *qp, struct dg_message *m)
+/* Adds the datagram of @len data octets at @mo. Returns false if the message wraps around. */
+static bool dg_add_datagram(const struct dg_qp *qp, struct dg_tx *tx, u32 mo,
+			    u32 len, u8 *header)
 {
-	const struct siw_dg_sge *sge = m->sqe.sge;
-	struct dg_mr *mr;
+	int hdr_len = dg_build_header(qp, tx, mo, len, header);
+	u32 crc;
+
+	if (hdr_len < 0)
+		return false;
+	dg_add_own(tx, header, hdr_len);
+	crc = dg_crc_add(DG_CRC_START, header, hdr_len);
+	while (len)
+		len -= dg_add_some(tx, len, &crc);
+	header += DG_WRITE_HDR;
+	dg_crc_put(crc, header);
+	dg_add_own(tx, header, DG_CRC_LEN);
+	return true;
+}
+
+/* Returns the number of datagrams; 0: the message wraps around */
+static u32 dg_build_bundle(const struct dg_qp *qp, struct dg_tx *tx)
+{
+	u32 mo = tx->mo, count = 0, len;
+
+	tx->num_bvecs = 0;
+	tx->octets = 0;
+	dg_seek(tx);
+	do {
+		len = min(tx->segment, tx->length - mo);
+		if (!dg_add_datagram(qp, tx, mo, len, tx->headers[count]))
+			return 0;
+		mo += len;
+	} while (++count < tx->bundle && mo < tx->length);
+	return count;
+}
+
+/* The program may take a region back while a request waits, so they are held only meanwhile */
+static enum ib_wc_status dg_hold_data(const struct dg_qp *qp, struct dg_tx *tx)
+{
+	const struct siw_dg_sge *sge = tx->sqe.sge;
 	int i;
 
-	if (m->sqe.flags & SIW_DG_INLINE)
+	if (tx->sqe.flags & SIW_DG_INLINE)
 		return IB_WC_SUCCESS;
-	for (i = 0; i < m->sqe.num_sge; i++, sge++) {
+	for (i = 0; i < tx->sqe.num_sge; i++, sge++) {
 		if (!sge->length)
 			continue;
-		mr = dg_mr_get(dg_device_of(qp), qp->base.pd, sge, false);
-		if (!mr)
+		tx->mrs[i] = dg_mr_get(dg_device_of(qp), qp->base.pd, sge,
+				       false);
+		if (!tx->mrs[i])
 			return IB_WC_LOC_PROT_ERR;
-		qp->mrs[m->num_mrs++] = mr;
-		dg_add_pages(qp, m, mr, sge);
 	}
 	return IB_WC_SUCCESS;
+}
+
+static void dg_put_data(struct dg_tx *tx)
+{
+	int i;
+
+	for (i = 0; i < SIW_DG_MAX_SGE; i++) {
+		if (tx->mrs[i])
+			dg_mr_put(tx->mrs[i]);
+		tx->mrs[i] = NULL;
+	}
 }
 
 /* ---- sending */
 
-static int dg_send_message(struct dg_qp *qp, const struct dg_message *m)
+static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
 {
+	u16 size = tx->segment + DG_WRITE_HDR + DG_CRC_LEN;
 	struct sockaddr_in6 name = {};
 	struct dg_control control = {};
 	struct msghdr msg = {
@@ -270,15 +514,18 @@ static int dg_send_message(struct dg_qp *qp, const struct dg_message *m)
 		.msg_control = &control.buf,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
-	size_t len = m->hdr_len + m->length + DG_CRC_LEN;
 	int ret;
 
-	if (ipv6_addr_v4mapped(&m->address.target))
-		dg_set_target4(qp, m, &msg, &control);
+	if (dg_is_ipv4(tx))
+		dg_set_target4(qp, tx, &msg, &control);
 	else
-		dg_set_target6(qp, m, &msg, &control);
+		dg_set_target6(qp, tx, &msg, &control);
+	if (count > 1)
+		dg_put_cmsg(&control, SOL_UDP, UDP_SEGMENT, &size,
+			    sizeof(size));
 	msg.msg_controllen = control.length;
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, qp->bvecs, m->bvecs, len);
+	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->bvecs, tx->num_bvecs,
+		      tx->octets);
 	ret = sock_sendmsg(qp->socket, &msg);
 	return ret < 0 ? ret : 0;
 }
@@ -316,38 +563,83 @@ static void dg_complete_send(struct dg_qp *qp, const struct siw_dg_sqe *sqe,
 		.qp_num = qp->base.qp_num,
 	};
 
-	dg_count(qp, status == IB_WC_SUCCESS ? DG_SENT : DG_SEND_ERRORS);
-	if (status == IB_WC_SUCCESS && !qp->signal_all &&
-	    !(sqe->flags & SIW_DG_SIGNALED))
+	if (status != IB_WC_SUCCESS)
+		dg_count(qp, DG_SEND_ERRORS);
+	else if (!qp->signal_all && !(sqe->flags & SIW_DG_SIGNALED))
 		return;
 	if (!dg_cq_add(to_dg_cq(qp->base.send_cq), &cqe,
 		       status != IB_WC_SUCCESS))
 		dg_count(qp, DG_CQ_FULL);
 }
 
-/* Returns -EAGAIN if the socket is full and @may_wait; the request is then tried again */
-static int dg_send_sqe(struct dg_qp *qp, struct dg_message *m, bool may_wait)
+/* What follows from the result of a call that sent @count datagrams */
+static enum ib_wc_status dg_judge_call(struct dg_qp *qp, struct dg_tx *tx,
+				       u32 count, int error)
 {
-	enum ib_wc_status status = dg_check_sqe(qp, m);
-	int ret = 0;
+	if (!error) {
+		tx->retried = false;
+		tx->mo += min_t(u64, (u64)count * tx->segment,
+				tx->length - tx->mo);
+		atomic64_add(count, &dg_device_of(qp)->counters[DG_SENT]);
+		return IB_WC_SUCCESS;
+	}
+	/* Datagrams that are too long, or a device that cannot: one alone shows which */
+	if (count > 1 &&
+	    (error == -EINVAL || error == -EMSGSIZE || error == -EIO)) {
+		tx->bundle = 1;
+		return IB_WC_SUCCESS;
+	}
+	if (error == -EMSGSIZE && tx->sqe.opcode == SIW_DG_OP_WRITE_RECORD)
+		return dg_begin_anew(qp, tx);
+	return dg_status_of(error);
+}
 
+/*
+ * Sends the next bundle. *@error is -EAGAIN if the socket is full; an empty
+ * message is done after one call.
+ */
+static enum ib_wc_status dg_send_some(struct dg_qp *qp, struct dg_tx *tx,
+				      int *error)
+{
+	u32 count = dg_build_bundle(qp, tx);
+
+	if (!count)
+		return IB_WC_LOC_QP_OP_ERR;
+	tx->budget -= tx->octets + DG_TX_CALL;
+	*error = dg_send_bundle(qp, tx, count);
+	if (*error == -EAGAIN && !tx->retried)
+		return IB_WC_SUCCESS;
+	return dg_judge_call(qp, tx, count, *error);
+}
+
+/*
+ * Goes on with the request. Returns 0 if it has completed, -EAGAIN if the socket
+ * is full, -EBUSY if others shall have the processor.
+ */
+static int dg_send_request(struct dg_qp *qp, struct dg_tx *tx)
+{
+	enum ib_wc_status status = IB_WC_SUCCESS;
+	int error;
+
+	if (!tx->busy)
+		status = dg_begin(qp, tx);
 	if (status == IB_WC_SUCCESS)
-		status = dg_build_header(qp, m);
-	if (status == IB_WC_SUCCESS)
-		status = dg_add_data(qp, m);
-	if (status == IB_WC_SUCCESS) {
-		dg_crc_put(m->crc, dg_crc_field(qp));
-		dg_add_own(qp, m, dg_crc_field(qp), DG_CRC_LEN);
-		ret = dg_send_message(qp, m);
-		status = dg_status_of(ret);
+		status = dg_hold_data(qp, tx);
+	tx->busy = status == IB_WC_SUCCESS;
+	error = -EBUSY;
+	while (tx->busy && tx->budget > 0) {
+		status = dg_send_some(qp, tx, &error);
+		if (status == IB_WC_SUCCESS && error == -EAGAIN)
+			break;
+		tx->busy = status == IB_WC_SUCCESS &&
+			   (error || tx->mo < tx->length);
+		error = -EBUSY;
 	}
-	while (m->num_mrs)
-		dg_mr_put(qp->mrs[--m->num_mrs]);
-	if (ret == -EAGAIN && may_wait) {
-		--*dg_msn(qp, m);
-		return ret;
-	}
-	dg_complete_send(qp, &m->sqe, status);
+	dg_put_data(tx);
+	if (tx->busy)
+		return error;
+	tx->retried = false;
+	dg_complete_send(qp, &tx->sqe, status);
 	return 0;
 }
 
@@ -379,23 +671,31 @@ static void dg_pass_sqe(struct dg_qp *qp)
 /* The caller holds sq_mutex. Each doorbell sends what was there when it came. */
 static int dg_run_sq(struct dg_qp *qp)
 {
+	struct dg_tx *tx = qp->tx;
 	int used = dg_sq_used(qp);
-	bool may_wait = true;
+	int ret;
 
+	tx->budget = DG_TX_OCTETS;
 	while (used > 0) {
-		struct dg_message m = {};
-
-		dg_read_sqe(qp, &m.sqe);
-		if (dg_send_sqe(qp, &m, may_wait)) {
+		if (!tx->busy)
+			dg_read_sqe(qp, &tx->sqe);
+		ret = dg_send_request(qp, tx);
+		if (ret == -EAGAIN) {
 			if (dg_tx_must_wait(qp))
 				return 0;
 			/* The socket has room: the next -EAGAIN is an error */
-			may_wait = false;
+			tx->retried = true;
 			continue;
 		}
+		if (ret) {
+			set_bit(DG_QP_TX_WAITS, &qp->flags);
+			queue_work(dg_wq, &qp->tx_work);
+			return 0;
+		}
 		dg_pass_sqe(qp);
-		may_wait = true;
 		used--;
+		/* Requests that fail send nothing, but cost time, too */
+		tx->budget -= DG_TX_CALL;
 	}
 	return used;
 }
@@ -409,6 +709,7 @@ void dg_flush_sq(struct dg_qp *qp)
 	struct siw_dg_sqe sqe;
 	int used;
 
+	dg_tx_forget(qp);
 	for (used = dg_sq_used(qp); used > 0; used--) {
 		dg_read_sqe(qp, &sqe);
 		dg_complete_send(qp, &sqe, IB_WC_WR_FLUSH_ERR);
@@ -447,6 +748,7 @@ void dg_tx_work(struct work_struct *work)
 	struct dg_qp *qp = container_of(work, struct dg_qp, tx_work);
 
 	mutex_lock(&qp->sq_mutex);
+	clear_bit(DG_QP_TX_WAITS, &qp->flags);
 	if (qp->state == IB_QPS_RTS)
 		dg_run_sq(qp);
 	mutex_unlock(&qp->sq_mutex);

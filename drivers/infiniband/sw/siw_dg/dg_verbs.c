@@ -383,7 +383,9 @@ static bool dg_cq_disarm(struct siw_dg_ring *ring, bool solicited)
  */
 bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited)
 {
-	bool record = cqe->opcode == SIW_DG_WC_RECORD, event, first;
+	bool record = cqe->opcode == SIW_DG_WC_RECORD ||
+		      cqe->opcode == SIW_DG_WC_PIECE;
+	bool event, first;
 	struct siw_dg_ring *ring = cq->queue->ring;
 
 	spin_lock_bh(&cq->lock);
@@ -416,6 +418,9 @@ static const struct rdma_stat_desc dg_counter_names[DG_COUNTERS] = {
 	[DG_SEND_ERRORS].name	= "send_errors",
 	[DG_RECEIVED].name	= "received",
 	[DG_WRITTEN].name	= "written",
+	[DG_SUPERSEDED].name	= "messages_superseded",
+	[DG_EVICTED].name	= "messages_evicted",
+	[DG_EXPIRED].name	= "messages_expired",
 	[DG_BAD_CSUM].name	= "dropped_checksum",
 	[DG_BAD_HEADER].name	= "dropped_header",
 	[DG_BAD_CRC].name	= "dropped_crc",
@@ -424,6 +429,10 @@ static const struct rdma_stat_desc dg_counter_names[DG_COUNTERS] = {
 	[DG_NO_ZONE].name	= "dropped_no_zone",
 	[DG_BAD_SOURCE].name	= "dropped_source",
 	[DG_BAD_RANGE].name	= "dropped_range",
+	[DG_MSG_ENDED].name	= "dropped_late",
+	[DG_REPEATED].name	= "dropped_duplicate",
+	[DG_CONTRARY].name	= "dropped_mismatch",
+	[DG_MSG_TOO_LONG].name	= "dropped_too_many",
 	[DG_BAD_IFACE].name	= "dropped_interface",
 	[DG_BAD_STATE].name	= "dropped_qp_state",
 	[DG_NO_RQE].name	= "dropped_no_receive",

@@ -103,12 +103,15 @@ static int dg_zone_check(const struct dg_qp *qp, const struct dg_mr *mr,
 {
 	const struct dg_cq *cq;
 
-	if (req->reserved || req->flags & ~SIW_DG_ZONE_NO_RECORD ||
+	if (req->flags & ~(SIW_DG_ZONE_NO_RECORD | SIW_DG_ZONE_PARTIAL) ||
 	    mr->base.pd != qp->base.pd || !req->length ||
 	    req->offset > mr->length || req->length > mr->length - req->offset)
 		return -EINVAL;
 	if (!mr->remote_writable)
 		return -EACCES;
+	if (req->block &&
+	    div_u64(req->length - 1, req->block) >= SIW_DG_MAX_BLOCKS)
+		return -E2BIG;
 	cq = to_dg_cq(qp->base.recv_cq);
 	return req->flags & SIW_DG_ZONE_NO_RECORD ||
 	       atomic_read(&cq->requests) < cq->queue->size ? 0 : -ENOBUFS;
@@ -132,14 +135,56 @@ static int dg_zone_insert(struct dg_zone *zone, u32 chosen)
 
 	do {
 		zone->number = chosen ?: dg_random();
-		ret = xa_insert(&zone->qp->zones, zone->number, zone,
-				GFP_KERNEL);
+		ret = xa_insert_bh(&zone->qp->zones, zone->number, zone,
+				   GFP_KERNEL);
 	} while (ret == -EBUSY && !chosen);
 	return ret == -EBUSY ? -EEXIST : ret;
 }
 
+/* Memory for messages of several datagrams: only a QP with a zone needs it */
+static int dg_make_slots(struct dg_qp *qp)
+{
+	struct dg_slot *slots;
+
+	if (READ_ONCE(qp->slots))
+		return 0;
+	slots = kvmalloc_array(qp->num_slots, sizeof(*slots),
+			       GFP_KERNEL_ACCOUNT);
+	if (!slots)
+		return -ENOMEM;
+	spin_lock_bh(&qp->rq_lock);
+	if (!qp->slots) {
+		dg_track_init(&qp->track, slots, qp->num_slots,
+			      get_random_u32(), &qp->times);
+		qp->slots = slots;
+		slots = NULL;
+	}
+	spin_unlock_bh(&qp->rq_lock);
+	kvfree(slots);
+	return 0;
+}
+
+static int dg_make_map(struct dg_zone *zone, struct ib_ucontext *context,
+		       u32 block, struct siw_dg_zone_open_resp *resp)
+{
+	u64 key;
+
+	if (!block)
+		return 0;
+	zone->block = block;
+	resp->map_words = div_u64(zone->length - 1, block) / 32 + 1;
+	zone->map = dg_queue_create(context, resp->map_words, sizeof(u32),
+				    &key);
+	if (!zone->map)
+		return -ENOMEM;
+	resp->map_key = key;
+	return 0;
+}
+
 static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
-				    const struct siw_dg_zone_open_req *req)
+				    struct ib_ucontext *context,
+				    const struct siw_dg_zone_open_req *req,
+				    struct siw_dg_zone_open_resp *resp)
 {
 	struct dg_device *dev = dg_device_of(qp);
 	struct dg_zone *zone;
@@ -157,7 +202,13 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 	zone->length = req->length;
 	zone->qkey = req->qkey ?: dg_random();
 	zone->record = !(req->flags & SIW_DG_ZONE_NO_RECORD);
+	zone->partial = req->flags & SIW_DG_ZONE_PARTIAL;
 
+	ret = dg_make_slots(qp);
+	if (!ret)
+		ret = dg_make_map(zone, context, req->block, resp);
+	if (ret)
+		goto free;
 	/* The RDMA core destroys no QP that is in use */
 	ret = -ENOSPC;
 	if (!atomic_add_unless(&qp->base.usecnt, 1, SIW_DG_MAX_ZONES))
@@ -168,6 +219,8 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 	if (ret)
 		goto uncount;
 	atomic_inc(&mr->zones);
+	resp->number = zone->number;
+	resp->qkey = zone->qkey;
 	return zone;
 
 uncount:
@@ -175,6 +228,7 @@ uncount:
 put_qp:
 	atomic_dec(&qp->base.usecnt);
 free:
+	dg_queue_destroy(zone->map);
 	kfree(zone);
 	return ERR_PTR(ret);
 }
@@ -185,10 +239,15 @@ static void dg_zone_close(struct dg_zone *zone)
 	struct dg_source_rule *rule, *next;
 	struct dg_qp *qp = zone->qp;
 
-	xa_erase(&qp->zones, zone->number);
-	/* Waits for a datagram that has found it */
+	/*
+	 * Waits for a datagram that has found it. A zone that gets the number next
+	 * must not get records of this one's messages: it may be shorter.
+	 */
 	spin_lock_bh(&qp->rq_lock);
+	xa_erase_bh(&qp->zones, zone->number);
+	dg_track_forget(&qp->track, zone->number);
 	spin_unlock_bh(&qp->rq_lock);
+	dg_queue_destroy(zone->map);
 	list_for_each_entry_safe(rule, next, &zone->sources, entry)
 		kfree(rule);
 	atomic_dec(&zone->mr->zones);
@@ -214,7 +273,7 @@ static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_OPEN)(struct uverbs_attr_bundle *at
 		uverbs_attr_get_obj(attrs, SIW_DG_ATTR_ZONE_OPEN_QP);
 	struct ib_mr *mr =
 		uverbs_attr_get_obj(attrs, SIW_DG_ATTR_ZONE_OPEN_MR);
-	struct siw_dg_zone_open_resp resp;
+	struct siw_dg_zone_open_resp resp = {};
 	struct siw_dg_zone_open_req req;
 	struct dg_zone *zone;
 	int ret;
@@ -222,14 +281,13 @@ static int UVERBS_HANDLER(SIW_DG_METHOD_ZONE_OPEN)(struct uverbs_attr_bundle *at
 	ret = uverbs_copy_from_or_zero(&req, attrs, SIW_DG_ATTR_ZONE_OPEN_REQ);
 	if (ret)
 		return ret;
-	zone = dg_zone_open(to_dg_qp(qp), to_dg_mr(mr), &req);
+	zone = dg_zone_open(to_dg_qp(qp), to_dg_mr(mr), uobject->context, &req,
+			    &resp);
 	if (IS_ERR(zone))
 		return PTR_ERR(zone);
 	uobject->object = zone;
 	/* From now on the RDMA core closes it if this call fails */
 	uverbs_finalize_uobj_create(attrs, SIW_DG_ATTR_ZONE_OPEN_HANDLE);
-	resp.number = zone->number;
-	resp.qkey = zone->qkey;
 	return uverbs_copy_to_struct_or_zero(attrs, SIW_DG_ATTR_ZONE_OPEN_RESP,
 					     &resp, sizeof(resp));
 }
@@ -259,7 +317,7 @@ DECLARE_UVERBS_NAMED_METHOD(SIW_DG_METHOD_ZONE_OPEN,
 					    UVERBS_ACCESS_READ, UA_MANDATORY),
 			    UVERBS_ATTR_PTR_IN(SIW_DG_ATTR_ZONE_OPEN_REQ,
 					       UVERBS_ATTR_STRUCT(struct siw_dg_zone_open_req,
-								  reserved),
+								  block),
 					       UA_MANDATORY),
 			    UVERBS_ATTR_PTR_OUT(SIW_DG_ATTR_ZONE_OPEN_RESP,
 						UVERBS_ATTR_STRUCT(struct siw_dg_zone_open_resp,

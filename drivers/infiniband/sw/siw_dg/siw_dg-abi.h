@@ -33,6 +33,8 @@
 /* Zones of a QP, and sources that a zone names */
 #define SIW_DG_MAX_ZONES	1024
 #define SIW_DG_MAX_SOURCES	256
+/* Bits of a zone's validity map */
+#define SIW_DG_MAX_BLOCKS	0x4000000
 
 /**
  * struct siw_dg_ring - head of a queue
@@ -124,8 +126,10 @@ struct siw_dg_rqe {
 #define SIW_DG_WC_SEND		0
 #define SIW_DG_WC_RECV		1
 #define SIW_DG_WC_WRITE_RECORD	2
-/* A peer has written to a zone; of no request */
+/* A peer has written to a zone; of no request. No more of the message follows. */
 #define SIW_DG_WC_RECORD	3
+/* The same; another part of the message follows. From partial zones alone. */
+#define SIW_DG_WC_PIECE		4
 
 /**
  * struct siw_dg_cqe - a completion
@@ -138,7 +142,9 @@ struct siw_dg_rqe {
  * @zone: record: number of the zone
  * @msn: record: number of the message, which the source counts
  * @source: record: address of the source, an IPv4 address mapped
- * @reserved: 0
+ * @mo: record: offset of this part in its message
+ * @ml: record: length of the message
+ * @bytes: record: octets of the message that came; piece: 0
  */
 struct siw_dg_cqe {
 	__aligned_u64 wr_id;
@@ -150,7 +156,9 @@ struct siw_dg_cqe {
 	__u32 zone;
 	__u32 msn;
 	__u8 source[16];
-	__u32 reserved[3];
+	__u32 mo;
+	__u32 ml;
+	__u32 bytes;
 };
 
 /**
@@ -165,14 +173,33 @@ struct siw_dg_create_cq_resp {
 	__u32 reserved;
 };
 
+/* Members of struct siw_dg_create_qp_req that are valid */
+#define SIW_DG_QP_SLOTS		1
+#define SIW_DG_QP_DEADLINE	2
+#define SIW_DG_QP_GAP		4
+#define SIW_DG_QP_SEGMENT	8
+
 /**
  * struct siw_dg_create_qp_req - request to create a QP
  * @sockfd: a bound UDP socket, which the QP is to use; -1: the module makes one
- * @reserved: must be 0
+ * @comp_mask: SIW_DG_QP_*. A member without its bit must be 0, and has its
+ *             default
+ * @slots: messages of several datagrams in progress, 1 to 4096 (64)
+ * @deadline_ms: from a message's first datagram to its end, 1 to 3600000 (1000)
+ * @gap_ms: from the last datagram until a message with holes ends, 0 to 3600000
+ *          (2)
+ * @segment: data octets in a datagram of a Write-Record, 1 to 65473 (as many as
+ *           the path's MTU takes)
+ *
+ * The request may end behind @comp_mask.
  */
 struct siw_dg_create_qp_req {
 	__s32 sockfd;
-	__u32 reserved;
+	__u32 comp_mask;
+	__u32 slots;
+	__u32 deadline_ms;
+	__u32 gap_ms;
+	__u32 segment;
 };
 
 /**
@@ -230,8 +257,10 @@ enum siw_dg_zone_allow_attrs {
 	SIW_DG_ATTR_ZONE_ALLOW_SOURCE,
 };
 
-/* Flag of a zone: what is written there is not recorded */
+/* Flags of a zone: what is written there is not recorded */
 #define SIW_DG_ZONE_NO_RECORD	1
+/* What came of an incomplete message is recorded */
+#define SIW_DG_ZONE_PARTIAL	2
 
 /**
  * struct siw_dg_zone_open_req - request to open a zone
@@ -239,8 +268,8 @@ enum siw_dg_zone_allow_attrs {
  * @length: of the zone in octets, not 0
  * @number: its number on the wire; 0: a random one
  * @qkey: its Q_Key; 0: a random one
- * @flags: SIW_DG_ZONE_NO_RECORD
- * @reserved: must be 0
+ * @flags: SIW_DG_ZONE_*
+ * @block: octets for each bit of its validity map; 0: no map
  */
 struct siw_dg_zone_open_req {
 	__aligned_u64 offset;
@@ -248,17 +277,28 @@ struct siw_dg_zone_open_req {
 	__u32 number;
 	__u32 qkey;
 	__u32 flags;
-	__u32 reserved;
+	__u32 block;
 };
 
 /**
  * struct siw_dg_zone_open_resp - response to the opening of a zone
  * @number: its number
  * @qkey: its Q_Key
+ * @map_key: offset of its validity map for mmap(), or 0
+ * @map_words: number of words of the map
+ * @reserved: 0
+ *
+ * The map is in memory that both map: struct siw_dg_ring, all of it 0, then words
+ * of 32 bits in the order of the host. Block n of the zone has bit n % 32 of word
+ * n / 32. The module sets it after one datagram has written the whole block; the
+ * program clears it. Each changes the word atomically.
  */
 struct siw_dg_zone_open_resp {
 	__u32 number;
 	__u32 qkey;
+	__aligned_u64 map_key;
+	__u32 map_words;
+	__u32 reserved;
 };
 
 /**
