@@ -8,7 +8,7 @@
 # d0) and b (d1), which have links of siw as well; zones and Write-Record, also between the module and libdgm; UCX between two
 # machines. Read libdgm/NOTICE first.
 #
-# Runs as siwdg: 800 s
+# Runs as siwdg: 1800 s
 # Runs as siwdg-pair: --pair --mem 3072 --packages ucx-utils; 400 s
 # Sample siwdg: GIDs|pingpong|ib_send_bw runs on|DGM|module unloads
 # shellcheck source=tests/lib.sh
@@ -235,7 +235,7 @@ multicast() { # GROUP
 fuzzed_queues() {
 	serve --count 1000000 --timeout 40
 	start flood a 40 "$DGQP" send --device d0 "$(address b)" "$qpn" --count 1000000 --timeout 30
-	run_well fuzz b 60 "$DGQP" fuzz --device d1 "$(address a)" --timeout 20 --count 7 "${OWN[@]}"
+	run_well fuzz b 60 "$DGQP" fuzz --device d1 "$(address a)" --timeout 20 --count 7 --size 20000 "${OWN[@]}"
 	note "$(tail -n 1 "$WORK/fuzz.log")"
 	stop flood
 	stop server
@@ -244,7 +244,7 @@ fuzzed_queues() {
 # libibverbs turns some errors of the kernel into others, and some allocations may fail without any
 no_memory() {
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
-	run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}"
+	run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64
 	note "$(tail -n 1 "$WORK/fault.log")"
 	run_well client a 30 "$DGQP" flush --device d0
 }
@@ -310,12 +310,9 @@ set_mtu() { # MTU
 
 # Message 0 of dgqp with this length: octet i behind the data is (7 i + 1) mod 251, which differs in each page
 message() { # SIZE DATA
-	local i octet octets=
-	for ((i = ${#2}; i < $1; i++)); do
-		printf -v octet '\\x%02x' $(((7 * i + 1) % 251))
-		octets+=$octet
-	done
-	printf '%s%b' "$2" "$octets"
+	python3 -c 'import sys
+size, data = int(sys.argv[1]), sys.argv[2].encode()
+sys.stdout.buffer.write(data + bytes((7 * i + 1) % 251 for i in range(len(data), size)))' "$@"
 }
 
 # The message covers several pages of the region
@@ -523,6 +520,328 @@ records_overflow() {
 	region_is 4096 0 one 10 two 30 four
 }
 
+# ---- messages of several datagrams
+
+# Four datagrams at 100, of 8 octets but the last, from port 7711 of a
+readonly TEXT=abcdefghijklmnopqrstuvwxyzAB
+piece_port=7711
+
+piece() { # MSN INDEX [FIELD=VALUE | OPTION of dgmpeer]…
+	local mo=$((8 * $2))
+	local data=${TEXT:mo:8}
+	dgm_write --source-port "$piece_port" to=$((100 + mo)) "msn=$1" mo=$mo ml=28 last=$((mo + ${#data} == 28)) --data "$data" "${@:3}"
+}
+
+pieces() { # MSN INDEX…
+	local index
+	for index in "${@:2}"; do
+		piece "$1" "$index"
+	done
+}
+
+# piece_record LENGTH OFFSET MSN REST: the line for it
+piece_record() {
+	has_line server "^record $1 at $2 of $zone msn $3 from ::ffff:10.77.0.1 port $piece_port$4\$" ||
+		fail "no record of $1 octets at $2 of message $3"
+}
+
+# before COUNTER…: remembers their values; rises COUNTER BY: since then
+declare -A value_before
+before() {
+	local name
+	for name; do
+		value_before[$name]=$(counter d1 "$name")
+	done
+}
+
+rises() {
+	wait_for 20 "$1 to rise by $2" counter_is d1 "$1" $((value_before[$1] + $2))
+}
+
+in_any_order() {
+	open_zone --any --deadline 30000 --count 2
+	before written
+	pieces 5 3 0 2
+	rises written 3
+	! has_line server '^record' || fail 'an incomplete message is recorded'
+	piece 5 1
+	pieces 6 0 1 2 3
+	ended_well server 10
+	piece_record 28 100 5 ''
+	piece_record 28 100 6 ''
+	region_is 4096 100 $TEXT
+}
+
+# A sum of octets would take three times the first datagram for the whole message
+duplicates() {
+	open_zone --any --deadline 30000 --count 1
+	before dropped_duplicate written
+	pieces 7 0 0 0 3 3 1
+	rises dropped_duplicate 3
+	rises written 3
+	! has_line server '^record' || fail 'an incomplete message is recorded'
+	piece 7 2
+	ended_well server 10
+	piece_record 28 100 7 ''
+	region_is 4096 100 $TEXT
+}
+
+# What came is written, but nothing stands for it. The head is lost, which a message without MO and ML would not show
+whole_expires() {
+	open_zone --any --deadline 1000 --count 1
+	before messages_expired
+	pieces 5 1 2 3
+	rises messages_expired 1
+	dgm_send qkey=$QKEY --data end
+	ended_well server 10
+	! has_line server '^record' || fail 'an incomplete message is recorded'
+	region_is 4096 108 ${TEXT:8}
+}
+
+partial_expires() {
+	open_zone --any --partial --deadline 2000 --count 2
+	pieces 5 0 2
+	ended_well server 20
+	piece_record 8 100 5 ' of 28 at 100 more'
+	piece_record 8 116 5 ' of 28 at 100 came 16'
+	region_is 4096 100 ${TEXT:0:8} 116 ${TEXT:16:8}
+}
+
+# The deadline is far away
+gap_ends() {
+	open_zone --any --partial --deadline 60000 --gap 300 --count 2
+	pieces 5 1 3
+	ended_well server 20
+	piece_record 8 108 5 ' of 28 at 100 more'
+	piece_record 4 124 5 ' of 28 at 100 came 12'
+	region_is 4096 108 ${TEXT:8:8} 124 ${TEXT:24}
+}
+
+within_the_gap() {
+	open_zone --any --partial --deadline 60000 --gap 30000 --count 1
+	pieces 5 3 0 2 1
+	ended_well server 10
+	piece_record 28 100 5 ''
+}
+
+no_gap() {
+	open_zone --any --partial --deadline 60000 --gap 0 --count 2
+	pieces 5 2 1 3
+	wait_line server '^record' 10
+	piece_record 20 108 5 ' of 28 at 100 came 20'
+	dgm_send qkey=$QKEY --data end
+	ended_well server 10
+	region_is 4096 108 ${TEXT:8}
+}
+
+newer_ends_partial() {
+	open_zone --any --partial --deadline 60000 --gap 30000 --count 3
+	pieces 5 0 3
+	pieces 6 0 1 2 3
+	ended_well server 10
+	piece_record 8 100 5 ' of 28 at 100 more'
+	piece_record 4 124 5 ' of 28 at 100 came 12'
+	piece_record 28 100 6 ''
+}
+
+newer_discards() { # OLDER NEWER
+	open_zone --any --deadline 60000 --count 1
+	before messages_superseded dropped_late
+	pieces "$1" 0 1
+	pieces "$2" 0 3
+	rises messages_superseded 1
+	dgm_write --source-port 7711 to=124 "msn=$1" mo=24 ml=28 last=1 --data ZZZZ
+	rises dropped_late 1
+	pieces "$2" 2 1
+	ended_well server 10
+	piece_record 28 100 "$2" ''
+	region_is 4096 100 $TEXT
+}
+
+# Each port is a source. The fifth one takes the slot of the first
+slots_are_few() {
+	open_zone --any --deadline 60000 --slots 4 --count 2
+	before messages_evicted
+	for piece_port in 7711 7712 7713 7714 7715; do
+		piece 5 0
+	done
+	rises messages_evicted 1
+	for piece_port in 7715 7712; do
+		pieces 5 1 2 3
+	done
+	ended_well server 10
+	for piece_port in 7715 7712; do
+		piece_record 28 100 5 ''
+	done
+	rises messages_evicted 1
+	piece_port=7711
+}
+
+# A datagram that is not as the message's others, or not good by itself, is dropped; the message completes without it
+contradiction() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
+	open_zone --any --deadline 60000 --count 1
+	before "$1"
+	pieces 7 0 3
+	dgm_write --source-port 7711 msn=7 ml=28 last=0 "${@:2}"
+	rises "$1" 1
+	pieces 7 1 2
+	ended_well server 10
+	piece_record 28 100 7 ''
+	region_is 4096 100 $TEXT
+}
+
+alone() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
+	open_zone --any --count 1
+	before "$1"
+	dgm_write --source-port 7711 msn=7 last=0 "${@:2}"
+	rises "$1" 1
+	dgm_send qkey=$QKEY --data end
+	ended_well server 10
+	region_is 4096
+}
+
+# Neither the deadline's records nor datagrams come behind ERROR
+error_discards() {
+	open_zone --any --partial --deadline 2000 --to-error --count 100
+	pieces 5 0 2
+	dgm_send qkey=$QKEY --data end
+	wait_line server '^flushed' 10
+	ended_well server 20
+	! has_line server '^record' || fail 'a message was recorded in ERROR'
+}
+
+# Sends one write of dgqp, and checks the number of its datagrams and the memory of the zone
+writes() { # DATAGRAMS SIZE [OPTION of dgqp]…
+	local before
+	before=$(counter d0 sent)
+	write_zone a --size "$2" --data text "${@:3}"
+	is 'the status of the source' $STATUS 0
+	is 'datagrams of the message' $(($(counter d0 sent) - before)) "$1"
+	ended_well server 20
+	message "$2" text >"$WORK/message"
+	region_is 200000 77 @"$WORK/message"
+}
+
+# At MTU 1500 a datagram has 1438 octets of data over IPv4, and 1418 over IPv6. 45 of them are a bundle
+long_write() { # GID-INDEX FAMILY DATAGRAMS
+	local packets target
+	set_mtu 1500
+	target=$(address b "$2")
+	open_zone --any --zone-size 200000 --count 1
+	packets=$(within a cat /sys/class/net/eth0/statistics/tx_packets)
+	before written
+	run_well client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$target" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--offset 77 --size 100000 --data text
+	packets=$(($(within a cat /sys/class/net/eth0/statistics/tx_packets) - packets))
+	ended_well server 10
+	rises written "$3"
+	has_line server "^record 100000 at 77 of $zone msn 1 from [^ ]* port 7705\$"
+	message 100000 text >"$WORK/message"
+	region_is 200000 77 @"$WORK/message"
+	((packets < $3 / 2)) || fail "$3 datagrams took $packets packets, although the interface takes bundles"
+	note "$3 datagrams, $packets packets"
+}
+
+cut_write() { # DATAGRAMS SIZE [OPTION of dgqp]…
+	open_zone --any --zone-size 200000 --count 1
+	writes "$1" "$2" --offset 77 "${@:3}"
+	has_line server "^record $2 at 77 of $zone msn 1 "
+}
+
+too_many_datagrams() {
+	open_zone --any --zone-size 200000 --count 1
+	write_zone a --segment 4 --size 4097
+	is 'the status of the source' $STATUS 2
+	has_line client '^status local length error$'
+	writes 1024 4096 --offset 77 --segment 4
+}
+
+# 1,400 octets fit the interface, not the route: the message begins anew, with datagrams of 938
+narrow_route() {
+	within a ip route add 10.77.0.2/32 dev eth0 mtu 1000
+	open_zone --any --zone-size 200000 --count 1
+	writes 2 1400 --offset 77
+	has_line server "^record 1400 at 77 of $zone msn 2 "
+	open_zone --any --zone-size 200000 --count 1
+	writes 6 5000 --offset 77
+	has_line server "^record 5000 at 77 of $zone msn 1 "
+	within a ip route del 10.77.0.2/32 dev eth0
+}
+
+# Packets in netem's queue count for the socket, which takes about 200 KB
+full_socket() {
+	modprobe -q sch_netem || true
+	open_zone --any --zone-size 200000 --deadline 30000 --count 10
+	within a tc qdisc replace dev eth0 root netem delay 30ms limit 10000
+	write_zone a --size 200000 --data text --count 10
+	within a tc qdisc del dev eth0 root
+	is 'the status of the source' $STATUS 0
+	ended_well server 20
+	is records "$(grep -c "^record 200000 at 0 of $zone " "$WORK/server.log")" 10
+}
+
+# A doorbell sends at most 4 MiB and leaves the rest to a work item. lo has an MTU of 65,536
+huge_write() {
+	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 50 --output "$WORK/region" --any --zone-size 10000000 --count 1
+	wait_line server '^ready' 30
+	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
+	run_well client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--size 10000000 --data text
+	ended_well server 20
+	has_line server "^record 10000000 at 0 of $zone "
+	message 10000000 text >"$WORK/message"
+	cmp "$WORK/message" <(tail -c +$((MARGIN + 1)) "$WORK/region" | head -c 10000000) || fail 'the message changed on its way'
+	rm "$WORK/message" "$WORK/region"
+}
+
+# A block is valid if one datagram has written all of it: not block 4, of which each of two datagrams wrote a half
+validity_map() {
+	open_zone --any --no-record --block 100 --zone-size 1050 --count 1
+	write_zone a --offset 100 --size 250 --data one
+	write_zone a --offset 1000 --size 50 --data two
+	write_zone a --offset 300 --size 300 --segment 150 --data three
+	dgm_send qkey=$QKEY --data end
+	ended_well server 10
+	is 'valid blocks' "$(sed -n 's/^blocks *//p' "$WORK/server.log" | head -n 1)" '1 2 3 5 10'
+	is 'valid blocks after the program has cleared them' "$(sed -n 's/^blocks *//p' "$WORK/server.log" | tail -n 1)" ''
+}
+
+# Each octet that is recorded is right; what is written and not recorded is of messages whose Last was lost
+lossy_from_libdgm() {
+	local valid
+	modprobe -q sch_netem || true
+	open_zone --any --partial --zone-size 4000000 --records 8192 --until-send --count 100000
+	before messages_superseded
+	within a tc qdisc replace dev eth0 root netem limit 100000 delay 300us loss 2% duplicate 5% reorder 25%
+	within a bash -c "'$DGM/dgm_pattern' write 4000000 | '$DGM/dgm-send' --message 65536 --rate 40 --no-bundle \
+		'$(address b):$qpn/$zone/$key/4000000/${QKEY#0x}'" >"$WORK/send.log"
+	within a tc qdisc del dev eth0 root
+	ended_well server 30
+	sed -nE 's/^record ([0-9]+) at ([0-9]+) .*/\2 \1/p' "$WORK/server.log" | sort -n >"$WORK/map"
+	tail -c +$((MARGIN + 1)) "$WORK/region" | head -c 4000000 >"$WORK/zone"
+	"$DGM/dgm_pattern" check "$WORK/zone" "$WORK/map" $((($(counter d1 messages_superseded) - value_before[messages_superseded]) * 65536)) \
+		>"$WORK/check.log" || fail "$(<"$WORK/check.log")"
+	note "$(<"$WORK/check.log")"
+	valid=$(sed -n 's/ octets valid.*//p' "$WORK/check.log")
+	((valid > 2000000 && valid < 4000000)) || fail 'more was lost than the network loses, or nothing'
+}
+
+# Messages are in progress, and their timer runs, while their QP goes
+pending_goes() { # kill | link
+	open_zone --any --partial --deadline 2000 --count 1000
+	before written
+	pieces 5 0 2
+	rises written 2
+	if [[ $1 == kill ]]; then
+		stop server KILL
+	else
+		within b rdma link del d1
+		stop server
+	fi
+	pause 3
+	[[ $1 == kill ]] || within b rdma link add d1 type siw_dg netdev eth0
+}
+
 # ---- with libdgm
 
 # dgm-send's file arrives in a zone of the module, and its notices in receives
@@ -549,6 +868,20 @@ to_libdgm() {
 	is 'the map' "$(<"$WORK/map")" $'1000 6\n4090 6'
 	is 'its memory' "$(tr -d '\0' <"$WORK/zone")" kernelbehind
 	is 'messages out of bounds' "$(tail -n 1 "$WORK/server.log" | jq .counters.out_of_bounds)" 1
+}
+
+long_to_libdgm() {
+	start server b 60 "$DGM/dgm-recv" --bind "$(address b)" --from "$(address a)" --size 200000 --output "$WORK/zone" \
+		--map "$WORK/map" --idle 2 --json
+	wait_line server / 30
+	IFS=:/ read -r _ qpn zone key _ <"$WORK/server.log"
+	write_zone a --offset 1000 --size 150000 --data kernel
+	is 'the status of the source' $STATUS 0
+	ended_well server 70
+	is 'the map' "$(<"$WORK/map")" '1000 150000'
+	message 150000 kernel >"$WORK/message"
+	cmp "$WORK/message" <(tail -c +1001 "$WORK/zone" | head -c 150000) || fail 'the message changed on its way'
+	is 'datagrams' "$(tail -n 1 "$WORK/server.log" | jq .counters.segments_placed)" 105
 }
 
 # Each field wrong once, and cut at each length
@@ -587,17 +920,19 @@ flood_zone() { # [NAME NETNS DEVICE SIZE]
 }
 
 # Writes of 60,000 octets, over lo, take long: one of them is often under way when the zone is closed
-closes_under_traffic() {
+closes_under_traffic() { # OPTION of dgqp…
 	zone=4d key=4e
-	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 --timeout 10
+	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 --timeout 10 "$@"
 	wait_line churn '^ready' 30
 	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
 	flood_zone flood
 	flood_zone long b d1 60000
+	flood_zone many a d0 60000
 	ended_well churn 40
 	note "$(tail -n 1 "$WORK/churn.log")"
 	stop flood
 	stop long
+	stop many
 }
 
 zone_is_killed() {
@@ -661,7 +996,8 @@ killed() {
 }
 
 unloads_under_traffic() {
-	open_zone --any --count 1000000
+	open_zone --any --partial --deadline 60000 --count 1000000
+	pieces 5 0 2
 	# shellcheck disable=SC2016 # for that shell
 	start flood a 60 bash -c 'while :; do "$0" send "$1" "$2" write "stag=0x$3" "qkey=0x$4"; done' \
 		"$DGMPEER" "$(address b)" "$qpn" "$zone" "$key"
@@ -742,24 +1078,61 @@ check 'siw_dg DGM-09 DGM-10: a write behind the zone is counted and writes nothi
 check 'siw_dg DGM-09 DGM-10: a write to 16 octets before 2^64 is counted and writes nothing' wrong_write dropped_range to=0xfffffffffffffff0
 check 'siw_dg DGM-09 DGM-10: a write whose offset and length wrap around is counted and writes nothing' wrong_write dropped_header to=0xffffffffffffffff
 check 'siw_dg DGM-09 DGM-24: a write with a wrong CRC is counted and writes nothing' wrong_write dropped_crc --bad-crc
-check 'siw_dg DGM-09 DGM-10: a datagram of a message of several datagrams is counted and writes nothing' wrong_write dropped_unsupported ml=10 last=0
 check 'siw_dg DGM-09 DGM-10: an RDMA Write of iWARP is counted and writes nothing' wrong_write dropped_header m=0
 check 'siw_dg DGM-10: a write that finds no room for its record is counted and writes nothing, and a Send still has room' records_overflow
-check 'siw_dg DGM-23: a write longer than the path MTU completes with an error at its source' wrong_request 'local length error' --size 1439
 check 'siw_dg DGM-23: a write that wraps around completes with an error at its source' wrong_request 'local QP operation error' --offset 18446744073709551615
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
+check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
+check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted and do not fill a hole in their message' duplicates
+check 'siw_dg DGM-14: a message whose first datagram is lost is counted at its deadline and not recorded' whole_expires
+check 'siw_dg DGM-14 DGM-29: a partial zone records each part of an incomplete message at its deadline' partial_expires
+check 'siw_dg DGM-14 DGM-29: a partial zone records each part of a message when the gap time after its last datagram ends' gap_ends
+check 'siw_dg DGM-14: datagrams that come within the gap time after the last one complete their message' within_the_gap
+check 'siw_dg DGM-14: with a gap time of 0 the last datagram ends a message with a hole' no_gap
+check 'siw_dg DGM-15: a newer message of a source discards the older one, whose datagrams are then not written' newer_discards 5 6
+check 'siw_dg DGM-15: message 0 is newer than message 4294967295' newer_discards 4294967295 0
+check 'siw_dg DGM-15 DGM-29: a newer message ends an older one of a partial zone whose last datagram has come' newer_ends_partial
+check 'siw_dg DGM-33: with 4 slots the fifth source in progress discards the oldest message' slots_are_few
+check 'siw_dg DGM-09 DGM-13: a datagram with another message length is counted and not written' contradiction dropped_mismatch to=132 mo=32 ml=36 last=1 --data evil
+check 'siw_dg DGM-09 DGM-13: a datagram with another begin of its message is counted and not written' contradiction dropped_mismatch to=200 mo=8 --data evilevil
+check 'siw_dg DGM-09 DGM-13: a datagram with another length is counted and not written' contradiction dropped_mismatch to=104 mo=4 --data evil
+check 'siw_dg DGM-09 DGM-13: a second last datagram at another offset is counted and not written' contradiction dropped_mismatch to=120 mo=20 last=1 --data evilevil
+check 'siw_dg DGM-09 DGM-13: a datagram behind the end of its message is counted and not written' contradiction dropped_header to=132 mo=32 --data evilevil
+check 'siw_dg DGM-09 DGM-13: a datagram that overlaps its neighbours is counted and not written' contradiction dropped_header to=104 mo=4 --data evilevil
+check 'siw_dg DGM-09 DGM-13: an empty datagram of a message is counted' contradiction dropped_header to=108 mo=8
+check 'siw_dg DGM-09 DGM-24: a datagram with a wrong CRC does not count for its message' contradiction dropped_crc to=108 mo=8 --data evilevil --bad-crc
+check 'siw_dg DGM-09 DGM-13: a datagram of a message of 1,025 datagrams is counted and not written' alone dropped_too_many to=8 ml=1025 --data e
+check 'siw_dg DGM-09 DGM-10: the first datagram of a message that ends beyond the zone is counted and not written' alone dropped_range to=4080 ml=28 --data evilevil
+check 'siw_dg DGM-22 DGM-14: a QP that enters ERROR discards its messages in progress' error_discards
+check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv4 is sent in bundles of datagrams of the path MTU and has one record' long_write 0 '' 70
+check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv6 is sent in bundles of datagrams of the path MTU and has one record' long_write 1 6 71
+check 'siw_dg DGM-25: a write of 1,438 octets is one datagram' cut_write 1 1438
+check 'siw_dg DGM-16: a write of 1,439 octets is two datagrams' cut_write 2 1439
+check 'siw_dg DGM-16: a QP with a segment size of 100 sends 1,000 octets in ten datagrams' cut_write 10 1000 --segment 100
+check 'siw_dg DGM-16: a QP with a segment size of 10 sends 60 octets of inline data in six datagrams' cut_write 6 60 --segment 10 --inline
+check 'siw_dg DGM-16: a write of 1,024 datagrams is sent, a longer one completes with an error' too_many_datagrams
+check 'siw_dg DGM-16: a write longer than a narrow route takes begins anew with smaller datagrams' narrow_route
+check 'siw_dg DGM-08: a write that finds the socket full goes on when it has room' full_socket
+check 'siw_dg DGM-16: a write of 10,000,000 octets over lo arrives unchanged' huge_write
+check 'siw_dg DGM-12 DGM-31: the validity map of a zone shows each block that one datagram has written whole' validity_map
 check 'siw_dg DGM-11 DGM-25: dgm-send of libdgm writes a file into a zone of the module, which records each message' from_libdgm 1000
 check 'siw_dg DGM-25: dgm-send of libdgm writes a file into a zone of the module in datagrams of the path MTU' from_libdgm 1438
+check 'siw_dg DGM-13: dgm-send of libdgm writes a file into a zone of the module in two messages of 46 datagrams' from_libdgm 65536
+check 'siw_dg DGM-13 DGM-29: with loss, duplicates and reordering the records of a partial zone name only octets that came from libdgm' lossy_from_libdgm
 check 'siw_dg DGM-10 DGM-11: dgm-recv of libdgm records the writes of the module' to_libdgm
+check 'siw_dg DGM-13: dgm-recv of libdgm records a write of 150,000 octets of the module' long_to_libdgm
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with each field wrong write nothing to a zone' hostile
 check 'siw_dg DGM-09 DGM-10: 5,000 guessed zones and Q_Keys write nothing' guesses 5000
 check 'siw_dg DGM-10: a zone that is closed under traffic is not written any more' closes_under_traffic
+check 'siw_dg DGM-14: a shorter zone with the number of one that is closed under traffic gets no record of older messages' closes_under_traffic --partial --deadline 3
 # Debian's kernel has no fault injection
 if [[ -e /sys/kernel/debug/failslab ]]; then
 	check 'siw_dg: after each memory allocation in the kernel has failed once, a new QP works' no_memory
 fi
 check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
 check 'siw_dg: a program with a zone that is killed under traffic ends' zone_is_killed
+check 'siw_dg DGM-14: a program that is killed while a message is in progress ends, and its timer with it' pending_goes kill
+check 'siw_dg DGM-14: rdma link del removes a device while a message is in progress, and its timer with it' pending_goes link
 check 'siw_dg: rdma link del removes a device with a zone under traffic, and the program can be ended' device_of_a_zone_goes
 check 'siw_dg: rdma link del removes a device that a program uses, and the program can be ended' device_goes
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes

@@ -42,6 +42,13 @@ public:
 		if (::bind(fd_, &address.any, tools::length_of(address)) != 0)
 			tools::fail("bind");
 	}
+	// Port 0: any
+	[[nodiscard]] const Socket &bind_port(sa_family_t family, uint16_t port) const
+	{
+		if (port != 0)
+			bind(tools::parse_address(family == AF_INET ? "0.0.0.0" : "::", port));
+		return *this;
+	}
 	void send(const dgm_address &to, const Bytes &bytes) const
 	{
 		if (::sendto(fd_, bytes.data(), bytes.size(), 0, &to.any, tools::length_of(to)) < 0 && errno != ECONNREFUSED)
@@ -164,6 +171,7 @@ nlohmann::json decode(const Bytes &bytes)
 
 struct Make {
 	std::string kind, data, source;
+	uint16_t source_port = 0;
 	std::vector<std::string> set;
 	int cut = -1;
 	bool bad_crc = false;
@@ -320,6 +328,7 @@ int run(int argc, char **argv)
 	send->add_option("--data", options.data, "the data");
 	send->add_option("--cut", options.cut, "send only the first N octets");
 	send->add_option("--source", options.source, "source address of the IPv6 packet, which may be forged");
+	send->add_option("--source-port", options.source_port, "source port");
 	send->add_flag("--bad-crc", options.bad_crc, "one bit of the CRC is wrong");
 	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
 	raw->add_option("hex", hex)->required();
@@ -341,7 +350,7 @@ int run(int argc, char **argv)
 		const dgm_address address = tools::parse_address(host, port);
 		const Bytes bytes = *send ? make(options) : from_hex(hex);
 		if (options.source.empty())
-			Socket(address.any.sa_family).send(address, bytes);
+			Socket(address.any.sa_family).bind_port(address.any.sa_family, options.source_port).send(address, bytes);
 		else
 			send_from(options.source, address, bytes);
 	} else if (*hostile) {
