@@ -417,18 +417,14 @@ static void dg_record_message(struct dg_qp *qp, const struct dg_slot *message)
 static void dg_mark_map(const struct dg_zone *zone,
 			const struct dg_segment *seg)
 {
-	u64 end = seg->to + seg->len, block = zone->block, next;
 	atomic_t *words = (atomic_t *)(zone->map->ring + 1);
+	u64 next, end;
 	u32 bit, bits;
 
-	/* The last block may be shorter */
-	if (end == zone->length)
-		end += block - 1;
-	end = div64_u64(end, block);
+	dg_whole_blocks(seg, zone->length, zone->block, &next, &end);
 	/* A bit never stands for data that is not there */
 	smp_wmb();
-	for (next = div64_u64(seg->to + block - 1, block); next < end;
-	     next += bits) {
+	for (; next < end; next += bits) {
 		bit = next % 32;
 		bits = min_t(u64, 32 - bit, end - next);
 		atomic_or(GENMASK(bit + bits - 1, bit), &words[next / 32]);

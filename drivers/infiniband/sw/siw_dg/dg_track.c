@@ -13,6 +13,7 @@
 #include <linux/bitops.h>
 #include <linux/jhash.h>
 #include <linux/kernel.h>
+#include <linux/math64.h>
 #include <linux/string.h>
 
 #include "dg_track.h"
@@ -373,4 +374,24 @@ void dg_track_forget(struct dg_track *track, u32 stag)
 {
 	forget_in(track, &track->active, stag);
 	forget_in(track, &track->ended, stag);
+}
+
+/**
+ * dg_whole_blocks - find the blocks of a zone that a segment covers whole
+ * @seg: a Write-Record that is within the zone
+ * @length: length of the zone in bytes
+ * @block: length of a block in bytes, not 0; the last block may be shorter
+ * @first: set to the number of the first one
+ * @end: set to the number behind the last one; not more than *@first if there is
+ *       none
+ */
+void dg_whole_blocks(const struct dg_segment *seg, u64 length, u32 block,
+		     u64 *first, u64 *end)
+{
+	u64 to = seg->to + seg->len;
+
+	if (to == length)
+		to += block - 1;
+	*first = div64_u64(seg->to + block - 1, block);
+	*end = div64_u64(to, block);
 }

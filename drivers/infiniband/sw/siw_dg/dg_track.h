@@ -168,5 +168,7 @@ struct dg_slot *dg_track_expire(struct dg_track *track, u64 now);
 bool dg_track_next(struct dg_track *track, u64 *when);
 bool dg_track_run(const struct dg_slot *message, u32 *from, struct dg_run *run);
 void dg_track_forget(struct dg_track *track, u32 stag);
+void dg_whole_blocks(const struct dg_segment *seg, u64 length, u32 block,
+		     u64 *first, u64 *end);
 
 #endif

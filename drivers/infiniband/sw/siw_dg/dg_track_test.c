@@ -493,6 +493,49 @@ static void closing_a_memory_zone_drops_its_messages(struct kunit *test)
 	KUNIT_EXPECT_EQ(test, DG_PLACE, piece(w, 1, 7, 0));
 }
 
+struct cover {
+	const char *name;
+	u64 to;
+	u32 len;
+	u64 first, number; /* of blocks of 100 bytes, in a zone of 1,050 */
+};
+
+static const struct cover covers[] = {
+	{ "a segment of one block covers the block", 300, 100, 3, 1 },
+	{ "a segment of two halves of blocks covers none", 450, 100, 0, 0 },
+	{ "a segment within a block covers none", 410, 50, 0, 0 },
+	{ "a segment covers no block of which a byte is missing", 401, 199, 5, 1 },
+	{ "a segment covers three blocks between two halves", 150, 400, 2, 3 },
+	{ "a segment to the end of the zone covers the short last block", 1000, 50, 10, 1 },
+	{ "half of the short last block is not covered", 1020, 30, 0, 0 },
+	{ "a segment of the whole zone covers all blocks", 0, 1050, 0, 11 },
+	{ "an empty segment at the end of the zone covers none", 1050, 0, 0, 0 },
+	{ "an empty segment at the begin of a block covers none", 300, 0, 0, 0 },
+};
+
+static void cover_desc(const struct cover *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(cover, covers, cover_desc);
+
+/* DGM-12 */
+static void segment_covers_the_blocks_that_it_writes_whole(struct kunit *test)
+{
+	const struct cover *c = test->param_value;
+	const struct dg_segment seg = { .to = c->to, .len = c->len };
+	u64 first, end;
+
+	dg_whole_blocks(&seg, 1050, 100, &first, &end);
+	if (!c->number) {
+		KUNIT_EXPECT_TRUE(test, end <= first);
+		return;
+	}
+	KUNIT_EXPECT_EQ(test, c->first, first);
+	KUNIT_EXPECT_EQ(test, c->number, end - first);
+}
+
 /* 3,000 messages with loss, duplicates and reordering against a plain array */
 static void records_of_random_messages_match_the_received_octets(struct kunit *test)
 {
@@ -562,6 +605,7 @@ static struct kunit_case track_cases[] = {
 	KUNIT_CASE(message_has_at_most_1024_segments),
 	KUNIT_CASE(dropped_segment_does_not_end_an_older_message),
 	KUNIT_CASE(closing_a_memory_zone_drops_its_messages),
+	KUNIT_CASE_PARAM(segment_covers_the_blocks_that_it_writes_whole, cover_gen_params),
 	KUNIT_CASE(records_of_random_messages_match_the_received_octets),
 	{}
 };
