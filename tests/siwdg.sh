@@ -10,7 +10,7 @@
 #
 # Runs as siwdg: 1800 s
 # Runs as siwdg-pair: --pair --mem 3072 --packages ucx-utils; 400 s
-# Sample siwdg: GIDs|pingpong|ib_send_bw runs on|DGM|module unloads
+# Sample siwdg: GIDs|pingpong|ib_send_bw runs on|DGM-(0[1-7]|09(:| DGM-10)|1[019]|2[1-4]|3[15])|any order|over IPv4 is sent in bundles|module unloads
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
@@ -806,6 +806,25 @@ validity_map() {
 	is 'valid blocks after the program has cleared them' "$(sed -n 's/^blocks *//p' "$WORK/server.log" | tail -n 1)" ''
 }
 
+# DGM-30: the records around a Send leave the queue, the Send stays in it
+records_are_folded() {
+	open_zone --any --fold --count 3
+	before written received
+	stop_process server
+	dgm_write to=10 msn=1 --data one
+	dgm_send qkey=$QKEY --data middle
+	dgm_write to=200 msn=2 --data three
+	piece 3 3
+	pieces 3 0 1 2
+	rises written 6
+	rises received 1
+	kill -CONT "$(pgrep -P "${pid_of[server]}")"
+	ended_well server 20
+	is 'the folded records' "$(grep '^folded' "$WORK/server.log")" $'folded 3 at 10\nfolded 5 at 200\nfolded 28 at 100'
+	has_line server '^received 6 .*: middle$'
+	! has_line server '^record' || fail 'a record is still in the queue'
+}
+
 # Each octet that is recorded is right; what is written and not recorded is of messages whose Last was lost
 lossy_from_libdgm() {
 	local valid
@@ -1114,6 +1133,7 @@ check 'siw_dg DGM-16: a write of 1,024 datagrams is sent, a longer one completes
 check 'siw_dg DGM-16: a write longer than a narrow route takes begins anew with smaller datagrams' narrow_route
 check 'siw_dg DGM-08: a write that finds the socket full goes on when it has room' full_socket
 check 'siw_dg DGM-16: a write of 10,000,000 octets over lo arrives unchanged' huge_write
+check 'siw_dg DGM-30: siwdg_fold() takes the records of a zone out of the completion queue and leaves a receive there' records_are_folded
 check 'siw_dg DGM-12 DGM-31: the validity map of a zone shows each block that one datagram has written whole' validity_map
 check 'siw_dg DGM-11 DGM-25: dgm-send of libdgm writes a file into a zone of the module, which records each message' from_libdgm 1000
 check 'siw_dg DGM-25: dgm-send of libdgm writes a file into a zone of the module in datagrams of the path MTU' from_libdgm 1438

@@ -50,7 +50,7 @@ struct Options {
 	uint32_t block = 0;
 	std::optional<uint32_t> slots, deadline, gap, segment;
 	uint16_t port = 0;
-	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, plain = false, guess = false;
+	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, fold = false, plain = false, guess = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -113,6 +113,7 @@ public:
 	const decltype(&siwdg_poll_sized) poll = find<decltype(&siwdg_poll_sized)>("siwdg_poll_sized");
 	const decltype(&siwdg_zone_valid) zone_valid = find<decltype(&siwdg_zone_valid)>("siwdg_zone_valid");
 	const decltype(&siwdg_zone_clear) zone_clear = find<decltype(&siwdg_zone_clear)>("siwdg_zone_clear");
+	const decltype(&siwdg_fold) fold = find<decltype(&siwdg_fold)>("siwdg_fold");
 	const decltype(&siwdg_post_write) post_write = find<decltype(&siwdg_post_write)>("siwdg_post_write");
 
 private:
@@ -505,6 +506,20 @@ public:
 		return provider_.allow(zone_, reinterpret_cast<const sockaddr *>(&source), sizeof(source), prefix);
 	}
 	int allow_any() { return provider_.allow_any(zone_); }
+	using Parts = std::vector<std::pair<uint64_t, uint64_t>>;
+	// Up to `most` parts, of offset and length
+	int fold(Parts &parts, size_t most)
+	{
+		const auto add = [](void *map, uint64_t offset, uint64_t length) {
+			const auto &[to, limit] = *static_cast<std::pair<Parts *, size_t> *>(map);
+			if (to->size() >= limit)
+				return 1;
+			to->emplace_back(offset, length);
+			return 0;
+		};
+		std::pair map{&parts, most};
+		return provider_.fold(zone_, add, &map);
+	}
 	[[nodiscard]] bool valid(uint64_t block) const { return provider_.zone_valid(zone_, block) != 0; }
 	void clear(uint64_t first, uint64_t count) { provider_.zone_clear(zone_, first, count); }
 	siwdg_zone_attr attr;
@@ -550,6 +565,31 @@ void print_map(const Zone &zone, const Options &options)
 	fmt::print("\n");
 }
 
+// Takes --count records out of the queue, reports them, and then the other completions
+int fold(Qp &qp, Zone &zone, const Options &options)
+{
+	const auto until = deadline(options);
+	Zone::Parts parts;
+	while (parts.size() < options.count && std::chrono::steady_clock::now() < until) {
+		std::this_thread::sleep_for(std::chrono::milliseconds(10));
+		// One call takes what another has left
+		const size_t before = parts.size();
+		const int taken = zone.fold(parts, before + 1);
+		if (static_cast<size_t>(taken) != parts.size() - before)
+			throw std::runtime_error(fmt::format("{} records were taken, {} reported", parts.size() - before, taken));
+	}
+	for (const auto &[offset, length] : parts)
+		fmt::print("folded {} at {}\n", length, offset);
+	siwdg_wc wc{};
+	while (qp.next(wc, std::chrono::steady_clock::now() + std::chrono::milliseconds(500))) {
+		if (wc.wc.opcode == IBV_WC_DRIVER1)
+			print_record(wc, false);
+		else
+			print(wc.wc, qp.buffer(wc.wc.wr_id));
+	}
+	return parts.size() == options.count ? 0 : 1;
+}
+
 // Opens a zone and reports what comes; then its region is written to --output
 int zone(const Options &options)
 {
@@ -562,6 +602,8 @@ int zone(const Options &options)
 		done(zone.allow_any(), "siwdg_allow_any");
 	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone.attr.number, zone.attr.qkey);
 	std::fflush(stdout);
+	if (options.fold)
+		return fold(qp, zone, options);
 	auto until = deadline(options);
 	bool ends = false;
 	for (uint32_t got = 0; got < options.count; got++) {
@@ -1069,6 +1111,7 @@ int main(int argc, char **argv)
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
+	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");

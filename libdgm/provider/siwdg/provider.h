@@ -113,6 +113,10 @@ struct siwdg_qp {
 
 /* Whether this provider has made the context */
 bool siwdg_is_ours(const struct ibv_context *context);
+/* As siwdg_fold(), with the numbers of the QP and of the zone */
+int siwdg_fold_cq(struct ibv_cq *base, uint32_t qp_num, uint32_t zone,
+		  int (*add)(void *map, uint64_t offset, uint64_t length),
+		  void *map);
 /* Returns 0 or an error number */
 int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
 	      uint64_t key, uint32_t size, size_t entry_size);

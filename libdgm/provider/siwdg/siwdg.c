@@ -266,6 +266,9 @@ static void siwdg_read_plain(const struct siw_dg_cqe *cqe, void *to,
 	siwdg_read_cqe(cqe, to);
 }
 
+/* Opcode of a completion that siwdg_fold() has taken; the module does not read it */
+#define SIWDG_WC_TAKEN	UINT32_MAX
+
 /* Entries of @wc have @size bytes, which @read fills */
 static int siwdg_poll_with(struct ibv_cq *base, int num_entries, void *wc,
 			   size_t size,
@@ -274,18 +277,21 @@ static int siwdg_poll_with(struct ibv_cq *base, int num_entries, void *wc,
 {
 	struct siwdg_cq *cq = to_siwdg_cq(base);
 	struct siwdg_queue *queue = &cq->queue;
-	uint32_t producer;
+	const struct siw_dg_cqe *cqe;
+	uint32_t producer, before;
 	int found = 0;
 
 	pthread_spin_lock(&cq->lock);
 	/* Pairs with the module's release after it wrote a completion */
 	producer = __atomic_load_n(&queue->ring->producer, __ATOMIC_ACQUIRE);
-	while (found < num_entries && queue->next != producer)
-		read(siwdg_entry(queue, queue->next++,
-				 sizeof(struct siw_dg_cqe)),
-		     (char *)wc + size * found++, size);
+	before = queue->next;
+	while (found < num_entries && queue->next != producer) {
+		cqe = siwdg_entry(queue, queue->next++, sizeof(*cqe));
+		if (cqe->opcode != SIWDG_WC_TAKEN)
+			read(cqe, (char *)wc + size * found++, size);
+	}
 	/* Pairs with the module's acquire before it writes there anew */
-	if (found)
+	if (queue->next != before)
 		__atomic_store_n(&queue->ring->consumer, queue->next,
 				 __ATOMIC_RELEASE);
 	pthread_spin_unlock(&cq->lock);
@@ -317,6 +323,55 @@ int siwdg_poll(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc);
 int siwdg_poll(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc)
 {
 	return siwdg_poll_sized(base, num_entries, wc, SIWDG_WC_SIZE);
+}
+
+static bool siwdg_is_record(const struct siw_dg_cqe *cqe, uint32_t qp_num,
+			    uint32_t zone)
+{
+	return (cqe->opcode == SIW_DG_WC_RECORD ||
+		cqe->opcode == SIW_DG_WC_PIECE) &&
+	       cqe->qp_num == qp_num && cqe->zone == zone;
+}
+
+/* Frees the taken entries before which no other waits */
+static void siwdg_pass_taken(struct siwdg_queue *queue, uint32_t producer)
+{
+	const struct siw_dg_cqe *cqe;
+
+	for (; queue->next != producer; queue->next++) {
+		cqe = siwdg_entry(queue, queue->next, sizeof(*cqe));
+		if (cqe->opcode != SIWDG_WC_TAKEN)
+			break;
+	}
+	/* Pairs with the module's acquire before it writes there anew */
+	__atomic_store_n(&queue->ring->consumer, queue->next, __ATOMIC_RELEASE);
+}
+
+int siwdg_fold_cq(struct ibv_cq *base, uint32_t qp_num, uint32_t zone,
+		  int (*add)(void *map, uint64_t offset, uint64_t length),
+		  void *map)
+{
+	struct siwdg_cq *cq = to_siwdg_cq(base);
+	struct siwdg_queue *queue = &cq->queue;
+	struct siw_dg_cqe *cqe;
+	uint32_t producer, i;
+	int taken = 0;
+
+	pthread_spin_lock(&cq->lock);
+	/* Pairs with the module's release after it wrote a completion */
+	producer = __atomic_load_n(&queue->ring->producer, __ATOMIC_ACQUIRE);
+	for (i = queue->next; i != producer; i++) {
+		cqe = siwdg_entry(queue, i, sizeof(*cqe));
+		if (!siwdg_is_record(cqe, qp_num, zone))
+			continue;
+		if (add(map, cqe->wr_id, cqe->byte_len))
+			break;
+		cqe->opcode = SIWDG_WC_TAKEN;
+		taken++;
+	}
+	siwdg_pass_taken(queue, producer);
+	pthread_spin_unlock(&cq->lock);
+	return taken;
 }
 
 static int siwdg_req_notify_cq(struct ibv_cq *base, int solicited_only)

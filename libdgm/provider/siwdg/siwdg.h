@@ -242,6 +242,23 @@ int siwdg_poll_sized(struct ibv_cq *cq, int num_entries, struct siwdg_wc *wc,
 #define siwdg_poll(cq, num_entries, wc) \
 	siwdg_poll_sized(cq, num_entries, wc, sizeof(struct siwdg_wc))
 
+/**
+ * siwdg_fold - take the records of a zone out of its CQ, and make a map of them
+ * @zone: the zone
+ * @add: called for each record with @map and the part of the zone that has become
+ *       valid; must not use the CQ. Returns 0, or another number to leave this
+ *       record and later ones in the CQ
+ * @map: of the program, for instance for dgm_map_add() of libdgm
+ *
+ * Completions of other zones and of requests stay for polling. A record that is
+ * taken uses its entry of the CQ until all entries before it are polled.
+ *
+ * Return: number of records taken
+ */
+int siwdg_fold(struct siwdg_zone *zone,
+	       int (*add)(void *map, uint64_t offset, uint64_t length),
+	       void *map);
+
 /* ---- Write-Record: the source */
 
 /**

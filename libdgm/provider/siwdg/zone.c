@@ -18,13 +18,17 @@ static_assert(SIWDG_ZONE_PARTIAL == SIW_DG_ZONE_PARTIAL, "flag");
 /**
  * struct siwdg_zone - a zone
  * @context: of its QP
+ * @qp: its QP
  * @handle: of the kernel
+ * @number: on the wire
  * @map: its validity map, if mapped
  * @blocks: number of bits of @map
  */
 struct siwdg_zone {
 	struct ibv_context *context;
+	struct ibv_qp *qp;
 	uint32_t handle;
+	uint32_t number;
 	struct siwdg_queue map;
 	uint64_t blocks;
 };
@@ -70,6 +74,7 @@ static int siwdg_zone_create(struct siwdg_zone *zone, const struct ibv_qp *qp,
 			return ret;
 		}
 	}
+	zone->number = resp.number;
 	attr->number = resp.number;
 	attr->qkey = resp.qkey;
 	return 0;
@@ -89,6 +94,7 @@ struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
 	if (!zone)
 		return NULL;
 	zone->context = qp->context;
+	zone->qp = qp;
 	/* Handles of another context would name other objects */
 	ret = mr->context == qp->context ?
 		siwdg_zone_create(zone, qp, mr, attr) : EINVAL;
@@ -142,6 +148,14 @@ void siwdg_zone_clear(struct siwdg_zone *zone, uint64_t first, uint64_t count)
 		__atomic_fetch_and(siwdg_map_word(zone, first),
 				   ~(UINT32_C(1) << first % 32),
 				   __ATOMIC_ACQ_REL);
+}
+
+int siwdg_fold(struct siwdg_zone *zone,
+	       int (*add)(void *map, uint64_t offset, uint64_t length),
+	       void *map)
+{
+	return siwdg_fold_cq(zone->qp->recv_cq, zone->qp->qp_num, zone->number,
+			     add, map);
 }
 
 static int siwdg_add_source(struct siwdg_zone *zone,
