@@ -525,6 +525,9 @@ records_overflow() {
 # Four datagrams at 100, of 8 octets but the last, from port 7711 of a
 readonly TEXT=abcdefghijklmnopqrstuvwxyzAB
 piece_port=7711
+# How much longer a kernel with checkers takes
+if [[ $VM_KERNEL == debug ]]; then SLOW=6; else SLOW=1; fi
+readonly SLOW
 
 piece() { # MSN INDEX [FIELD=VALUE | OPTION of dgmpeer]…
 	local mo=$((8 * $2))
@@ -588,10 +591,10 @@ duplicates() {
 
 # What came is written, but nothing stands for it. The head is lost, which a message without MO and ML would not show
 whole_expires() {
-	open_zone --any --deadline 1000 --count 1
+	open_zone --any --deadline $((2000 * SLOW)) --count 1
 	before messages_expired
 	pieces 5 1 2 3
-	rises messages_expired 1
+	wait_for $((5 * SLOW)) 'the deadline' counter_is d1 messages_expired $((value_before[messages_expired] + 1))
 	dgm_send qkey=$QKEY --data end
 	ended_well server 10
 	! has_line server '^record' || fail 'an incomplete message is recorded'
@@ -599,9 +602,9 @@ whole_expires() {
 }
 
 partial_expires() {
-	open_zone --any --partial --deadline 2000 --count 2
+	open_zone --any --partial --deadline $((2000 * SLOW)) --count 2
 	pieces 5 0 2
-	ended_well server 20
+	ended_well server $((10 * SLOW))
 	piece_record 8 100 5 ' of 28 at 100 more'
 	piece_record 8 116 5 ' of 28 at 100 came 16'
 	region_is 4096 100 ${TEXT:0:8} 116 ${TEXT:16:8}
@@ -702,11 +705,11 @@ alone() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 
 # Neither the deadline's records nor datagrams come behind ERROR
 error_discards() {
-	open_zone --any --partial --deadline 2000 --to-error --count 100
+	open_zone --any --partial --deadline $((2000 * SLOW)) --to-error --count 100
 	pieces 5 0 2
 	dgm_send qkey=$QKEY --data end
 	wait_line server '^flushed' 10
-	ended_well server 20
+	ended_well server $((10 * SLOW))
 	! has_line server '^record' || fail 'a message was recorded in ERROR'
 }
 
@@ -808,7 +811,7 @@ validity_map() {
 
 # DGM-30: the records around a Send leave the queue, the Send stays in it
 records_are_folded() {
-	open_zone --any --fold --count 3
+	open_zone --any --fold --deadline 60000 --count 3
 	before written received
 	stop_process server
 	dgm_write to=10 msn=1 --data one
@@ -847,7 +850,7 @@ lossy_from_libdgm() {
 
 # Messages are in progress, and their timer runs, while their QP goes
 pending_goes() { # kill | link
-	open_zone --any --partial --deadline 2000 --count 1000
+	open_zone --any --partial --deadline $((2000 * SLOW)) --count 1000
 	before written
 	pieces 5 0 2
 	rises written 2
@@ -857,7 +860,7 @@ pending_goes() { # kill | link
 		within b rdma link del d1
 		stop server
 	fi
-	pause 3
+	pause $((3 * SLOW))
 	[[ $1 == kill ]] || within b rdma link add d1 type siw_dg netdev eth0
 }
 
@@ -941,13 +944,14 @@ flood_zone() { # [NAME NETNS DEVICE SIZE]
 # Writes of 60,000 octets, over lo, take long: one of them is often under way when the zone is closed
 closes_under_traffic() { # OPTION of dgqp…
 	zone=4d key=4e
-	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 --timeout 10 "$@"
+	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 \
+		--timeout $((5 + 5 * SLOW)) "$@"
 	wait_line churn '^ready' 30
 	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
 	flood_zone flood
 	flood_zone long b d1 60000
 	flood_zone many a d0 60000
-	ended_well churn 40
+	ended_well churn $((10 + 10 * SLOW))
 	note "$(tail -n 1 "$WORK/churn.log")"
 	stop flood
 	stop long

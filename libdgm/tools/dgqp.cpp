@@ -621,7 +621,7 @@ int zone(const Options &options)
 			print(wc.wc, qp.buffer(wc.wc.wr_id));
 			// The deadlines of messages that have begun pass in this time
 			if ((options.until_send || options.to_error) && !std::exchange(ends, true))
-				until = std::chrono::steady_clock::now() + std::chrono::seconds(3);
+				until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1000 + options.deadline.value_or(2000));
 			if (options.to_error)
 				qp.to_error();
 			else
