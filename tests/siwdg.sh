@@ -591,10 +591,10 @@ duplicates() {
 
 # What came is written, but nothing stands for it. The head is lost, which a message without MO and ML would not show
 whole_expires() {
-	open_zone --any --deadline $((2000 * SLOW)) --count 1
+	open_zone --any --deadline $((4000 * SLOW)) --count 1
 	before messages_expired
 	pieces 5 1 2 3
-	wait_for $((5 * SLOW)) 'the deadline' counter_is d1 messages_expired $((value_before[messages_expired] + 1))
+	wait_for $((10 * SLOW)) 'the deadline' counter_is d1 messages_expired $((value_before[messages_expired] + 1))
 	dgm_send qkey=$QKEY --data end
 	ended_well server 10
 	! has_line server '^record' || fail 'an incomplete message is recorded'
@@ -602,9 +602,9 @@ whole_expires() {
 }
 
 partial_expires() {
-	open_zone --any --partial --deadline $((2000 * SLOW)) --count 2
+	open_zone --any --partial --deadline $((4000 * SLOW)) --count 2
 	pieces 5 0 2
-	ended_well server $((10 * SLOW))
+	ended_well server $((12 * SLOW))
 	piece_record 8 100 5 ' of 28 at 100 more'
 	piece_record 8 116 5 ' of 28 at 100 came 16'
 	region_is 4096 100 ${TEXT:0:8} 116 ${TEXT:16:8}
@@ -705,11 +705,11 @@ alone() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 
 # Neither the deadline's records nor datagrams come behind ERROR
 error_discards() {
-	open_zone --any --partial --deadline $((2000 * SLOW)) --to-error --count 100
+	open_zone --any --partial --deadline $((4000 * SLOW)) --to-error --count 100
 	pieces 5 0 2
 	dgm_send qkey=$QKEY --data end
 	wait_line server '^flushed' 10
-	ended_well server $((10 * SLOW))
+	ended_well server $((12 * SLOW))
 	! has_line server '^record' || fail 'a message was recorded in ERROR'
 }
 
@@ -850,7 +850,7 @@ lossy_from_libdgm() {
 
 # Messages are in progress, and their timer runs, while their QP goes
 pending_goes() { # kill | link
-	open_zone --any --partial --deadline $((2000 * SLOW)) --count 1000
+	open_zone --any --partial --deadline $((4000 * SLOW)) --count 1000
 	before written
 	pieces 5 0 2
 	rises written 2
@@ -860,7 +860,7 @@ pending_goes() { # kill | link
 		within b rdma link del d1
 		stop server
 	fi
-	pause $((3 * SLOW))
+	pause $((5 * SLOW))
 	[[ $1 == kill ]] || within b rdma link add d1 type siw_dg netdev eth0
 }
 

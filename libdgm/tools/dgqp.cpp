@@ -703,7 +703,7 @@ void check_zones(const Qp &qp, const Region &region, siwdg_zone_attr good)
 	expect("a zone behind its region", changed(&siwdg_zone_attr::offset, size + 1), EINVAL);
 	expect("an offset that wraps around", changed(&siwdg_zone_attr::offset, ~uint64_t{0}), EINVAL);
 	expect("a length that wraps around", changed(&siwdg_zone_attr::length, ~uint64_t{0}), EINVAL);
-	expect("an unknown flag", changed(&siwdg_zone_attr::flags, 2U), EINVAL);
+	expect("an unknown flag", changed(&siwdg_zone_attr::flags, 8U), EINVAL);
 	const Region readable(qp, good.length, 0), local(qp, good.length, IBV_ACCESS_LOCAL_WRITE);
 	expect("a region without write access", opening(qp, readable, good), EACCES);
 	expect("a region without remote write access", opening(qp, local, good), EACCES);
