@@ -771,11 +771,11 @@ narrow_route() {
 	within a ip route del 10.77.0.2/32 dev eth0
 }
 
-# Packets in netem's queue count for the socket, which takes about 200 KB
+# Packets in the interface's queue count for the socket, which takes about 200 KB; netem's do not
 full_socket() {
-	modprobe -q sch_netem || true
+	modprobe -q sch_tbf || true
 	open_zone --any --zone-size 200000 --deadline 30000 --count 10
-	within a tc qdisc replace dev eth0 root netem delay 30ms limit 10000
+	within a tc qdisc replace dev eth0 root tbf rate 80mbit burst 20000 limit 10000000
 	write_zone a --size 200000 --data text --count 10
 	within a tc qdisc del dev eth0 root
 	is 'the status of the source' $STATUS 0
