@@ -497,6 +497,17 @@ wrong_request() { # STATUS OPTION of dgqp…
 	region_is 4096 0 @"$WORK/message"
 }
 
+# Else the message would be a part of the program's datagram, or wait for one
+corked() { # option | data
+	open_zone --any --count 1
+	write_zone a --cork "$1" --data corked
+	is 'the status of the source' $STATUS 2
+	has_line client '^status local QP operation error$'
+	write_zone a --data right
+	ended_well server 10
+	region_is 4096 0 right
+}
+
 zone_errors() {
 	run_well errors a 180 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
@@ -1104,6 +1115,8 @@ check 'siw_dg DGM-09 DGM-24: a write with a wrong CRC is counted and writes noth
 check 'siw_dg DGM-09 DGM-10: an RDMA Write of iWARP is counted and writes nothing' wrong_write dropped_header m=0
 check 'siw_dg DGM-10: a write that finds no room for its record is counted and writes nothing, and a Send still has room' records_overflow
 check 'siw_dg DGM-23: a write that wraps around completes with an error at its source' wrong_request 'local QP operation error' --offset 18446744073709551615
+check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an error' corked option
+check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted and do not fill a hole in their message' duplicates

@@ -3,6 +3,7 @@
 #include <arpa/inet.h>
 #include <dlfcn.h>
 #include <netinet/in.h>
+#include <netinet/udp.h>
 #include <poll.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
@@ -50,6 +51,7 @@ struct Options {
 	uint32_t block = 0;
 	std::optional<uint32_t> slots, deadline, gap, segment;
 	uint16_t port = 0;
+	std::string cork;
 	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, fold = false, plain = false, guess = false;
 };
 
@@ -199,9 +201,26 @@ void Qp::open()
 		throw std::runtime_error("no device " + options_.device);
 }
 
-// A socket with this port, for siwdg_create_qp() of the provider
-int bound_socket(uint16_t port)
+// A corked socket, or one with the begin of a datagram
+void cork(int fd, const std::string &by)
 {
+	const int on = 1;
+	sockaddr_in6 own{};
+	socklen_t length = sizeof(own);
+	if (by == "option" && ::setsockopt(fd, SOL_UDP, UDP_CORK, &on, sizeof(on)) != 0)
+		fail("UDP_CORK", errno);
+	if (by != "data")
+		return;
+	::getsockname(fd, reinterpret_cast<sockaddr *>(&own), &length);
+	own.sin6_addr = in6addr_loopback;
+	if (::sendto(fd, &own, 1, MSG_MORE, reinterpret_cast<sockaddr *>(&own), sizeof(own)) != 1)
+		fail("MSG_MORE", errno);
+}
+
+// A socket with this port, for siwdg_create_qp() of the provider
+int bound_socket(const Options &options)
+{
+	const uint16_t port = options.port;
 	const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
 	sockaddr_in6 any{};
 	any.sin6_family = AF_INET6;
@@ -209,6 +228,7 @@ int bound_socket(uint16_t port)
 	if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    ::bind(fd, reinterpret_cast<sockaddr *>(&any), sizeof(any)) != 0)
 		fail("socket", errno);
+	cork(fd, options.cork);
 	return fd;
 }
 
@@ -234,7 +254,7 @@ void Qp::create(ibv_qp_init_attr &init)
 	siwdg_qp_attr attr = qp_attr_of(options_);
 	if (options_.port != 0) {
 		attr.comp_mask |= SIWDG_QP_SOCKET;
-		attr.sockfd = bound_socket(options_.port);
+		attr.sockfd = bound_socket(options_);
 	}
 	if (attr.comp_mask == 0)
 		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
@@ -1074,6 +1094,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--timeout", o.timeout, "seconds");
 	app.add_option("--group", o.group, "multicast group to join");
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
+	app.add_option("--cork", o.cork, "that socket is corked: by its option, or by data that has begun")->check(CLI::IsMember({"option", "data"}));
 	app.add_option("--provider", o.provider, "library of the provider, for --port and for Write-Record");
 	app.add_option("--zone", o.zone, "number of the zone");
 	app.add_option("--key", o.key, "Q_Key of the zone");

@@ -22,7 +22,9 @@ extern "C" {
  * @attr: as for ibv_create_qp()
  * @sockfd: a bound UDP socket, IPv4 or IPv6, in the network namespace of the
  *          device. Its port becomes the number of the QP. The QP keeps the
- *          socket: the program may close @sockfd, and must not receive with it
+ *          socket: the program may close @sockfd, and must not receive with it.
+ *          While it is corked (UDP_CORK), or a datagram that began with MSG_MORE
+ *          is in it, each send request completes with IBV_WC_LOC_QP_OP_ERR
  *
  * The way to a port of one's choice, and so to multicast: a group's messages
  * go to one port.

@@ -146,7 +146,13 @@ struct dg_queue {
 	u32 size;
 };
 
+/*
+ * Receiving and timers. Never sleeps: all users share it, and sending may wait for
+ * a socket that its program keeps locked.
+ */
 extern struct workqueue_struct *dg_wq;
+/* Sending */
+extern struct workqueue_struct *dg_tx_wq;
 
 struct dg_ucontext {
 	struct ib_ucontext base;

@@ -17,6 +17,7 @@ MODULE_DESCRIPTION("Datagram iWARP: RDMA over UDP");
 MODULE_LICENSE("Dual BSD/GPL");
 
 struct workqueue_struct *dg_wq;
+struct workqueue_struct *dg_tx_wq;
 
 static LIST_HEAD(dg_devices);
 static DEFINE_SPINLOCK(dg_devices_lock);
@@ -262,9 +263,13 @@ static int __init dg_init(void)
 	dg_wq = alloc_workqueue("siw_dg", WQ_UNBOUND, 0);
 	if (!dg_wq)
 		return -ENOMEM;
+	ret = -ENOMEM;
+	dg_tx_wq = alloc_workqueue("siw_dg_tx", WQ_UNBOUND, 0);
+	if (!dg_tx_wq)
+		goto wq;
 	ret = register_netdevice_notifier(&dg_netdev_nb);
 	if (ret)
-		goto wq;
+		goto tx_wq;
 	ret = register_inetaddr_notifier(&dg_inetaddr_nb);
 	if (ret)
 		goto netdev;
@@ -278,6 +283,8 @@ inetaddr:
 	unregister_inetaddr_notifier(&dg_inetaddr_nb);
 netdev:
 	unregister_netdevice_notifier(&dg_netdev_nb);
+tx_wq:
+	destroy_workqueue(dg_tx_wq);
 wq:
 	destroy_workqueue(dg_wq);
 	return ret;
@@ -290,6 +297,7 @@ static void __exit dg_exit(void)
 	unregister_inetaddr_notifier(&dg_inetaddr_nb);
 	unregister_netdevice_notifier(&dg_netdev_nb);
 	dg_unregister_devices();
+	destroy_workqueue(dg_tx_wq);
 	destroy_workqueue(dg_wq);
 }
 

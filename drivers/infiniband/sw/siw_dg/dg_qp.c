@@ -65,7 +65,7 @@ static void dg_write_space(struct sock *sk)
 		smp_mb();
 		if (sock_writeable(sk) &&
 		    test_and_clear_bit(DG_QP_TX_WAITS, &qp->flags))
-			queue_work(dg_wq, &qp->tx_work);
+			queue_work(dg_tx_wq, &qp->tx_work);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 	if (own && own != dg_write_space)
@@ -472,7 +472,7 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 	}
 	/* Requests may have waited in SQD */
 	if (state == IB_QPS_RTS)
-		queue_work(dg_wq, &qp->tx_work);
+		queue_work(dg_tx_wq, &qp->tx_work);
 	if (state == IB_QPS_ERR) {
 		dg_flush_sq(qp);
 		dg_flush_rq(qp);

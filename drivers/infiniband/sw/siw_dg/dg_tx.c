@@ -504,6 +504,16 @@ static void dg_put_data(struct dg_tx *tx)
 
 /* ---- sending */
 
+/*
+ * The program may have corked the socket that it handed over, or have begun a
+ * datagram there: ours would be appended to it, after a wait for the socket's lock
+ * whose end is up to the program.
+ */
+static bool dg_is_corked(const struct sock *sk)
+{
+	return udp_test_bit(CORK, sk) || READ_ONCE(udp_sk(sk)->pending);
+}
+
 static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
 {
 	u16 size = tx->segment + DG_WRITE_HDR + DG_CRC_LEN;
@@ -603,7 +613,7 @@ static enum ib_wc_status dg_send_some(struct dg_qp *qp, struct dg_tx *tx,
 {
 	u32 count = dg_build_bundle(qp, tx);
 
-	if (!count)
+	if (!count || dg_is_corked(qp->socket->sk))
 		return IB_WC_LOC_QP_OP_ERR;
 	tx->budget -= tx->octets + DG_TX_CALL;
 	*error = dg_send_bundle(qp, tx, count);
@@ -689,7 +699,7 @@ static int dg_run_sq(struct dg_qp *qp)
 		}
 		if (ret) {
 			set_bit(DG_QP_TX_WAITS, &qp->flags);
-			queue_work(dg_wq, &qp->tx_work);
+			queue_work(dg_tx_wq, &qp->tx_work);
 			return 0;
 		}
 		dg_pass_sqe(qp);
