@@ -508,6 +508,17 @@ corked() { # option | data
 	region_is 4096 0 right
 }
 
+# The option is for the program's own datagrams
+segmented_socket() {
+	open_zone --any --count 1
+	write_zone a --socket-segment 100 --data whole --size 1000
+	is 'the status of the source' $STATUS 0
+	ended_well server 10
+	has_line server "^record 1000 at 0 of $zone "
+	message 1000 whole >"$WORK/message"
+	region_is 4096 0 @"$WORK/message"
+}
+
 zone_errors() {
 	run_well errors a 180 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
@@ -1117,6 +1128,7 @@ check 'siw_dg DGM-10: a write that finds no room for its record is counted and w
 check 'siw_dg DGM-23: a write that wraps around completes with an error at its source' wrong_request 'local QP operation error' --offset 18446744073709551615
 check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an error' corked option
 check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
+check 'siw_dg DGM-25: a write of a QP whose socket has UDP_SEGMENT 100 arrives as one datagram of 1,000 octets' segmented_socket
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted and do not fill a hole in their message' duplicates

@@ -51,6 +51,7 @@ struct Options {
 	uint32_t block = 0;
 	std::optional<uint32_t> slots, deadline, gap, segment;
 	uint16_t port = 0;
+	int socket_segment = 0;
 	std::string cork;
 	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, fold = false, plain = false, guess = false;
 };
@@ -228,6 +229,9 @@ int bound_socket(const Options &options)
 	if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    ::bind(fd, reinterpret_cast<sockaddr *>(&any), sizeof(any)) != 0)
 		fail("socket", errno);
+	if (options.socket_segment != 0 &&
+	    ::setsockopt(fd, SOL_UDP, UDP_SEGMENT, &options.socket_segment, sizeof(options.socket_segment)) != 0)
+		fail("UDP_SEGMENT", errno);
 	cork(fd, options.cork);
 	return fd;
 }
@@ -1094,6 +1098,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--timeout", o.timeout, "seconds");
 	app.add_option("--group", o.group, "multicast group to join");
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
+	app.add_option("--socket-segment", o.socket_segment, "UDP_SEGMENT of that socket");
 	app.add_option("--cork", o.cork, "that socket is corked: by its option, or by data that has begun")->check(CLI::IsMember({"option", "data"}));
 	app.add_option("--provider", o.provider, "library of the provider, for --port and for Write-Record");
 	app.add_option("--zone", o.zone, "number of the zone");

@@ -516,7 +516,8 @@ static bool dg_is_corked(const struct sock *sk)
 
 static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
 {
-	u16 size = tx->segment + DG_WRITE_HDR + DG_CRC_LEN;
+	/* 0: one datagram, whatever the program has set for the socket */
+	u16 size = count > 1 ? tx->segment + DG_WRITE_HDR + DG_CRC_LEN : 0;
 	struct sockaddr_in6 name = {};
 	struct dg_control control = {};
 	struct msghdr msg = {
@@ -530,9 +531,7 @@ static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
 		dg_set_target4(qp, tx, &msg, &control);
 	else
 		dg_set_target6(qp, tx, &msg, &control);
-	if (count > 1)
-		dg_put_cmsg(&control, SOL_UDP, UDP_SEGMENT, &size,
-			    sizeof(size));
+	dg_put_cmsg(&control, SOL_UDP, UDP_SEGMENT, &size, sizeof(size));
 	msg.msg_controllen = control.length;
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->bvecs, tx->num_bvecs,
 		      tx->octets);
