@@ -523,6 +523,23 @@ zone_errors() {
 	run_well errors a 180 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
 
+# Three parts, and room for two records: the second part makes way for the last
+end_has_room() {
+	local mo
+	open_zone --any --partial --depth 1 --records 2 --deadline $((4000 * SLOW)) --count 2
+	before dropped_cq_full written
+	stop_process server
+	for mo in 0 16 32; do
+		dgm_write to=$((100 + mo)) msn=5 mo=$mo ml=48 last=0 --data "${TEXT:0:8}"
+	done
+	rises written 3
+	wait_for $((10 * SLOW)) 'the part without room' counter_is d1 dropped_cq_full $((value_before[dropped_cq_full] + 1))
+	kill -CONT "$(pgrep -P "${pid_of[server]}")"
+	ended_well server 10
+	has_line server "^record 8 at 100 of $zone msn 5 from .* of 48 at 100 more\$" || fail 'the first part has no record'
+	has_line server "^record 8 at 132 of $zone msn 5 from .* of 48 at 100 came 24\$" || fail 'the last part has no record'
+}
+
 # Nothing is written that would not be recorded, and records take no entry that the completion of a request needs
 records_overflow() {
 	local before
@@ -1134,6 +1151,7 @@ check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted and do not fill a hole in their message' duplicates
 check 'siw_dg DGM-14: a message whose first datagram is lost is counted at its deadline and not recorded' whole_expires
 check 'siw_dg DGM-14 DGM-29: a partial zone records each part of an incomplete message at its deadline' partial_expires
+check 'siw_dg DGM-14 DGM-29: a message of three parts that finds room for two records has that of its end' end_has_room
 check 'siw_dg DGM-14 DGM-29: a partial zone records each part of a message when the gap time after its last datagram ends' gap_ends
 check 'siw_dg DGM-14: datagrams that come within the gap time after the last one complete their message' within_the_gap
 check 'siw_dg DGM-14: with a gap time of 0 the last datagram ends a message with a hole' no_gap

@@ -212,7 +212,9 @@ void siwdg_zone_clear(struct siwdg_zone *zone, uint64_t first, uint64_t count);
  * @message_length: of such a record: length of the message
  * @bytes: of a record with SIWDG_END: octets of the message that came. Less than
  *         @message_length: the others did not come. More than those of its
- *         records: the CQ had no room for some
+ *         records: the CQ had no room for some. A part leaves one entry for the
+ *         record with SIWDG_END, which is missing only if the CQ was full when the
+ *         message ended, or another QP that completes there took that entry
  *
  * Later versions may append members.
  */

@@ -394,7 +394,7 @@ extern const struct ib_device_ops dg_device_ops;
 bool dg_ah_find(struct dg_device *dev, const struct ib_pd *pd, u32 number,
 		struct dg_address *address);
 u32 dg_max_mtu(const struct net_device *netdev);
-bool dg_cq_has_room(const struct dg_cq *cq, bool record);
+bool dg_cq_has_room(const struct dg_cq *cq, u32 opcode);
 bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited);
 
 /* dg_qp.c */

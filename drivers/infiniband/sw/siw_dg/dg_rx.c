@@ -113,7 +113,8 @@ static enum dg_counter dg_judge_send(const struct dg_qp *qp,
 	if (!dg_rq_used(qp))
 		return DG_NO_RQE;
 	/* Or the message would be written, and the program not hear of it */
-	return dg_cq_has_room(to_dg_cq(qp->base.recv_cq), false) ?
+	return dg_cq_has_room(to_dg_cq(qp->base.recv_cq),
+			      SIW_DG_WC_RECV) ?
 		DG_RECEIVED : DG_CQ_FULL;
 }
 
@@ -133,7 +134,7 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 	if (!dg_within(seg, d->zone->length))
 		return DG_BAD_RANGE;
 	return !d->zone->record ||
-	       dg_cq_has_room(to_dg_cq(qp->base.recv_cq), true) ?
+	       dg_cq_has_room(to_dg_cq(qp->base.recv_cq), SIW_DG_WC_RECORD) ?
 		DG_WRITTEN : DG_CQ_FULL;
 }
 

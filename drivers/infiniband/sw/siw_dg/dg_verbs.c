@@ -324,11 +324,17 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
 	return -EOPNOTSUPP;
 }
 
+static bool dg_is_record(u32 opcode)
+{
+	return opcode == SIW_DG_WC_RECORD || opcode == SIW_DG_WC_PIECE;
+}
+
 /**
  * dg_cq_has_room - look whether a CQ can take a completion
  * @cq: the CQ
- * @record: for a record, whose number peers choose: it must not take the place of
- *          a request's completion
+ * @opcode: of the completion, SIW_DG_WC_*. Peers choose the number of records, which
+ *          must not take the place of a request's completion; nor a piece that of
+ *          the record at the end of its message
  *
  * A program that writes nonsense into its index harms its own completions.
  *
@@ -336,11 +342,12 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
  *
  * Return: true if it can now; without its lock, QPs that share it may fill it
  */
-bool dg_cq_has_room(const struct dg_cq *cq, bool record)
+bool dg_cq_has_room(const struct dg_cq *cq, u32 opcode)
 {
 	u32 size = cq->queue->size, consumer, kept;
 
-	kept = record ? atomic_read(&cq->requests) : 0;
+	kept = dg_is_record(opcode) ? atomic_read(&cq->requests) : 0;
+	kept += opcode == SIW_DG_WC_PIECE;
 	/* Pairs with the program's release after it read the completions */
 	consumer = smp_load_acquire(&cq->queue->ring->consumer);
 	return kept < size && READ_ONCE(cq->producer) - consumer < size - kept;
@@ -383,13 +390,12 @@ static bool dg_cq_disarm(struct siw_dg_ring *ring, bool solicited)
  */
 bool dg_cq_add(struct dg_cq *cq, const struct siw_dg_cqe *cqe, bool solicited)
 {
-	bool record = cqe->opcode == SIW_DG_WC_RECORD ||
-		      cqe->opcode == SIW_DG_WC_PIECE;
+	bool record = dg_is_record(cqe->opcode);
 	bool event, first;
 	struct siw_dg_ring *ring = cq->queue->ring;
 
 	spin_lock_bh(&cq->lock);
-	if (!dg_cq_has_room(cq, record)) {
+	if (!dg_cq_has_room(cq, cqe->opcode)) {
 		first = !record && !cq->overrun;
 		cq->overrun |= !record;
 		spin_unlock_bh(&cq->lock);
