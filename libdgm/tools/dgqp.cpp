@@ -53,7 +53,7 @@ struct Options {
 	uint16_t port = 0;
 	int socket_segment = 0;
 	std::string cork;
-	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, fold = false, plain = false, guess = false;
+	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -619,7 +619,8 @@ int zone(const Options &options)
 {
 	Qp qp(options);
 	Region region(qp, options.zone_size);
-	Zone zone(qp, region, attr_of(options));
+	std::optional<Zone> opened(std::in_place, qp, region, attr_of(options));
+	Zone &zone = *opened;
 	for (const std::string &source : options.from)
 		zone.allow(source);
 	if (options.any)
@@ -644,8 +645,15 @@ int zone(const Options &options)
 		} else {
 			print(wc.wc, qp.buffer(wc.wc.wr_id));
 			// The deadlines of messages that have begun pass in this time
-			if ((options.until_send || options.to_error) && !std::exchange(ends, true))
+			if ((options.until_send || options.to_error || options.reopen) && !std::exchange(ends, true))
 				until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1000 + options.deadline.value_or(2000));
+			if (options.reopen) {
+				siwdg_zone_attr attr = zone.attr;
+				attr.length /= 2;
+				opened.reset();
+				done(opened.emplace(qp, region, attr).allow_any(), "siwdg_allow_any");
+				fmt::print("reopened\n");
+			}
 			if (options.to_error)
 				qp.to_error();
 			else
@@ -665,7 +673,6 @@ int zone(const Options &options)
 }
 
 // Opens and closes a zone that peers keep writing to: a closed zone does not change. They change each octet each time.
-// The next zone with this number is shorter, and must not get records of messages to the one before
 int churn(const Options &options)
 {
 	Qp qp(options);
@@ -1140,6 +1147,7 @@ int main(int argc, char **argv)
 	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
+	open->add_flag("--reopen", o.reopen, "when a Send has come, close the zone, open one of half its length with its number, and end 3 seconds later");
 	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");
 	put->add_option("--offset", o.offset, "where in the zone");
 	put->add_flag("--guess", o.guess, "random keys");
