@@ -31,6 +31,8 @@
 #define DG_TX_OCTETS		(4 * 1024 * 1024)
 /* What a call costs beyond its octets */
 #define DG_TX_CALL		1024
+/* -EAGAIN in succession, although the socket claims to have room, before it is an error */
+#define DG_RETRIES		16
 /* How often a message begins anew because the path takes less than its datagrams */
 #define DG_ATTEMPTS		5
 
@@ -42,7 +44,7 @@
 /**
  * struct dg_tx - the send request in progress
  * @busy: it has begun, and waits
- * @retried: the socket claimed to have room, and had none
+ * @retries: how often in succession the socket claimed to have room, and had none
  * @sqe: copy of the request
  * @address: where it goes
  * @length: of its data in octets
@@ -63,7 +65,7 @@
  */
 struct dg_tx {
 	bool busy;
-	bool retried;
+	u32 retries;
 	struct siw_dg_sqe sqe;
 	struct dg_address address;
 	u32 length;
@@ -107,7 +109,7 @@ void dg_tx_destroy(struct dg_qp *qp)
 void dg_tx_forget(struct dg_qp *qp)
 {
 	qp->tx->busy = false;
-	qp->tx->retried = false;
+	qp->tx->retries = 0;
 }
 
 /* A control message: source address, TOS or traffic class, TTL or hop limit, UDP_SEGMENT */
@@ -586,7 +588,7 @@ static enum ib_wc_status dg_judge_call(struct dg_qp *qp, struct dg_tx *tx,
 				       u32 count, int error)
 {
 	if (!error) {
-		tx->retried = false;
+		tx->retries = 0;
 		tx->mo += min_t(u64, (u64)count * tx->segment,
 				tx->length - tx->mo);
 		atomic64_add(count, &dg_device_of(qp)->counters[DG_SENT]);
@@ -616,7 +618,7 @@ static enum ib_wc_status dg_send_some(struct dg_qp *qp, struct dg_tx *tx,
 		return IB_WC_LOC_QP_OP_ERR;
 	tx->budget -= tx->octets + DG_TX_CALL;
 	*error = dg_send_bundle(qp, tx, count);
-	if (*error == -EAGAIN && !tx->retried)
+	if (*error == -EAGAIN && tx->retries < DG_RETRIES)
 		return IB_WC_SUCCESS;
 	return dg_judge_call(qp, tx, count, *error);
 }
@@ -647,7 +649,7 @@ static int dg_send_request(struct dg_qp *qp, struct dg_tx *tx)
 	dg_put_data(tx);
 	if (tx->busy)
 		return error;
-	tx->retried = false;
+	tx->retries = 0;
 	dg_complete_send(qp, &tx->sqe, status);
 	return 0;
 }
@@ -692,9 +694,9 @@ static int dg_run_sq(struct dg_qp *qp)
 		if (ret == -EAGAIN) {
 			if (dg_tx_must_wait(qp))
 				return 0;
-			/* The socket has room: the next -EAGAIN is an error */
-			tx->retried = true;
-			continue;
+			/* What took the room may still be there: then later */
+			if (!tx->retries++)
+				continue;
 		}
 		if (ret) {
 			set_bit(DG_QP_TX_WAITS, &qp->flags);
