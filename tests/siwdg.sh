@@ -540,6 +540,10 @@ end_has_room() {
 	has_line server "^record 8 at 132 of $zone msn 5 from .* of 48 at 100 came 24\$" || fail 'the last part has no record'
 }
 
+zone_limit() {
+	run_well limit a 60 "$DGQP" zone-limit --device d0 "${OWN[@]}"
+}
+
 # Nothing is written that would not be recorded, and records take no entry that the completion of a request needs
 records_overflow() {
 	local before
@@ -1157,6 +1161,7 @@ check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an e
 check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
 check 'siw_dg DGM-25: a write of a QP whose socket has UDP_SEGMENT 100 arrives as one datagram of 1,000 octets' segmented_socket
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
+check 'siw_dg DGM-10: a QP that joins groups opens 1,024 zones, and number 1,025 fails with ENOSPC' zone_limit
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted and do not fill a hole in their message' duplicates
 check 'siw_dg DGM-14: a message whose first datagram is lost is counted at its deadline and not recorded' whole_expires

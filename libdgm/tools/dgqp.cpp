@@ -940,6 +940,26 @@ void check_number(const Options &options, siwdg_zone_attr attr)
 	zones.clear();
 }
 
+// A QP has 1,024 zones, also if it joins a group before and when it has them
+int zone_limit(const Options &options)
+{
+	const Qp qp(options);
+	const Region region(qp, options.zone_size);
+	const siwdg_zone_attr attr = attr_of(options);
+	const ibv_gid first = parse_gid("239.7.7.8"), second = parse_gid("239.7.7.9");
+	done(ibv_attach_mcast(qp.get(), &first, 0), "ibv_attach_mcast");
+	std::vector<std::unique_ptr<Zone>> zones;
+	for (int number = 0; number < 1024; number++)
+		zones.push_back(std::make_unique<Zone>(qp, region, attr));
+	expect("zone number 1025", opening(qp, region, attr), ENOSPC);
+	done(ibv_attach_mcast(qp.get(), &second, 0), "ibv_attach_mcast");
+	expect("zone number 1025 behind a group", opening(qp, region, attr), ENOSPC);
+	zones.clear();
+	done(ibv_detach_mcast(qp.get(), &first, 0), "ibv_detach_mcast");
+	done(ibv_detach_mcast(qp.get(), &second, 0), "ibv_detach_mcast");
+	return 0;
+}
+
 // The errors of the calls for zones
 int zone_errors(const Options &options)
 {
@@ -1136,9 +1156,10 @@ int main(int argc, char **argv)
 	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong})
+	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most})
 		add_common(*sub, o);
-	for (CLI::App *sub : {random, faults, open, put, change, wrong})
+	for (CLI::App *sub : {random, faults, open, put, change, wrong, most})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -1161,7 +1182,7 @@ int main(int argc, char **argv)
 	try {
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
-			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors},
+			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors}, {most, zone_limit},
 		};
 		for (const auto &[sub, function] : commands)
 			if (sub->parsed())

@@ -266,8 +266,8 @@ struct dg_tx;
  * @rq_lock: protects the members up to @end_work
  * @rq: RQ, NULL if the QP receives nothing
  * @rq_next: index of the next receive request
- * @zones: zones by number. Under rq_lock one that is found stays; @base.usecnt
- *         counts them
+ * @zones: zones by number. Under rq_lock one that is found stays
+ * @num_zones: their number; @base.usecnt counts memberships in groups, too
  * @num_slots: slots of @track
  * @times: of @track, in ns
  * @slots: of @track; NULL: the QP has had no zone yet
@@ -302,6 +302,7 @@ struct dg_qp {
 	struct dg_queue *rq;
 	u32 rq_next;
 	struct xarray zones;
+	atomic_t num_zones;
 	u32 num_slots;
 	struct dg_track_times times;
 	struct dg_slot *slots;

@@ -209,15 +209,16 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 		ret = dg_make_map(zone, context, req->block, resp);
 	if (ret)
 		goto free;
-	/* The RDMA core destroys no QP that is in use */
 	ret = -ENOSPC;
-	if (!atomic_add_unless(&qp->base.usecnt, 1, SIW_DG_MAX_ZONES))
+	if (!atomic_add_unless(&qp->num_zones, 1, SIW_DG_MAX_ZONES))
 		goto free;
 	if (!atomic_add_unless(&dev->num_zones, 1, DG_MAX_ZONE))
-		goto put_qp;
+		goto uncount_qp;
 	ret = dg_zone_insert(zone, req->number);
 	if (ret)
 		goto uncount;
+	/* The RDMA core destroys no QP that is in use */
+	atomic_inc(&qp->base.usecnt);
 	atomic_inc(&mr->zones);
 	resp->number = zone->number;
 	resp->qkey = zone->qkey;
@@ -225,8 +226,8 @@ static struct dg_zone *dg_zone_open(struct dg_qp *qp, struct dg_mr *mr,
 
 uncount:
 	atomic_dec(&dev->num_zones);
-put_qp:
-	atomic_dec(&qp->base.usecnt);
+uncount_qp:
+	atomic_dec(&qp->num_zones);
 free:
 	dg_queue_destroy(zone->map);
 	kfree(zone);
@@ -252,6 +253,7 @@ static void dg_zone_close(struct dg_zone *zone)
 		kfree(rule);
 	atomic_dec(&zone->mr->zones);
 	atomic_dec(&dg_device_of(qp)->num_zones);
+	atomic_dec(&qp->num_zones);
 	atomic_dec(&qp->base.usecnt);
 	kfree(zone);
 }
