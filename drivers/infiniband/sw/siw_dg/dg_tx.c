@@ -14,6 +14,7 @@
 #include <linux/in6.h>
 #include <linux/udp.h>
 #include <linux/uio.h>
+#include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/sock.h>
@@ -186,6 +187,18 @@ static bool dg_is_ipv4(const struct dg_tx *tx)
 
 /* ---- the path */
 
+/*
+ * The route that sendmsg() takes. Without ECN: bit 0 asks kernels before 6.10 for a
+ * target on the link, with a route of another MTU.
+ */
+static u8 dg_route_tos(const struct dg_qp *qp, const struct dg_tx *tx)
+{
+	u8 tos = tx->address.tclass ?:
+		 READ_ONCE(inet_sk(qp->socket->sk)->tos);
+
+	return tos & ~INET_ECN_MASK;
+}
+
 static u32 dg_path_mtu4(const struct dg_qp *qp, const struct dg_tx *tx)
 {
 	const struct dg_device *dev = dg_device_of(qp);
@@ -196,7 +209,7 @@ static u32 dg_path_mtu4(const struct dg_qp *qp, const struct dg_tx *tx)
 	u32 mtu;
 
 	flowi4_init_output(&fl4, dev->netdev->ifindex, READ_ONCE(sk->sk_mark),
-			   tx->address.tclass, RT_SCOPE_UNIVERSE, IPPROTO_UDP,
+			   dg_route_tos(qp, tx), RT_SCOPE_UNIVERSE, IPPROTO_UDP,
 			   0, tx->address.target.s6_addr32[3],
 			   tx->address.source.s6_addr32[3],
 			   htons(tx->sqe.remote_qpn), htons(qp->base.qp_num),
