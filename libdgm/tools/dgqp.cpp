@@ -619,16 +619,15 @@ int zone(const Options &options)
 {
 	Qp qp(options);
 	Region region(qp, options.zone_size);
-	std::optional<Zone> opened(std::in_place, qp, region, attr_of(options));
-	Zone &zone = *opened;
+	auto zone = std::make_unique<Zone>(qp, region, attr_of(options));
 	for (const std::string &source : options.from)
-		zone.allow(source);
+		zone->allow(source);
 	if (options.any)
-		done(zone.allow_any(), "siwdg_allow_any");
-	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone.attr.number, zone.attr.qkey);
+		done(zone->allow_any(), "siwdg_allow_any");
+	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone->attr.number, zone->attr.qkey);
 	std::fflush(stdout);
 	if (options.fold)
-		return fold(qp, zone, options);
+		return fold(qp, *zone, options);
 	auto until = deadline(options);
 	bool ends = false;
 	for (uint32_t got = 0; got < options.count; got++) {
@@ -648,10 +647,11 @@ int zone(const Options &options)
 			if ((options.until_send || options.to_error || options.reopen) && !std::exchange(ends, true))
 				until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1000 + options.deadline.value_or(2000));
 			if (options.reopen) {
-				siwdg_zone_attr attr = zone.attr;
+				siwdg_zone_attr attr = zone->attr;
 				attr.length /= 2;
-				opened.reset();
-				done(opened.emplace(qp, region, attr).allow_any(), "siwdg_allow_any");
+				zone.reset();
+				zone = std::make_unique<Zone>(qp, region, attr);
+				done(zone->allow_any(), "siwdg_allow_any");
 				fmt::print("reopened\n");
 			}
 			if (options.to_error)
@@ -662,9 +662,9 @@ int zone(const Options &options)
 		std::fflush(stdout);
 	}
 	if (options.block != 0) {
-		print_map(zone, options);
-		zone.clear(1, ~uint64_t{0});
-		print_map(zone, options);
+		print_map(*zone, options);
+		zone->clear(1, ~uint64_t{0});
+		print_map(*zone, options);
 	}
 	if (!options.output.empty())
 		std::ofstream(options.output).write(reinterpret_cast<const char *>(region.memory.data()),
