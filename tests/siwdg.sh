@@ -530,7 +530,7 @@ end_has_room() {
 	before dropped_cq_full written
 	stop_process server
 	for mo in 0 16 32; do
-		dgm_write to=$((100 + mo)) msn=5 mo=$mo ml=48 last=0 --data "${TEXT:0:8}"
+		dgm_write --source-port "$piece_port" to=$((100 + mo)) msn=5 mo=$mo ml=48 last=0 --data "${TEXT:0:8}"
 	done
 	rises written 3
 	wait_for $((10 * SLOW)) 'the part without room' counter_is d1 dropped_cq_full $((value_before[dropped_cq_full] + 1))
