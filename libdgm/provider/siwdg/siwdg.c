@@ -305,8 +305,14 @@ static int siwdg_poll_cq(struct ibv_cq *base, int num_entries,
 			       siwdg_read_plain);
 }
 
-/* The size of the first version of struct siwdg_wc */
-#define SIWDG_WC_SIZE	offsetof(struct siwdg_wc, message)
+/* The first version of struct siwdg_wc, whose padding depends on the machine */
+struct siwdg_first_wc {
+	struct ibv_wc wc;
+	struct in6_addr source;
+	uint32_t msn;
+};
+
+#define SIWDG_WC_SIZE	sizeof(struct siwdg_first_wc)
 
 int siwdg_poll_sized(struct ibv_cq *base, int num_entries, struct siwdg_wc *wc,
 		     size_t size)
