@@ -252,6 +252,11 @@ static void siwdg_read_record(const struct siw_dg_cqe *cqe, void *to,
 		.bytes = cqe->bytes,
 	};
 
+	/* Of a module whose messages have one datagram: it leaves these members 0 */
+	if (!cqe->ml) {
+		wc.message_length = cqe->byte_len;
+		wc.bytes = cqe->byte_len;
+	}
 	siwdg_read_cqe(cqe, &wc.wc);
 	memcpy(&wc.source, cqe->source, sizeof(wc.source));
 	/* The program may be older than this library, or newer */

@@ -74,8 +74,8 @@ struct siwdg_qp_attr {
  * @qp_attr: see above
  *
  * Return: as siwdg_create_qp(); errno is EINVAL for a value out of its range, too,
- * and EOPNOTSUPP for an unknown bit of @comp_mask or a kernel module without
- * such attributes
+ * or for such attributes with a kernel module that has none, and EOPNOTSUPP for an
+ * unknown bit of @comp_mask
  */
 struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
 				  struct ibv_qp_init_attr *attr,
