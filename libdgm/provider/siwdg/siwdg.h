@@ -257,6 +257,9 @@ int siwdg_poll_sized(struct ibv_cq *cq, int num_entries, struct siwdg_wc *wc,
  * Completions of other zones and of requests stay for polling. A record that is
  * taken uses its entry of the CQ until all entries before it are polled.
  *
+ * Records of a closed zone that had the same number in the same QP are taken, too:
+ * fold or poll them before the number is used again. The CQ must exist.
+ *
  * Return: number of records taken
  */
 int siwdg_fold(struct siwdg_zone *zone,

@@ -18,7 +18,8 @@ static_assert(SIWDG_ZONE_PARTIAL == SIW_DG_ZONE_PARTIAL, "flag");
 /**
  * struct siwdg_zone - a zone
  * @context: of its QP
- * @qp: its QP
+ * @recv_cq: of its QP. The QP may be destroyed before the zone if the device has gone
+ * @qp_num: of its QP
  * @handle: of the kernel
  * @number: on the wire
  * @map: its validity map, if mapped
@@ -26,7 +27,8 @@ static_assert(SIWDG_ZONE_PARTIAL == SIW_DG_ZONE_PARTIAL, "flag");
  */
 struct siwdg_zone {
 	struct ibv_context *context;
-	struct ibv_qp *qp;
+	struct ibv_cq *recv_cq;
+	uint32_t qp_num;
 	uint32_t handle;
 	uint32_t number;
 	struct siwdg_queue map;
@@ -94,7 +96,8 @@ struct siwdg_zone *siwdg_open_zone(struct ibv_qp *qp, struct ibv_mr *mr,
 	if (!zone)
 		return NULL;
 	zone->context = qp->context;
-	zone->qp = qp;
+	zone->recv_cq = qp->recv_cq;
+	zone->qp_num = qp->qp_num;
 	/* Handles of another context would name other objects */
 	ret = mr->context == qp->context ?
 		siwdg_zone_create(zone, qp, mr, attr) : EINVAL;
@@ -154,8 +157,8 @@ int siwdg_fold(struct siwdg_zone *zone,
 	       int (*add)(void *map, uint64_t offset, uint64_t length),
 	       void *map)
 {
-	return siwdg_fold_cq(zone->qp->recv_cq, zone->qp->qp_num, zone->number,
-			     add, map);
+	return siwdg_fold_cq(zone->recv_cq, zone->qp_num, zone->number, add,
+			     map);
 }
 
 static int siwdg_add_source(struct siwdg_zone *zone,
