@@ -127,7 +127,9 @@ struct siwdg_zone_attr {
  * A source has one message in progress in a zone. A newer one discards it; or
  * ends it, if the zone is partial and its last datagram has come. A message that
  * has ended is remembered for 200 ms, so that late copies of its datagrams are not
- * written. When the QP has no slot left, its oldest message is discarded.
+ * written: while it has a slot, which all sources of the QP share. When no slot is
+ * free, that of the message that ended first is used, whoever sent it; when none
+ * has ended, the oldest message is discarded.
  *
  * Nobody may write to it before siwdg_allow() or siwdg_allow_any(). A source
  * needs the zone's number and Q_Key, too. QP and region cannot be destroyed
@@ -301,7 +303,9 @@ struct siwdg_write {
  * handle and a remote address. The message has as many datagrams as the path's
  * MTU makes necessary, at most 1024, and completes when the network has taken the
  * last one. One that needs more completes with IBV_WC_LOC_LEN_ERR, one that wraps
- * around with IBV_WC_LOC_QP_OP_ERR. When the path's MTU shrinks meanwhile, the
+ * around with IBV_WC_LOC_QP_OP_ERR. A new QP counts its messages from 1: one with
+ * the port of a QP that wrote to a zone in the last 200 ms has messages of several
+ * datagrams dropped there as late copies. When the path's MTU shrinks meanwhile, the
  * message begins anew with a new number.
  *
  * Return: 0 or an error number: EOPNOTSUPP not such a device, EINVAL a wrong
