@@ -108,6 +108,7 @@ enum dg_counter {
  *          the interface, and would find this one in place of a siw link
  * @tracker: of @netdev
  * @active: the last event of the port was IB_EVENT_PORT_ACTIVE
+ * @goes: it is being unregistered
  * @entry: in the list of devices
  * @qps: QPs by number
  * @mrs: memory regions by key
@@ -123,6 +124,7 @@ struct dg_device {
 	struct net_device *netdev;
 	netdevice_tracker tracker;
 	bool active;
+	bool goes;
 	struct list_head entry;
 	struct xarray qps;
 	struct xarray mrs;

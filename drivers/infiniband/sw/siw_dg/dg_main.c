@@ -160,6 +160,24 @@ static struct notifier_block dg_inet6addr_nb = {
 	.notifier_call = dg_inet6addr_event,
 };
 
+/* The client is for devices of this module alone */
+static int dg_client_add(struct ib_device *base)
+{
+	return base->ops.owner == THIS_MODULE ? 0 : -EOPNOTSUPP;
+}
+
+static void dg_client_remove(struct ib_device *base, void *data)
+{
+	WRITE_ONCE(to_dg_device(base)->goes, true);
+}
+
+/* The last client goes first: before ib_uverbs waits for the calls of programs */
+static struct ib_client dg_client = {
+	.name = "siw_dg",
+	.add = dg_client_add,
+	.remove = dg_client_remove,
+};
+
 static bool dg_netdev_is_good(const struct net_device *netdev)
 {
 	return netdev->type == ARPHRD_ETHER || netdev->type == ARPHRD_NONE ||
@@ -276,9 +294,14 @@ static int __init dg_init(void)
 	ret = register_inet6addr_notifier(&dg_inet6addr_nb);
 	if (ret)
 		goto inetaddr;
+	ret = ib_register_client(&dg_client);
+	if (ret)
+		goto inet6addr;
 	rdma_link_register(&dg_link_ops);
 	return 0;
 
+inet6addr:
+	unregister_inet6addr_notifier(&dg_inet6addr_nb);
 inetaddr:
 	unregister_inetaddr_notifier(&dg_inetaddr_nb);
 netdev:
@@ -297,6 +320,7 @@ static void __exit dg_exit(void)
 	unregister_inetaddr_notifier(&dg_inetaddr_nb);
 	unregister_netdevice_notifier(&dg_netdev_nb);
 	dg_unregister_devices();
+	ib_unregister_client(&dg_client);
 	destroy_workqueue(dg_tx_wq);
 	destroy_workqueue(dg_wq);
 }

@@ -1,17 +1,20 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
  * Send, in the context of the program; a work item goes on when the socket was
- * full, or after much has been sent. A Send is one datagram. A Write-Record is
- * as many as it takes, handed over to UDP in bundles (UDP_SEGMENT). See NOTICE.
+ * full. A Send is one datagram. A Write-Record is as many as it takes, handed over
+ * to UDP in bundles (UDP_SEGMENT). See NOTICE.
  *
  * The program can write its queue and its data at any time. A request is
  * copied before it is looked at. Data that changes while it is sent has a wrong
  * CRC at worst, and the receiver drops it.
  */
 #include <linux/bvec.h>
+#include <linux/cred.h>
+#include <linux/fs.h>
 #include <linux/highmem.h>
 #include <linux/in.h>
 #include <linux/in6.h>
+#include <linux/sched/signal.h>
 #include <linux/udp.h>
 #include <linux/uio.h>
 #include <net/inet_ecn.h>
@@ -28,7 +31,7 @@
 #define DG_BUNDLE		64
 /* The most octets of a bundle: one of UDP over IPv4 */
 #define DG_BUNDLE_OCTETS	(65535 - 20 - 8)
-/* A doorbell or a work item sends this much, and leaves the rest to another one */
+/* So much is sent in one hold of sq_mutex, and by one work item */
 #define DG_TX_OCTETS		(4 * 1024 * 1024)
 /* What a call costs beyond its octets */
 #define DG_TX_CALL		1024
@@ -692,7 +695,16 @@ static void dg_pass_sqe(struct dg_qp *qp)
 	smp_store_release(&qp->sq->ring->consumer, ++qp->sq_next);
 }
 
-/* The caller holds sq_mutex. Each doorbell sends what was there when it came. */
+static void dg_tx_later(struct dg_qp *qp)
+{
+	set_bit(DG_QP_TX_WAITS, &qp->flags);
+	queue_work(dg_tx_wq, &qp->tx_work);
+}
+
+/*
+ * The caller holds sq_mutex. Returns -EBUSY if requests are left for the caller,
+ * which has sent its part.
+ */
 static int dg_run_sq(struct dg_qp *qp)
 {
 	struct dg_tx *tx = qp->tx;
@@ -708,14 +720,14 @@ static int dg_run_sq(struct dg_qp *qp)
 			if (dg_tx_must_wait(qp))
 				return 0;
 			/* What took the room may still be there: then later */
-			if (!tx->retries++)
-				continue;
+			if (tx->retries++) {
+				dg_tx_later(qp);
+				return 0;
+			}
+			continue;
 		}
-		if (ret) {
-			set_bit(DG_QP_TX_WAITS, &qp->flags);
-			queue_work(dg_tx_wq, &qp->tx_work);
-			return 0;
-		}
+		if (ret)
+			return ret;
 		dg_pass_sqe(qp);
 		used--;
 		/* Requests that fail send nothing, but cost time, too */
@@ -741,21 +753,21 @@ void dg_flush_sq(struct dg_qp *qp)
 	}
 }
 
-/* The doorbell */
-int dg_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
-		 const struct ib_send_wr **bad_wr)
+/* Sends a part. The caller holds sq_mutex. Returns -EBUSY if requests are left. */
+static int dg_doorbell(struct dg_qp *qp)
 {
-	struct dg_qp *qp = to_dg_qp(base);
 	int ret = -EINVAL;
 
-	if (wr) {
-		*bad_wr = wr;
-		return -EINVAL;
-	}
-	mutex_lock(&qp->sq_mutex);
 	if (qp->state == IB_QPS_RTS) {
 		/* Requests stay in order: those that wait go first */
 		ret = test_bit(DG_QP_TX_WAITS, &qp->flags) ? 0 : dg_run_sq(qp);
+		/* Nobody shall wait long for the end of the program or the device */
+		if (ret == -EBUSY &&
+		    (fatal_signal_pending(current) ||
+		     READ_ONCE(dg_device_of(qp)->goes))) {
+			dg_tx_later(qp);
+			ret = 0;
+		}
 	} else if (qp->state == IB_QPS_SQD) {
 		ret = 0;
 	} else if (qp->state == IB_QPS_ERR) {
@@ -763,17 +775,40 @@ int dg_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
 		dg_flush_rq(qp);
 		ret = 0;
 	}
-	mutex_unlock(&qp->sq_mutex);
+	return ret;
+}
+
+/* The doorbell. The program's own time and limits pay for what it sends. */
+int dg_post_send(struct ib_qp *base, const struct ib_send_wr *wr,
+		 const struct ib_send_wr **bad_wr)
+{
+	struct dg_qp *qp = to_dg_qp(base);
+	int ret;
+
+	if (wr) {
+		*bad_wr = wr;
+		return -EINVAL;
+	}
+	do {
+		mutex_lock(&qp->sq_mutex);
+		ret = dg_doorbell(qp);
+		mutex_unlock(&qp->sq_mutex);
+		cond_resched();
+	} while (ret == -EBUSY);
 	return ret;
 }
 
 void dg_tx_work(struct work_struct *work)
 {
 	struct dg_qp *qp = container_of(work, struct dg_qp, tx_work);
+	const struct cred *own;
 
+	/* Security modules see the program, or whoever made its socket */
+	own = override_creds(qp->socket->file->f_cred);
 	mutex_lock(&qp->sq_mutex);
 	clear_bit(DG_QP_TX_WAITS, &qp->flags);
-	if (qp->state == IB_QPS_RTS)
-		dg_run_sq(qp);
+	if (qp->state == IB_QPS_RTS && dg_run_sq(qp) == -EBUSY)
+		dg_tx_later(qp);
 	mutex_unlock(&qp->sq_mutex);
+	revert_creds(own);
 }
