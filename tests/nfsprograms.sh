@@ -30,8 +30,9 @@ dbench_runs() {
 	note "$(grep Throughput "$WORK/dbench.log")"
 }
 
-# All of the kernel's source that its program objtool is built from. The 10,000 files of the smallest
-# kernel were not unpacked and compiled in 24 minutes of emulation.
+# All of the kernel's source that its program objtool is built from. A whole source takes hours in emulation. In user-mode
+# Linux, the 78,579 files of Linux 6.1 were unpacked once with each version at the same time, in 103 s both, and a
+# kernel was made from them (tinyconfig, 489 objects): vmlinux.o was the same with both.
 unpack_kernel() {
 	local source=linux-source-6.1
 	mkdir /tmp/linux
