@@ -86,9 +86,9 @@ struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
 struct siwdg_zone;
 
 /* Flags of a zone */
-/* What is written there is not recorded */
+/* Writes to the zone are not recorded */
 #define SIWDG_ZONE_NO_RECORD	1
-/* What came of an incomplete message is recorded; else only whole messages are */
+/* The parts of an incomplete message are recorded; else only whole messages are */
 #define SIWDG_ZONE_PARTIAL	2
 /* It has a validity map, and @block is valid */
 #define SIWDG_ZONE_MAP		4

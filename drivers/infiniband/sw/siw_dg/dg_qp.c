@@ -458,7 +458,7 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 		qp->rq_next = READ_ONCE(qp->rq->ring->producer);
 		WRITE_ONCE(qp->rq->ring->consumer, qp->rq_next);
 	}
-	/* What has come of a message is not recorded any more */
+	/* The parts of messages that have come are not recorded any more */
 	if ((state == IB_QPS_RESET || state == IB_QPS_ERR) && qp->slots)
 		dg_track_init(&qp->track, qp->slots, qp->num_slots,
 			      get_random_u32(), &qp->times);

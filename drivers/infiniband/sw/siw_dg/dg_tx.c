@@ -33,7 +33,7 @@
 #define DG_BUNDLE_OCTETS	(65535 - 20 - 8)
 /* So much is sent in one hold of sq_mutex, and by one work item */
 #define DG_TX_OCTETS		(4 * 1024 * 1024)
-/* What a call costs beyond its octets */
+/* Cost of a call, in octets, beside those that it sends */
 #define DG_TX_CALL		1024
 /* -EAGAIN in succession, although the socket claims to have room, before it is an error */
 #define DG_RETRIES		16
@@ -599,7 +599,7 @@ static void dg_complete_send(struct dg_qp *qp, const struct siw_dg_sqe *sqe,
 		dg_count(qp, DG_CQ_FULL);
 }
 
-/* What follows from the result of a call that sent @count datagrams */
+/* Judges the result of a call that was to send @count datagrams */
 static enum ib_wc_status dg_judge_call(struct dg_qp *qp, struct dg_tx *tx,
 				       u32 count, int error)
 {
@@ -719,7 +719,7 @@ static int dg_run_sq(struct dg_qp *qp)
 		if (ret == -EAGAIN) {
 			if (dg_tx_must_wait(qp))
 				return 0;
-			/* What took the room may still be there: then later */
+			/* Other datagrams may still take the room: then later */
 			if (tx->retries++) {
 				dg_tx_later(qp);
 				return 0;

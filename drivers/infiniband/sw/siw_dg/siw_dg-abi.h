@@ -259,7 +259,7 @@ enum siw_dg_zone_allow_attrs {
 
 /* Flags of a zone: what is written there is not recorded */
 #define SIW_DG_ZONE_NO_RECORD	1
-/* What came of an incomplete message is recorded */
+/* The parts of an incomplete message are recorded */
 #define SIW_DG_ZONE_PARTIAL	2
 
 /**
