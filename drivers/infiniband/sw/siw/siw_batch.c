@@ -12,12 +12,42 @@
  * of the sk_buff.
  */
 #include <linux/mm.h>
+#include <linux/percpu.h>
 #include <linux/sched.h>
 #include <net/sock.h>
 
 #include "siw.h"
 #include "siw_batch.h"
 #include "siw_sctp.h"
+
+/*
+ * Full blocks, to be used again when TCP has released them: a new block costs
+ * its allocation and, with init_on_alloc, clearing it.
+ */
+#define SIW_FULL_BLOCKS 16
+
+struct siw_full_blocks {
+	struct page *page[SIW_FULL_BLOCKS];
+	unsigned int oldest;
+};
+
+static DEFINE_PER_CPU(struct siw_full_blocks, siw_full_blocks);
+
+/**
+ * siw_batch_exit - free the blocks that are kept
+ *
+ * Context: No batch is in use.
+ */
+void siw_batch_exit(void)
+{
+	unsigned int i;
+	int cpu;
+
+	for_each_possible_cpu(cpu)
+		for (i = 0; i < SIW_FULL_BLOCKS; i++)
+			if (per_cpu(siw_full_blocks, cpu).page[i])
+				put_page(per_cpu(siw_full_blocks, cpu).page[i]);
+}
 
 /**
  * siw_batch_has_room - does a batch have room for another FPDU?
@@ -77,6 +107,24 @@ static int add_part(struct siw_batch *batch, const struct page_frag *frag,
 	return 0;
 }
 
+/* Makes room for @len octets in the task's page fragment */
+static bool refill(struct page_frag *frag, unsigned int len)
+{
+	struct siw_full_blocks *blocks;
+	struct page *full = frag->page;
+
+	if (full && frag->size == PAGE_SIZE << SKB_FRAG_PAGE_ORDER &&
+	    frag->offset + len > frag->size && page_ref_count(full) > 1) {
+		blocks = get_cpu_ptr(&siw_full_blocks);
+		frag->page = blocks->page[blocks->oldest];
+		blocks->page[blocks->oldest] = full;
+		blocks->oldest = (blocks->oldest + 1) % SIW_FULL_BLOCKS;
+		put_cpu_ptr(&siw_full_blocks);
+		/* Uses it from its beginning, or replaces it if TCP has it */
+	}
+	return skb_page_frag_refill(len, frag, GFP_KERNEL);
+}
+
 /* Reserves some of the next @len octets of the batch, in one piece */
 static int reserve(struct siw_batch *batch, unsigned int len)
 {
@@ -85,8 +133,7 @@ static int reserve(struct siw_batch *batch, unsigned int len)
 	int rv;
 
 	/* A header stays in one piece */
-	if (!skb_page_frag_refill(min(len, sizeof(union iwarp_hdr)), frag,
-				  GFP_KERNEL))
+	if (!refill(frag, min(len, sizeof(union iwarp_hdr))))
 		return -ENOMEM;
 	len = min(len, frag->size - frag->offset);
 	rv = add_part(batch, frag, len);

@@ -61,5 +61,6 @@ void siw_batch_drop(struct siw_batch *batch);
 int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s);
 int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
 			struct socket *s, unsigned int len);
+void siw_batch_exit(void);
 
 #endif
