@@ -2,13 +2,14 @@
 /*
  * Usage: iw_mpa_client ADDRESS PORT
  *
- * Connects peer-to-peer or not at all, asks for 4 RDMA Reads in each direction, and prints what holds. The other
- * end can be "rping -s". Explained in iw_mpa_ulp.rst; cc -o iw_mpa_client iw_mpa_client.c -lrdmacm
+ * Connects peer-to-peer or not at all, asks for 4 RDMA Reads in each direction, and prints what
+ * holds. The other end can be "rping -s". Explained in iw_mpa_ulp.rst;
+ * cc -o iw_mpa_client iw_mpa_client.c -lrdmacm
  */
 #include <rdma/rdma_cma.h>
 #include <rdma/rdma_mpa.h>
 
-#include <stdint.h>
+#include <linux/types.h>
 #include <stdio.h>
 
 /* RDMA_OPTION_IWARP of rdma/rdma_user_cm.h, which older headers lack */
@@ -16,8 +17,9 @@ enum { OPTION_IWARP = 2 };
 
 int main(int argc, char **argv)
 {
-	uint32_t rtr = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE << 4; /* the preferred kind in the lowest four bits */
-	uint32_t model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
+	/* the preferred kind in the lowest four bits */
+	__u32 rtr = RDMA_MPA_RTR_READ | RDMA_MPA_RTR_WRITE << 4;
+	__u32 model = RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED;
 	struct ibv_qp_init_attr qp = {
 		.cap = { .max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1 },
 		.qp_type = IBV_QPT_RC,
@@ -39,7 +41,10 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	rdma_freeaddrinfo(address);
-	/* EOPNOTSUPP: not an iWARP device, or a kernel without iw_mpa. Not fatal: the port's settings hold */
+	/*
+	 * EOPNOTSUPP: not an iWARP device, or a kernel without iw_mpa. Not fatal: the port's
+	 * settings hold
+	 */
 	if (rdma_set_option(id, OPTION_IWARP, RDMA_MPA_OPTION_MODEL, &model, sizeof(model)) ||
 	    rdma_set_option(id, OPTION_IWARP, RDMA_MPA_OPTION_RTR, &rtr, sizeof(rtr)))
 		perror("options");
@@ -49,7 +54,8 @@ int main(int argc, char **argv)
 		return 1;
 	}
 	got = &id->event->param.conn;
-	printf("connected: responder_resources %u initiator_depth %u\n", got->responder_resources, got->initiator_depth);
+	printf("connected: responder_resources %u initiator_depth %u\n", got->responder_resources,
+	       got->initiator_depth);
 	rdma_disconnect(id);
 	rdma_destroy_ep(id);
 	return 0;

@@ -29,7 +29,8 @@ int foo_connect(struct rdma_cm_id *id, u8 reads_in, u8 reads_out)
 }
 
 /* The peer takes no more than it asks for: accept no more */
-int foo_accept(struct rdma_cm_id *id, const struct rdma_cm_event *request, u8 reads_in, u8 reads_out)
+int foo_accept(struct rdma_cm_id *id, const struct rdma_cm_event *request, u8 reads_in,
+	       u8 reads_out)
 {
 	const struct rdma_conn_param *peer = &request->param.conn;
 	struct rdma_conn_param param = {
