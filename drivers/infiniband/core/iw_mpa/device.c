@@ -446,17 +446,6 @@ struct iw_mpa_device *iw_mpa_find_device(u32 index)
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_find_device);
 
-/**
- * iw_mpa_llp_str - name the lower layer protocol of a device
- * @dev: the device
- *
- * Return: a static string
- */
-const char *iw_mpa_llp_str(const struct iw_mpa_device *dev)
-{
-	return dev->driver.caps.llp == RDMA_MPA_LLP_SCTP ? "sctp" : "tcp";
-}
-
 static int init_policy(struct iw_mpa_device *dev)
 {
 	const struct iw_mpa_driver *driver = &dev->driver;

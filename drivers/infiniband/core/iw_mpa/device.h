@@ -167,7 +167,6 @@ static inline void iw_mpa_device_name(const struct iw_mpa_device *dev,
 }
 
 struct iw_mpa_device *iw_mpa_find_device(u32 index);
-const char *iw_mpa_llp_str(const struct iw_mpa_device *dev);
 void iw_mpa_view_place(const struct iw_mpa_place *place,
 		       struct iw_mpa_view *view);
 int iw_mpa_change_layer(const struct iw_mpa_place *place,

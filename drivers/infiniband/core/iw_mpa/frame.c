@@ -9,6 +9,7 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
+#include <linux/module.h>
 #include <linux/string.h>
 #include <linux/unaligned.h>
 
@@ -306,3 +307,6 @@ const char *iw_mpa_parse_str(enum iw_mpa_parse result)
 	return result < IW_MPA_FRAME_RESULTS ? name[result] : "unknown";
 }
 EXPORT_SYMBOL_IF_KUNIT(iw_mpa_parse_str);
+
+MODULE_DESCRIPTION("MPA connection setup for iWARP (RFC 5044, RFC 6581)");
+MODULE_LICENSE("GPL");

@@ -1,14 +1,25 @@
 // SPDX-License-Identifier: GPL-2.0
 /*
- * Names for people and programs: of a state, and of a session by its addresses.
+ * Names for people and programs: of a lower layer protocol, of a state, and of a
+ * session by its addresses.
  */
 #include <linux/in.h>
 #include <linux/string.h>
 #include <net/ipv6.h>
 #include <kunit/visibility.h>
 
-#include "device.h"
 #include "name.h"
+
+/**
+ * iw_mpa_llp_str - name the lower layer protocol of a device
+ * @dev: the device
+ *
+ * Return: a static string
+ */
+const char *iw_mpa_llp_str(const struct iw_mpa_device *dev)
+{
+	return dev->driver.caps.llp == RDMA_MPA_LLP_SCTP ? "sctp" : "tcp";
+}
 
 /**
  * iw_mpa_state_str - name a state

@@ -18,7 +18,6 @@
 #include <linux/export.h>
 #include <linux/kernel.h>
 #include <linux/minmax.h>
-#include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
 #include <kunit/visibility.h>
@@ -636,6 +635,3 @@ void iw_mpa_fast_opened(struct iw_mpa_session *s)
 	iw_mpa_leave(s, IW_MPA_NEXT_WAIT);
 }
 EXPORT_SYMBOL_GPL(iw_mpa_fast_opened);
-
-MODULE_DESCRIPTION("MPA connection setup for iWARP (RFC 5044, RFC 6581)");
-MODULE_LICENSE("GPL");

@@ -192,29 +192,28 @@ static const struct iw_mpa_ops siw_mpa_ops = {
 /**
  * siw_mpa_open - prepare an initiator's session
  * @cep: the endpoint
- * @id: the connection, with the options of its ULP
+ * @options: options of its ULP; may be NULL
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_open(struct siw_cep *cep, struct iw_cm_id *id)
+int siw_mpa_open(struct siw_cep *cep, const struct iw_mpa_layer *options)
 {
 	return iw_mpa_session_open(&cep->mpa, cep->sdev->mpa, SIW_PORT,
-				   iw_cm_options(id));
+				   options);
 }
 
 /**
  * siw_mpa_listen - get the settings for the connections of a listener
  * @cep: the endpoint
- * @id: the listener, with the options of its ULP
+ * @options: options of its ULP; may be NULL
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_listen(struct siw_cep *cep, struct iw_cm_id *id)
+int siw_mpa_listen(struct siw_cep *cep, const struct iw_mpa_layer *options)
 {
 	struct iw_mpa_config *config;
 
-	config = iw_mpa_config_get(cep->sdev->mpa, SIW_PORT,
-				   iw_cm_options(id));
+	config = iw_mpa_config_get(cep->sdev->mpa, SIW_PORT, options);
 	if (IS_ERR(config))
 		return PTR_ERR(config);
 	cep->mpa_config = config;

@@ -1,0 +1,207 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+/*
+ * SCTP's own state of an association, and the remote addresses that
+ * associations share.
+ */
+#include <linux/hashtable.h>
+#include <linux/slab.h>
+#include <linux/spinlock.h>
+#include <net/ipv6.h>
+#include <net/net_namespace.h>
+#include <net/sctp/sctp.h>
+#include <net/sctp/structs.h>
+#include <net/sock.h>
+#include <rdma/ib_addr.h>
+
+#include "siw.h"
+#include "siw_assoc.h"
+#include "siw_cm.h"
+
+/* Room for control chunks in the same packet, RFC 5043 section 9 */
+#define SIW_SCTP_BUNDLE_ROOM	32
+/* An AUTH chunk with SHA-256 */
+#define SIW_SCTP_AUTH_ROOM	40
+
+struct siw_ssn_pool siw_held_pool;
+/* SIW_SCTP_HELD_MAX, or less on a small host */
+u32 siw_held_max __ro_after_init;
+static DEFINE_HASHTABLE(remotes, 8);
+/* The table and its reference counts */
+static DEFINE_SPINLOCK(remotes_lock);
+
+/* ---- remote addresses */
+
+static struct siw_remote *find_remote(u64 net, const struct in6_addr *ip)
+{
+	struct siw_remote *remote;
+
+	hash_for_each_possible(remotes, remote, node, ipv6_addr_hash(ip))
+		if (remote->net == net && ipv6_addr_equal(&remote->ip, ip))
+			return remote;
+	return NULL;
+}
+
+/* Returns NULL if there is no memory */
+static struct siw_remote *get_remote(const struct sock *sk,
+				     const struct sockaddr_storage *ss)
+{
+	struct siw_remote *fresh = kzalloc_obj(*fresh, sk->sk_allocation);
+	struct siw_remote *remote;
+
+	if (!fresh)
+		return NULL;
+	fresh->net = sock_net(sk)->net_cookie;
+	if (ss->ss_family == AF_INET)
+		ipv6_addr_set_v4mapped(((struct sockaddr_in *)ss)->sin_addr.s_addr,
+				       &fresh->ip);
+	else
+		fresh->ip = ((struct sockaddr_in6 *)ss)->sin6_addr;
+
+	spin_lock_bh(&remotes_lock);
+	remote = find_remote(fresh->net, &fresh->ip);
+	if (!remote) {
+		remote = fresh;
+		hash_add(remotes, &remote->node, ipv6_addr_hash(&remote->ip));
+	}
+	remote->refs++;
+	spin_unlock_bh(&remotes_lock);
+	if (remote != fresh)
+		kfree(fresh);
+	return remote;
+}
+
+void siw_remote_put(struct siw_remote *remote)
+{
+	bool last;
+
+	if (!remote)
+		return;
+	spin_lock_bh(&remotes_lock);
+	last = !--remote->refs;
+	if (last)
+		hash_del(&remote->node);
+	spin_unlock_bh(&remotes_lock);
+	if (last)
+		kfree(remote);
+}
+
+/* ---- SCTP's association; each function needs the socket's lock */
+
+struct sctp_association *siw_assoc_sctp(const struct sock *sk)
+{
+	return list_first_entry_or_null(&sctp_sk(sk)->ep->asocs,
+					struct sctp_association, asocs);
+}
+
+/* SCTP sets a scope ID in each address, but only link-local ones have one */
+static void set_addr6(struct sockaddr_in6 *sin6, u16 port)
+{
+	sin6->sin6_port = htons(port);
+	sin6->sin6_scope_id = ipv6_iface_scope_id(&sin6->sin6_addr,
+						  sin6->sin6_scope_id);
+}
+
+static void set_addr(struct sockaddr_storage *ss, const union sctp_addr *addr,
+		     u16 port)
+{
+	memset(ss, 0, sizeof(*ss));
+	memcpy(ss, addr, sizeof(*addr));
+	if (ss->ss_family == AF_INET)
+		((struct sockaddr_in *)ss)->sin_port = htons(port);
+	else
+		set_addr6((struct sockaddr_in6 *)ss, port);
+}
+
+/* Does the peer demand an AUTH chunk before DATA (RFC 4895)? */
+static bool wants_auth(const struct sctp_association *peer)
+{
+	const struct sctp_chunks_param *list = peer->peer.peer_chunks;
+	size_t num;
+
+	if (!peer->peer.auth_capable || !list)
+		return false;
+	num = be16_to_cpu(list->param_hdr.length) - sizeof(list->param_hdr);
+	return memchr(list->chunks, SCTP_CID_DATA, num);
+}
+
+void siw_assoc_learn_seg_max(struct siw_assoc *assoc,
+			     const struct sctp_association *peer)
+{
+	unsigned int room = SIW_SCTP_BUNDLE_ROOM;
+	unsigned int max = peer->frag_point;
+
+	/* SCTP does not subtract this before it has a message */
+	if (wants_auth(peer))
+		room += SIW_SCTP_AUTH_ROOM;
+	max = max > room ? max - room : 0;
+	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
+}
+
+static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
+		     const struct sctp_association *peer)
+{
+	const struct sctp_transport *path = peer->peer.primary_path;
+
+	/* A listener's socket may have had a wildcard address */
+	set_addr(&assoc->local, &path->saddr, peer->base.bind_addr.port);
+	set_addr(&assoc->remote, &path->ipaddr, peer->peer.port);
+	siw_assoc_learn_seg_max(assoc, peer);
+	assoc->peer = get_remote(sk, &assoc->remote);
+	if (assoc->peer)
+		assoc->chan[0].rx.share = &assoc->peer->held;
+	else
+		assoc->err = -ENOMEM;
+	/* Without the indication DDP must not be used, RFC 5043 section 11.1 */
+	if (peer->peer.adaptation_ind != SIW_SCTP_ADAPTATION)
+		assoc->err = -EPROTO;
+	assoc->peer_tag = peer->peer.i.init_tag;
+	assoc->up = true;
+}
+
+/*
+ * A peer that restarts from the same addresses takes over our association
+ * (RFC 9260 section 5.2). The session is lost, and a Terminate would reach
+ * another session.
+ */
+void siw_assoc_check_restart(struct siw_assoc *assoc,
+			     const struct sctp_association *peer)
+{
+	if (peer->peer.i.init_tag == assoc->peer_tag)
+		return;
+	assoc->err = assoc->err ?: -ECONNRESET;
+	assoc->restarted = true;
+}
+
+/* The socket's state does not show that an association is lost */
+int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
+{
+	const struct sctp_association *peer = siw_assoc_sctp(sk);
+
+	/* The peer may have shut it down already, before it was accepted */
+	if (!assoc->up && peer && peer->state >= SCTP_STATE_ESTABLISHED)
+		learn_up(assoc, sk, peer);
+	switch (peer ? peer->state : SCTP_STATE_CLOSED) {
+	case SCTP_STATE_COOKIE_WAIT:
+	case SCTP_STATE_COOKIE_ECHOED:
+		return -EINPROGRESS;
+	case SCTP_STATE_ESTABLISHED:
+		siw_assoc_check_restart(assoc, peer);
+		return assoc->err;
+	default:
+		/* Chunks may have arrived before the end: read them first */
+		if (assoc->up && !skb_queue_empty(&sk->sk_receive_queue))
+			return assoc->err;
+		return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
+	}
+}
+
+/* Expires at @when (jiffies) or before. Not after detach, which awaits it. */
+void siw_assoc_again(struct siw_assoc *assoc, unsigned long when)
+{
+	struct sock *sk = assoc->sock->sk;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	if (sk_to_cep(sk))
+		timer_reduce(&assoc->again, when);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
