@@ -8,12 +8,21 @@
 #include <linux/version.h>
 
 #include <linux/mm.h>
+#include <net/inet_dscp.h>
+#include <net/route.h>
 
 #include <rdma/ib_umem.h>
 #include <rdma/uverbs_ioctl.h>
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 3, 0) && !defined(vm_flags_set)
 #define vm_flags_set(vma, flags)	((vma)->vm_flags |= (flags))
+#endif
+
+/* The bits of a TOS that choose the route of a datagram */
+#if LINUX_VERSION_CODE < KERNEL_VERSION(6, 10, 0)
+#define dg_rt_tos(tos)			RT_TOS(tos)
+#else
+#define dg_rt_tos(tos)			((tos) & INET_DSCP_MASK)
 #endif
 
 #if LINUX_VERSION_CODE < KERNEL_VERSION(6, 11, 0)

@@ -17,7 +17,6 @@
 #include <linux/sched/signal.h>
 #include <linux/udp.h>
 #include <linux/uio.h>
-#include <net/inet_ecn.h>
 #include <net/ipv6.h>
 #include <net/route.h>
 #include <net/sock.h>
@@ -190,16 +189,17 @@ static bool dg_is_ipv4(const struct dg_tx *tx)
 
 /* ---- the path */
 
-/*
- * The route that sendmsg() takes. Without ECN: bit 0 asks kernels before 6.10 for a
- * target on the link, with a route of another MTU.
- */
+/* The route that sendmsg() takes */
 static u8 dg_route_tos(const struct dg_qp *qp, const struct dg_tx *tx)
 {
-	u8 tos = tx->address.tclass ?:
-		 READ_ONCE(inet_sk(qp->socket->sk)->tos);
+	return dg_rt_tos(tx->address.tclass ?:
+			 READ_ONCE(inet_sk(qp->socket->sk)->tos));
+}
 
-	return tos & ~INET_ECN_MASK;
+static u8 dg_route_tclass(const struct dg_qp *qp, const struct dg_tx *tx)
+{
+	return tx->address.tclass ?:
+	       READ_ONCE(inet6_sk(qp->socket->sk)->tclass);
 }
 
 static u32 dg_path_mtu4(const struct dg_qp *qp, const struct dg_tx *tx)
@@ -233,7 +233,6 @@ static u32 dg_path_mtu6(const struct dg_qp *qp, const struct dg_tx *tx)
 		.flowi6_mark = READ_ONCE(sk->sk_mark),
 		.flowi6_proto = IPPROTO_UDP,
 		.flowi6_uid = sock_net_uid(sock_net(sk), sk),
-		.flowlabel = ip6_make_flowinfo(tx->address.tclass, 0),
 		.daddr = tx->address.target,
 		.saddr = tx->address.source,
 		.fl6_dport = htons(tx->sqe.remote_qpn),
@@ -245,6 +244,7 @@ static u32 dg_path_mtu6(const struct dg_qp *qp, const struct dg_tx *tx)
 	/* A host without IPv6 has no routes of it */
 	if (sk->sk_family != AF_INET6)
 		return 0;
+	fl6.flowlabel = ip6_make_flowinfo(dg_route_tclass(qp, tx), 0);
 	dst = ip6_dst_lookup_flow(sock_net(sk), sk, &fl6, NULL);
 	if (IS_ERR(dst))
 		return 0;
