@@ -168,7 +168,7 @@ if [[ -n ${ROLE:-} ]]; then
 	exit
 fi
 
-for suite in wire track; do
+for suite in wire track error; do
 	[[ ! -e $KUNIT/dg_${suite}_test.ko ]] || check "DGM: the KUnit suite dg_${suite}_test passes" kunit_suite "dg_${suite}_test"
 done
 if [[ -x $DGM/dgm_tests ]]; then

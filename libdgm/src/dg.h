@@ -6,6 +6,7 @@
 #include <cstdint>
 
 extern "C" {
+#include "dg_error.h"
 #include "dg_track.h"
 #include "dg_wire.h"
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
 /*
- * As much of KUnit as dg_wire_test.c and dg_track_test.c use, so that the same cases run in user space, under
+ * As much of KUnit as dg_wire_test.c, dg_track_test.c and dg_error_test.c use, so that the same cases run in user space, under
  * sanitizers, in less than a second. Each suite is a program; it prints "ok CASE" or "not ok CASE: PARAMETER".
  */
 #ifndef DG_SHIM_KUNIT_H

@@ -1,5 +1,5 @@
 /* SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause */
-/* User-space replacements for the kernel's headers of these names, for dg_wire.c and dg_track.c alone. */
+/* User-space replacements for the kernel's headers of these names, for dg_wire.c, dg_track.c and dg_error.c alone. */
 #ifndef DG_SHIM_TYPES_H
 #define DG_SHIM_TYPES_H
 

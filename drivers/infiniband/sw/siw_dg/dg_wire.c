@@ -142,6 +142,17 @@ static enum dg_result check_place(const struct dg_segment *seg)
 	return DG_OK;
 }
 
+static void read_write_header(const u8 *p, struct dg_segment *seg)
+{
+	seg->form = DG_WRITE_RECORD;
+	seg->stag = get_unaligned_be32(p + OFF_STAG);
+	seg->to = get_unaligned_be64(p + OFF_TO);
+	seg->msn = get_unaligned_be32(p + OFF_MSN);
+	seg->mo = get_unaligned_be32(p + OFF_MO);
+	seg->ml = get_unaligned_be32(p + OFF_ML);
+	seg->qkey = get_unaligned_be32(p + OFF_QKEY);
+}
+
 static enum dg_result parse_tagged(const u8 *p, size_t len,
 				   struct dg_segment *seg)
 {
@@ -151,13 +162,7 @@ static enum dg_result parse_tagged(const u8 *p, size_t len,
 		return DG_NO_MSN;
 	if (len < DG_WRITE_HDR + DG_CRC_LEN)
 		return DG_BAD_LENGTH;
-	seg->form = DG_WRITE_RECORD;
-	seg->stag = get_unaligned_be32(p + OFF_STAG);
-	seg->to = get_unaligned_be64(p + OFF_TO);
-	seg->msn = get_unaligned_be32(p + OFF_MSN);
-	seg->mo = get_unaligned_be32(p + OFF_MO);
-	seg->ml = get_unaligned_be32(p + OFF_ML);
-	seg->qkey = get_unaligned_be32(p + OFF_QKEY);
+	read_write_header(p, seg);
 	seg->hdr_len = DG_WRITE_HDR;
 	seg->len = len - DG_WRITE_HDR - DG_CRC_LEN;
 	return check_place(seg);
@@ -208,6 +213,29 @@ void dg_parse_error(const void *buf, struct dg_error *error)
 	error->length = get_unaligned_be16(p + OFF_TERM_LENGTH);
 	error->cause = p + OFF_CAUSE;
 	error->cause_len = cause_len(p[OFF_CAUSE]);
+}
+
+/**
+ * dg_parse_cause - read the header of a Write-Record that an error message has
+ * @error: from dg_parse_error()
+ * @seg: filled, but for @hdr_len. Its fields are what the peer claims: they need
+ *       not fit each other
+ *
+ * Any context.
+ *
+ * Return: false if it is about another datagram
+ */
+bool dg_parse_cause(const struct dg_error *error, struct dg_segment *seg)
+{
+	const u8 *p = error->cause;
+
+	memset(seg, 0, sizeof(*seg));
+	if (error->cause_len != DG_WRITE_HDR)
+		return false;
+	read_write_header(p, seg);
+	seg->last = p[0] & DDP_LAST;
+	seg->len = error->length - DG_WRITE_HDR;
+	return true;
 }
 
 /**

@@ -110,6 +110,7 @@ struct dg_error {
 
 enum dg_result dg_parse(const void *buf, size_t len, struct dg_segment *seg);
 void dg_parse_error(const void *buf, struct dg_error *error);
+bool dg_parse_cause(const struct dg_error *error, struct dg_segment *seg);
 bool dg_within(const struct dg_segment *seg, u64 size);
 int dg_build(const struct dg_segment *seg, void *buf, size_t size);
 int dg_build_error(u32 msn, const struct dg_error *error, void *buf,
