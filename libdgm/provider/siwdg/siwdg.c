@@ -13,6 +13,10 @@
 #include "provider.h"
 #include "siwdg.h"
 
+static_assert(SIWDG_FRAGMENT == SIW_DG_FRAGMENT, "flag");
+static_assert(SIWDG_SEND_ERRORS == SIW_DG_SEND_ERRORS, "flag");
+static_assert(SIWDG_RECEIVE_ERRORS == SIW_DG_RECEIVE_ERRORS, "flag");
+
 /* ---- rings */
 
 int siwdg_map(struct ibv_context *context, struct siwdg_queue *queue,
@@ -234,6 +238,10 @@ static void siwdg_read_cqe(const struct siw_dg_cqe *cqe, struct ibv_wc *wc)
 		wc->opcode = IBV_WC_DRIVER1;
 		wc->invalidated_rkey = cqe->zone;
 		break;
+	case SIW_DG_WC_ERROR:
+		wc->opcode = IBV_WC_DRIVER2;
+		wc->invalidated_rkey = cqe->zone;
+		break;
 	default:
 		/* Of a newer module: it must not pass for a Send */
 		wc->status = IBV_WC_GENERAL_ERR;
@@ -253,7 +261,7 @@ static void siwdg_read_record(const struct siw_dg_cqe *cqe, void *to,
 	};
 
 	/* Of a module whose messages have one datagram: it leaves these members 0 */
-	if (!cqe->ml) {
+	if (!cqe->ml && cqe->opcode == SIW_DG_WC_RECORD) {
 		wc.message_length = cqe->byte_len;
 		wc.bytes = cqe->byte_len;
 	}
@@ -495,7 +503,7 @@ struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
 	if (!siwdg_is_ours(pd->context) ||
 	    dg->comp_mask & ~(SIWDG_QP_SOCKET | SIWDG_QP_SLOTS |
 			      SIWDG_QP_DEADLINE | SIWDG_QP_GAP |
-			      SIWDG_QP_SEGMENT)) {
+			      SIWDG_QP_SEGMENT | SIWDG_QP_FLAGS)) {
 		errno = EOPNOTSUPP;
 		return NULL;
 	}
@@ -514,6 +522,8 @@ struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
 				  SIW_DG_QP_GAP);
 	req.segment = siwdg_member(dg, SIWDG_QP_SEGMENT, dg->segment, &req,
 				   SIW_DG_QP_SEGMENT);
+	req.flags = siwdg_member(dg, SIWDG_QP_FLAGS, dg->flags, &req,
+				 SIW_DG_QP_FLAGS);
 	return siwdg_make_qp(pd, attr, &req);
 }
 

@@ -43,6 +43,29 @@ struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 #define SIWDG_QP_DEADLINE	4
 #define SIWDG_QP_GAP		8
 #define SIWDG_QP_SEGMENT	16
+#define SIWDG_QP_FLAGS		32
+
+/* Flags of a QP */
+/*
+ * A datagram longer than the path's MTU is sent as IP fragments: a Send of up to
+ * 65485 octets, and datagrams of a Write-Record that @segment makes so long. With a
+ * fragment the datagram is lost.
+ */
+#define SIWDG_FRAGMENT		1
+/*
+ * A source whose Write-Record is refused gets an error message: if a rule of any
+ * zone of the QP names it (siwdg_allow_any() names none), at most one a second and
+ * address, and 64 a second in all. None is longer than the refused datagram, so
+ * that needs 24 octets of data; none answers multicast.
+ */
+#define SIWDG_SEND_ERRORS	2
+/*
+ * An error message about one of the last 256 Write-Records of the QP, from where
+ * it was sent to, has a completion in the receive CQ: once for each message, with
+ * opcode IBV_WC_DRIVER2, see struct siwdg_wc. It is a hint: nothing else depends
+ * on it. It needs an entry of the CQ as a record does. Others are only counted.
+ */
+#define SIWDG_RECEIVE_ERRORS	4
 
 /**
  * struct siwdg_qp_attr - attributes of a QP that verbs do not have
@@ -56,7 +79,9 @@ struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
  *          (2); zones with SIWDG_ZONE_PARTIAL. Both times are rounded up to ticks
  *          of the kernel
  * @segment: data octets in a datagram of a Write-Record that the QP sends, 1 to
- *           65473; never more than the path's MTU takes (so many)
+ *           65473; without SIWDG_FRAGMENT never more than the path's MTU takes (so
+ *           many)
+ * @flags: SIWDG_FRAGMENT and so on (0)
  */
 struct siwdg_qp_attr {
 	uint32_t comp_mask;
@@ -65,6 +90,7 @@ struct siwdg_qp_attr {
 	uint32_t deadline_ms;
 	uint32_t gap_ms;
 	uint32_t segment;
+	uint32_t flags;
 };
 
 /**
@@ -217,6 +243,14 @@ void siwdg_zone_clear(struct siwdg_zone *zone, uint64_t first, uint64_t count);
  *         records: the CQ had no room for some. A part leaves one entry for the
  *         record with SIWDG_END, which is missing only if the CQ was full when the
  *         message ended, or another QP that completes there took that entry
+ *
+ * A datagram of this QP that its target has refused (SIWDG_RECEIVE_ERRORS) has
+ * opcode IBV_WC_DRIVER2, and these members: wr_id, invalidated_rkey, @msn, @message
+ * and @message_length, as it was sent; byte_len, octets of its data; src_qp and
+ * @source, the target; @bytes, the reason: the layer in bits 12 to 15, the type in
+ * bits 8 to 11 and the code in bits 0 to 7 of RFC 5040. 0x1100: no such zone, or a
+ * wrong Q_Key; 0x1101: beyond the zone; 0: no room for the record; 0x02ff: it
+ * contradicts other datagrams of its message, or these are too many.
  *
  * Later versions may append members.
  */

@@ -19,6 +19,7 @@
 #include <linux/mutex.h>
 #include <linux/net.h>
 #include <linux/netdevice.h>
+#include <linux/uio.h>
 #include <linux/workqueue.h>
 #include <linux/xarray.h>
 
@@ -26,6 +27,7 @@
 #include <rdma/ib_verbs.h>
 
 #include "dg_compat.h"
+#include "dg_error.h"
 #include "dg_track.h"
 #include "dg_wire.h"
 #include "siw_dg-abi.h"
@@ -56,7 +58,6 @@
  * @DG_BAD_CSUM: dropped: UDP checksum
  * @DG_BAD_HEADER: dropped: not a good datagram iWARP header
  * @DG_BAD_CRC: dropped: CRC32c
- * @DG_BAD_FORM: dropped: neither a Send nor a Write-Record
  * @DG_BAD_QKEY: dropped: Q_Key of the QP
  * @DG_NO_ZONE: dropped: the QP has no zone with this number and Q_Key
  * @DG_BAD_SOURCE: dropped: the zone does not name the source, or an IPv6 packet
@@ -71,6 +72,8 @@
  * @DG_NO_RQE: dropped: no receive request
  * @DG_RQE_ERRORS: receive requests that completed with an error
  * @DG_CQ_FULL: dropped for lack of room in a CQ; also records that are lost
+ * @DG_ERRORS_SENT: error messages sent
+ * @DG_ERRORS_RECEIVED: error messages received, whatever they are about
  * @DG_COUNTERS: number of counters
  */
 enum dg_counter {
@@ -84,7 +87,6 @@ enum dg_counter {
 	DG_BAD_CSUM,
 	DG_BAD_HEADER,
 	DG_BAD_CRC,
-	DG_BAD_FORM,
 	DG_BAD_QKEY,
 	DG_NO_ZONE,
 	DG_BAD_SOURCE,
@@ -98,6 +100,8 @@ enum dg_counter {
 	DG_NO_RQE,
 	DG_RQE_ERRORS,
 	DG_CQ_FULL,
+	DG_ERRORS_SENT,
+	DG_ERRORS_RECEIVED,
 	DG_COUNTERS,
 };
 
@@ -245,6 +249,7 @@ struct dg_ah {
 #define DG_LATE_MS		200
 
 struct dg_tx;
+struct dg_reports;
 
 /**
  * struct dg_qp - a UD queue pair
@@ -254,6 +259,7 @@ struct dg_tx;
  * @state: enum ib_qp_state
  * @qkey: datagrams with another Q_Key are dropped
  * @signal_all: each send request completes with a CQE
+ * @fragment: datagrams may be longer than the path's MTU
  * @cap: sizes
  * @flags: DG_QP_*
  * @sq_mutex: protects the members up to @tx_work
@@ -274,7 +280,10 @@ struct dg_tx;
  * @times: of @track, in ns
  * @slots: of @track; NULL: the QP has had no zone yet
  * @track: messages of several datagrams that are in progress
- * @now: time of the current batch of datagrams, in ns
+ * @now: time of the current batch of datagrams, in ns; 0: the QP has had no zone yet
+ * @reports: error messages that it sends; NULL: none
+ * @writes: messages that it has sent, for error messages about them; NULL: those
+ *          that come are only counted
  * @armed: when @end_work runs; 0: it is not queued
  * @end_work: ends messages whose time is over
  * @rx_work: goes on with datagrams that one softirq left
@@ -288,6 +297,7 @@ struct dg_qp {
 	u8 state;
 	u32 qkey;
 	bool signal_all;
+	bool fragment;
 	struct ib_qp_cap cap;
 	unsigned long flags;
 
@@ -310,6 +320,8 @@ struct dg_qp {
 	struct dg_slot *slots;
 	struct dg_track track;
 	u64 now;
+	struct dg_reports *reports;
+	struct dg_writes *writes;
 	u64 armed;
 	struct delayed_work end_work;
 	struct work_struct rx_work;
@@ -411,7 +423,21 @@ int dg_destroy_qp(struct ib_qp *qp, struct ib_udata *udata);
 int dg_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 int dg_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 
+/* dg_report.c */
+int dg_report_create(struct dg_qp *qp, u32 flags);
+void dg_report_stop(struct dg_qp *qp);
+void dg_report_destroy(struct dg_qp *qp);
+void dg_report_reset(struct dg_qp *qp);
+bool dg_report_may(struct dg_qp *qp, const struct dg_source *source, u64 now);
+void dg_report_add(struct dg_qp *qp, const struct dg_address *to, u16 port,
+		   enum dg_refusal why, const void *header, u32 len);
+void dg_report_expect(struct dg_qp *qp, const struct dg_address *to, u16 port,
+		      struct dg_write *write);
+
 /* dg_tx.c */
+bool dg_is_corked(const struct dg_qp *qp);
+int dg_sendmsg(const struct dg_qp *qp, const struct dg_address *to, u16 port,
+	       u16 size, struct iov_iter *iter);
 int dg_tx_create(struct dg_qp *qp);
 void dg_tx_destroy(struct dg_qp *qp);
 void dg_tx_forget(struct dg_qp *qp);
@@ -430,5 +456,6 @@ void dg_flush_rq(struct dg_qp *qp);
 extern const struct uapi_definition dg_zone_defs[];
 bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
 		    u16 port);
+bool dg_zones_name(struct dg_qp *qp, const struct in6_addr *address, u16 port);
 
 #endif

@@ -109,9 +109,11 @@ static void dg_unhook_socket(struct dg_qp *qp)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Datagrams come in bundles, leave whole, and groups are the QP's own */
+/* Datagrams come in bundles, leave whole by default, and groups are the QP's own */
 static int dg_set_options(struct dg_qp *qp)
 {
+	/* IPv6 has the same values */
+	int discover = qp->fragment ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO;
 	struct socket *socket = qp->socket;
 	struct sock *sk = socket->sk;
 	int ret;
@@ -119,13 +121,12 @@ static int dg_set_options(struct dg_qp *qp)
 	qp->restore_gro = !udp_test_bit(GRO_ENABLED, sk);
 	ret = dg_set_option(socket, SOL_UDP, UDP_GRO, 1);
 	if (!ret)
-		ret = dg_set_option(socket, SOL_IP, IP_MTU_DISCOVER,
-				    IP_PMTUDISC_DO);
+		ret = dg_set_option(socket, SOL_IP, IP_MTU_DISCOVER, discover);
 	if (!ret)
 		ret = dg_set_option(socket, SOL_IP, IP_MULTICAST_ALL, 0);
 	if (!ret && sk->sk_family == AF_INET6) {
 		ret = dg_set_option(socket, SOL_IPV6, IPV6_MTU_DISCOVER,
-				    IPV6_PMTUDISC_DO);
+				    discover);
 		if (!ret)
 			ret = dg_set_option(socket, SOL_IPV6,
 					    IPV6_MULTICAST_ALL, 0);
@@ -232,6 +233,7 @@ static void dg_put_socket(struct dg_qp *qp)
 	cancel_work_sync(&qp->rx_work);
 	/* Receiving queues it */
 	cancel_delayed_work_sync(&qp->end_work);
+	dg_report_stop(qp);
 	cancel_work_sync(&qp->tx_work);
 	/* The program's own reads are not prepared for bundles */
 	if (qp->restore_gro)
@@ -288,6 +290,7 @@ static void dg_destroy_queues(struct dg_qp *qp)
 	dg_queue_destroy(qp->sq);
 	dg_queue_destroy(qp->rq);
 	dg_tx_destroy(qp);
+	dg_report_destroy(qp);
 	kvfree(qp->slots);
 }
 
@@ -335,8 +338,10 @@ static int dg_read_members(struct siw_dg_create_qp_req *req)
 	u32 mask = req->comp_mask;
 
 	if (mask & ~(SIW_DG_QP_SLOTS | SIW_DG_QP_DEADLINE | SIW_DG_QP_GAP |
-		     SIW_DG_QP_SEGMENT))
+		     SIW_DG_QP_SEGMENT | SIW_DG_QP_FLAGS))
 		return -EOPNOTSUPP;
+	if (req->reserved)
+		return -EINVAL;
 	return dg_read_member(&req->slots, mask & SIW_DG_QP_SLOTS,
 			      DG_SLOTS_DEFAULT, 1, DG_SLOTS_MAX) ?:
 	       dg_read_member(&req->deadline_ms, mask & SIW_DG_QP_DEADLINE,
@@ -344,7 +349,10 @@ static int dg_read_members(struct siw_dg_create_qp_req *req)
 	       dg_read_member(&req->gap_ms, mask & SIW_DG_QP_GAP,
 			      DG_GAP_DEFAULT, 0, DG_MS_MAX) ?:
 	       dg_read_member(&req->segment, mask & SIW_DG_QP_SEGMENT,
-			      0, 1, DG_SEGMENT_MAX);
+			      0, 1, DG_SEGMENT_MAX) ?:
+	       dg_read_member(&req->flags, mask & SIW_DG_QP_FLAGS, 0, 0,
+			      SIW_DG_FRAGMENT | SIW_DG_SEND_ERRORS |
+			      SIW_DG_RECEIVE_ERRORS);
 }
 
 static int dg_read_request(struct ib_udata *udata,
@@ -372,6 +380,7 @@ static void dg_set_request(struct dg_qp *qp,
 			   const struct siw_dg_create_qp_req *req)
 {
 	qp->segment = req->segment;
+	qp->fragment = req->flags & SIW_DG_FRAGMENT;
 	qp->num_slots = req->slots;
 	qp->times.deadline = (u64)req->deadline_ms * NSEC_PER_MSEC;
 	qp->times.gap = (u64)req->gap_ms * NSEC_PER_MSEC;
@@ -409,6 +418,9 @@ int dg_create_qp(struct ib_qp *base, struct ib_qp_init_attr *attrs,
 	if (ret)
 		goto destroy;
 	ret = dg_tx_create(qp);
+	if (ret)
+		goto destroy;
+	ret = dg_report_create(qp, req.flags);
 	if (ret)
 		goto destroy;
 	ret = dg_set_number(qp);
@@ -462,6 +474,8 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 	if ((state == IB_QPS_RESET || state == IB_QPS_ERR) && qp->slots)
 		dg_track_init(&qp->track, qp->slots, qp->num_slots,
 			      get_random_u32(), &qp->times);
+	if (state == IB_QPS_RESET || state == IB_QPS_ERR)
+		dg_report_reset(qp);
 	spin_unlock_bh(&qp->rq_lock);
 	if (state == IB_QPS_RESET) {
 		dg_tx_forget(qp);

@@ -4,7 +4,8 @@
  * NOTICE.
  *
  * Everything about a datagram is judged before its first octet is written.
- * A bad datagram is counted and dropped, and never answered.
+ * A bad datagram is counted and dropped. It is answered only if the program wants
+ * so: by an error message to a source that a zone names, see dg_error.h.
  */
 #include <linux/highmem.h>
 #include <linux/ip.h>
@@ -139,13 +140,13 @@ static enum dg_counter dg_judge_write(struct dg_qp *qp, struct dg_datagram *d)
 }
 
 /*
- * Returns DG_RECEIVED or DG_WRITTEN, or the reason for dropping it. The CRC
- * comes last, as it costs most; behind it only the tracker, which remembers what
- * it has seen. The caller holds rq_lock.
+ * Returns DG_RECEIVED, DG_WRITTEN or DG_ERRORS_RECEIVED, or the reason for dropping
+ * it. The CRC comes last, as it costs most; behind it only the tracker, which
+ * remembers what it has seen. The caller holds rq_lock.
  */
 static enum dg_counter dg_judge(struct dg_qp *qp, struct dg_datagram *d)
 {
-	enum dg_counter verdict = DG_BAD_FORM;
+	enum dg_counter verdict = DG_ERRORS_RECEIVED;
 
 	if (!dg_header_is_good(d))
 		return DG_BAD_HEADER;
@@ -153,9 +154,100 @@ static enum dg_counter dg_judge(struct dg_qp *qp, struct dg_datagram *d)
 		verdict = dg_judge_send(qp, d);
 	else if (d->seg.form == DG_WRITE_RECORD)
 		verdict = dg_judge_write(qp, d);
-	if (verdict != DG_RECEIVED && verdict != DG_WRITTEN)
+	if (verdict != DG_RECEIVED && verdict != DG_WRITTEN &&
+	    verdict != DG_ERRORS_RECEIVED)
 		return verdict;
 	return dg_crc_is_good(d) ? verdict : DG_BAD_CRC;
+}
+
+static struct dg_source dg_source_of(const struct dg_datagram *d)
+{
+	/* A link-local address is one host: the QP has one interface */
+	struct dg_source source = { .port = dg_source_port(d) };
+	struct in6_addr address;
+
+	dg_source_address(d, &address);
+	memcpy(source.addr, &address, sizeof(source.addr));
+	return source;
+}
+
+/* ---- error messages */
+
+/* Returns false for a datagram that has none */
+static bool dg_refusal_of(enum dg_counter counter, enum dg_refusal *why)
+{
+	switch (counter) {
+	case DG_NO_ZONE:
+		*why = DG_REFUSED_ZONE;
+		return true;
+	case DG_BAD_RANGE:
+		*why = DG_REFUSED_RANGE;
+		return true;
+	case DG_CQ_FULL:
+		*why = DG_REFUSED_ROOM;
+		return true;
+	case DG_CONTRARY:
+	case DG_MSG_TOO_LONG:
+		*why = DG_REFUSED_FORM;
+		return true;
+	default:
+		return false;
+	}
+}
+
+/* Neither multicast nor broadcast, which many would answer */
+static bool dg_is_unicast(const struct dg_datagram *d)
+{
+	if (d->skb->pkt_type != PACKET_HOST)
+		return false;
+	return dg_is_ipv4(d) ?
+	       !ipv4_is_multicast(ip_hdr(d->skb)->daddr) &&
+	       !ipv4_is_lbcast(ip_hdr(d->skb)->daddr) :
+	       !ipv6_addr_is_multicast(&ipv6_hdr(d->skb)->daddr);
+}
+
+/* Where an answer goes, from the address that the datagram was sent to */
+static void dg_answer_address(const struct dg_datagram *d,
+			      struct dg_address *answer)
+{
+	*answer = (struct dg_address) {};
+	dg_source_address(d, &answer->target);
+	if (dg_is_ipv4(d))
+		ipv6_addr_set_v4mapped(ip_hdr(d->skb)->daddr, &answer->source);
+	else
+		answer->source = ipv6_hdr(d->skb)->daddr;
+}
+
+/* Answers a refused datagram, seldom. The caller holds rq_lock. */
+static void dg_refuse(struct dg_qp *qp, const struct dg_datagram *d,
+		      enum dg_counter counter)
+{
+	struct dg_source source;
+	struct dg_address answer;
+	u8 header[DG_WRITE_HDR];
+	enum dg_refusal why;
+
+	/* Without a zone no source is named, and the QP has no time */
+	if (!qp->reports || !qp->slots || qp->state != IB_QPS_RTS ||
+	    d->seg.form != DG_WRITE_RECORD || d->len < DG_REFUSAL_LEN ||
+	    !dg_refusal_of(counter, &why) || !dg_is_unicast(d))
+		return;
+	source = dg_source_of(d);
+	/* First the limit, as the rest costs time */
+	if (!dg_report_may(qp, &source, qp->now))
+		return;
+	dg_answer_address(d, &answer);
+	if (dg_zones_name(qp, &answer.target, source.port) &&
+	    dg_crc_is_good(d) &&
+	    !skb_copy_bits(d->skb, d->offset, header, sizeof(header)))
+		dg_report_add(qp, &answer, source.port, why, header, d->len);
+}
+
+static void dg_drop(struct dg_qp *qp, const struct dg_datagram *d,
+		    enum dg_counter counter)
+{
+	dg_count(qp, counter);
+	dg_refuse(qp, d, counter);
 }
 
 /* ---- placing */
@@ -370,6 +462,36 @@ static void dg_add_record(struct dg_qp *qp, struct siw_dg_cqe *cqe,
 		dg_count(qp, DG_CQ_FULL);
 }
 
+/* A program that asked for it has a completion. The caller holds rq_lock. */
+static void dg_receive_error(struct dg_qp *qp, const struct dg_datagram *d)
+{
+	struct dg_source source = dg_source_of(d);
+	struct dg_segment cause;
+	struct dg_error error;
+	u8 buf[DG_PARSE_MAX];
+	struct siw_dg_cqe cqe;
+
+	dg_count(qp, DG_ERRORS_RECEIVED);
+	if (!qp->writes ||
+	    skb_copy_bits(d->skb, d->offset, buf, d->seg.hdr_len))
+		return;
+	dg_parse_error(buf, &error);
+	if (!dg_writes_take(qp->writes, &source, &error, &cause))
+		return;
+	cqe = (struct siw_dg_cqe) {
+		.wr_id = cause.to,
+		.opcode = SIW_DG_WC_ERROR,
+		.byte_len = cause.len,
+		.src_qp = source.port,
+		.zone = cause.stag,
+		.msn = cause.msn,
+		.mo = cause.mo,
+		.ml = cause.ml,
+		.bytes = error.layer << 12 | error.type << 8 | error.code,
+	};
+	dg_add_record(qp, &cqe, source.addr);
+}
+
 static void dg_record_datagram(struct dg_qp *qp, const struct dg_datagram *d,
 			       const struct dg_source *source)
 {
@@ -471,15 +593,11 @@ static enum dg_counter dg_counter_of(enum dg_verdict verdict)
 /* The caller holds rq_lock */
 static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
 {
-	/* A link-local address is one host: the QP has one interface */
-	struct dg_source source = { .port = dg_source_port(d) };
-	struct in6_addr address;
+	struct dg_source source = dg_source_of(d);
 	struct dg_slot *message;
 	enum dg_verdict verdict;
 	enum dg_counter counter;
 
-	dg_source_address(d, &address);
-	memcpy(source.addr, &address, sizeof(source.addr));
 	verdict = dg_track_offer(&qp->track, &source, &d->seg,
 				 d->zone->partial, qp->now, &message);
 	if (verdict == DG_OLDER) {
@@ -488,9 +606,11 @@ static void dg_receive_write(struct dg_qp *qp, const struct dg_datagram *d)
 					 d->zone->partial, qp->now, &message);
 	}
 	counter = dg_counter_of(verdict);
-	dg_count(qp, counter);
-	if (counter != DG_WRITTEN)
+	if (counter != DG_WRITTEN) {
+		dg_drop(qp, d, counter);
 		return;
+	}
+	dg_count(qp, counter);
 	dg_place_write(d);
 	/* An entry never stands for data that is not there */
 	if (verdict == DG_SINGLE)
@@ -616,8 +736,10 @@ static u32 dg_receive_packet(struct dg_qp *qp, struct sk_buff *skb)
 			dg_receive_message(qp, &d);
 		else if (verdict == DG_WRITTEN)
 			dg_receive_write(qp, &d);
+		else if (verdict == DG_ERRORS_RECEIVED)
+			dg_receive_error(qp, &d);
 		else
-			dg_count(qp, verdict);
+			dg_drop(qp, &d, verdict);
 		d.offset += d.len;
 		number++;
 	} while (d.offset < skb->len);

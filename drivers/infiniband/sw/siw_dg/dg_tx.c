@@ -142,44 +142,45 @@ static void dg_put_cmsg_int(struct dg_control *control, int level, int type,
 		dg_put_cmsg(control, level, type, &value, sizeof(value));
 }
 
-static void dg_set_target4(const struct dg_qp *qp, const struct dg_tx *tx,
-			   struct msghdr *msg, struct dg_control *control)
+static void dg_set_target4(const struct dg_qp *qp, const struct dg_address *to,
+			   u16 port, struct msghdr *msg,
+			   struct dg_control *control)
 {
 	struct sockaddr_in *sin = msg->msg_name;
 	struct in_pktinfo info = {
 		.ipi_ifindex = dg_device_of(qp)->netdev->ifindex,
-		.ipi_spec_dst.s_addr = tx->address.source.s6_addr32[3],
+		.ipi_spec_dst.s_addr = to->source.s6_addr32[3],
 	};
 
 	sin->sin_family = AF_INET;
-	sin->sin_addr.s_addr = tx->address.target.s6_addr32[3];
-	sin->sin_port = htons(tx->sqe.remote_qpn);
+	sin->sin_addr.s_addr = to->target.s6_addr32[3];
+	sin->sin_port = htons(port);
 	msg->msg_namelen = sizeof(*sin);
 	dg_put_cmsg(control, SOL_IP, IP_PKTINFO, &info, sizeof(info));
-	dg_put_cmsg_int(control, SOL_IP, IP_TOS, tx->address.tclass);
-	dg_put_cmsg_int(control, SOL_IP, IP_TTL, tx->address.hop_limit);
+	dg_put_cmsg_int(control, SOL_IP, IP_TOS, to->tclass);
+	dg_put_cmsg_int(control, SOL_IP, IP_TTL, to->hop_limit);
 }
 
-static void dg_set_target6(const struct dg_qp *qp, const struct dg_tx *tx,
-			   struct msghdr *msg, struct dg_control *control)
+static void dg_set_target6(const struct dg_qp *qp, const struct dg_address *to,
+			   u16 port, struct msghdr *msg,
+			   struct dg_control *control)
 {
 	int ifindex = dg_device_of(qp)->netdev->ifindex;
 	struct sockaddr_in6 *sin6 = msg->msg_name;
 	struct in6_pktinfo info = {
 		.ipi6_ifindex = ifindex,
-		.ipi6_addr = tx->address.source,
+		.ipi6_addr = to->source,
 	};
 
 	sin6->sin6_family = AF_INET6;
-	sin6->sin6_addr = tx->address.target;
-	sin6->sin6_port = htons(tx->sqe.remote_qpn);
+	sin6->sin6_addr = to->target;
+	sin6->sin6_port = htons(port);
 	if (__ipv6_addr_needs_scope_id(ipv6_addr_type(&sin6->sin6_addr)))
 		sin6->sin6_scope_id = ifindex;
 	msg->msg_namelen = sizeof(*sin6);
 	dg_put_cmsg(control, SOL_IPV6, IPV6_PKTINFO, &info, sizeof(info));
-	dg_put_cmsg_int(control, SOL_IPV6, IPV6_TCLASS, tx->address.tclass);
-	dg_put_cmsg_int(control, SOL_IPV6, IPV6_HOPLIMIT,
-			tx->address.hop_limit);
+	dg_put_cmsg_int(control, SOL_IPV6, IPV6_TCLASS, to->tclass);
+	dg_put_cmsg_int(control, SOL_IPV6, IPV6_HOPLIMIT, to->hop_limit);
 }
 
 static bool dg_is_ipv4(const struct dg_tx *tx)
@@ -323,21 +324,40 @@ static enum ib_wc_status dg_check_sqe(const struct dg_qp *qp, struct dg_tx *tx)
 	return dg_check_length(tx);
 }
 
+static void dg_expect_errors(struct dg_qp *qp, const struct dg_tx *tx)
+{
+	struct dg_write write = {
+		.stag = tx->sqe.remote_zone,
+		.qkey = tx->sqe.remote_qkey,
+		.msn = tx->msn,
+		.ml = tx->length,
+		.base = tx->sqe.remote_offset,
+	};
+
+	dg_report_expect(qp, &tx->address, tx->sqe.remote_qpn, &write);
+}
+
 /* A Write-Record begins, with datagrams of at most @room data octets */
 static enum ib_wc_status dg_cut(struct dg_qp *qp, struct dg_tx *tx, u32 room)
 {
-	u32 segment = min(room, max(tx->length, 1U));
+	u32 most = max(tx->length, 1U);
+	u32 segment = min(room, most);
 
+	/* Without the program's choice no packet is longer than the path takes */
 	if (qp->segment)
-		segment = min(segment, qp->segment);
+		segment = min(qp->fragment ? most : segment, qp->segment);
 	if (!segment || DIV_ROUND_UP_ULL(tx->length, segment) > DG_SEGMENTS)
 		return IB_WC_LOC_LEN_ERR;
 	tx->segment = segment;
 	tx->bundle = min3(DG_BUNDLE, (int)UDP_MAX_SEGMENTS,
 			  (int)(DG_BUNDLE_OCTETS /
 				(segment + DG_WRITE_HDR + DG_CRC_LEN)));
+	/* UDP makes no bundles of datagrams that become fragments */
+	if (segment > room)
+		tx->bundle = 1;
 	tx->mo = 0;
 	tx->msn = ++qp->write_msn;
+	dg_expect_errors(qp, tx);
 	return IB_WC_SUCCESS;
 }
 
@@ -522,39 +542,64 @@ static void dg_put_data(struct dg_tx *tx)
 
 /* ---- sending */
 
-/*
+/**
+ * dg_is_corked - is a datagram of the program's in the socket?
+ * @qp: the QP
+ *
  * The program may have corked the socket that it handed over, or have begun a
  * datagram there: ours would be appended to it, after a wait for the socket's lock
  * whose end is up to the program.
+ *
+ * Return: true if so
  */
-static bool dg_is_corked(const struct sock *sk)
+bool dg_is_corked(const struct dg_qp *qp)
 {
+	const struct sock *sk = qp->socket->sk;
+
 	return udp_test_bit(CORK, sk) || READ_ONCE(udp_sk(sk)->pending);
 }
 
-static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
+/**
+ * dg_sendmsg - send datagrams
+ * @qp: the QP; the caller holds sq_mutex
+ * @to: where to
+ * @port: UDP port there
+ * @size: length of each datagram but the last; 0: one datagram, whatever the program
+ *        has set for the socket
+ * @iter: their octets
+ *
+ * Return: 0 or an error of the socket
+ */
+int dg_sendmsg(const struct dg_qp *qp, const struct dg_address *to, u16 port,
+	       u16 size, struct iov_iter *iter)
 {
-	/* 0: one datagram, whatever the program has set for the socket */
-	u16 size = count > 1 ? tx->segment + DG_WRITE_HDR + DG_CRC_LEN : 0;
 	struct sockaddr_in6 name = {};
 	struct dg_control control = {};
 	struct msghdr msg = {
 		.msg_name = &name,
 		.msg_control = &control.buf,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
+		.msg_iter = *iter,
 	};
 	int ret;
 
-	if (dg_is_ipv4(tx))
-		dg_set_target4(qp, tx, &msg, &control);
+	if (ipv6_addr_v4mapped(&to->target))
+		dg_set_target4(qp, to, port, &msg, &control);
 	else
-		dg_set_target6(qp, tx, &msg, &control);
+		dg_set_target6(qp, to, port, &msg, &control);
 	dg_put_cmsg(&control, SOL_UDP, UDP_SEGMENT, &size, sizeof(size));
 	msg.msg_controllen = control.length;
-	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, tx->bvecs, tx->num_bvecs,
-		      tx->octets);
 	ret = sock_sendmsg(qp->socket, &msg);
 	return ret < 0 ? ret : 0;
+}
+
+static int dg_send_bundle(const struct dg_qp *qp, struct dg_tx *tx, u32 count)
+{
+	u16 size = count > 1 ? tx->segment + DG_WRITE_HDR + DG_CRC_LEN : 0;
+	struct iov_iter iter;
+
+	iov_iter_bvec(&iter, ITER_SOURCE, tx->bvecs, tx->num_bvecs, tx->octets);
+	return dg_sendmsg(qp, &tx->address, tx->sqe.remote_qpn, size, &iter);
 }
 
 /* After -EAGAIN. False if room has come meanwhile. */
@@ -630,7 +675,7 @@ static enum ib_wc_status dg_send_some(struct dg_qp *qp, struct dg_tx *tx,
 {
 	u32 count = dg_build_bundle(qp, tx);
 
-	if (!count || dg_is_corked(qp->socket->sk))
+	if (!count || dg_is_corked(qp))
 		return IB_WC_LOC_QP_OP_ERR;
 	tx->budget -= tx->octets + DG_TX_CALL;
 	*error = dg_send_bundle(qp, tx, count);

@@ -324,9 +324,11 @@ static int dg_req_notify_cq(struct ib_cq *base, enum ib_cq_notify_flags flags)
 	return -EOPNOTSUPP;
 }
 
+/* Of no request */
 static bool dg_is_record(u32 opcode)
 {
-	return opcode == SIW_DG_WC_RECORD || opcode == SIW_DG_WC_PIECE;
+	return opcode == SIW_DG_WC_RECORD || opcode == SIW_DG_WC_PIECE ||
+	       opcode == SIW_DG_WC_ERROR;
 }
 
 /**
@@ -430,7 +432,6 @@ static const struct rdma_stat_desc dg_counter_names[DG_COUNTERS] = {
 	[DG_BAD_CSUM].name	= "dropped_checksum",
 	[DG_BAD_HEADER].name	= "dropped_header",
 	[DG_BAD_CRC].name	= "dropped_crc",
-	[DG_BAD_FORM].name	= "dropped_unsupported",
 	[DG_BAD_QKEY].name	= "dropped_qkey",
 	[DG_NO_ZONE].name	= "dropped_no_zone",
 	[DG_BAD_SOURCE].name	= "dropped_source",
@@ -444,6 +445,8 @@ static const struct rdma_stat_desc dg_counter_names[DG_COUNTERS] = {
 	[DG_NO_RQE].name	= "dropped_no_receive",
 	[DG_RQE_ERRORS].name	= "receive_errors",
 	[DG_CQ_FULL].name	= "dropped_cq_full",
+	[DG_ERRORS_SENT].name	= "error_messages_sent",
+	[DG_ERRORS_RECEIVED].name = "error_messages_received",
 };
 
 static struct rdma_hw_stats *dg_alloc_stats(struct ib_device *base, u32 port)

@@ -60,6 +60,39 @@ bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
 	return false;
 }
 
+/* The most rules that are read for one error message */
+#define DG_NAMES	1024
+
+/**
+ * dg_zones_name - does any zone name this source?
+ * @qp: the QP; the caller holds rq_lock
+ * @address: of the source, an IPv4 address mapped
+ * @port: of the source
+ *
+ * A rule for all sources names none. Any context.
+ *
+ * Return: true if so; false, too, if many other rules come first
+ */
+bool dg_zones_name(struct dg_qp *qp, const struct in6_addr *address, u16 port)
+{
+	const struct dg_source_rule *rule;
+	const struct dg_zone *zone;
+	unsigned long number;
+	int left = DG_NAMES;
+
+	xa_for_each(&qp->zones, number, zone) {
+		list_for_each_entry(rule, &zone->sources, entry) {
+			if (!left--)
+				return false;
+			if (rule->prefix &&
+			    (!rule->port || rule->port == port) &&
+			    dg_rule_has(rule, address))
+				return true;
+		}
+	}
+	return false;
+}
+
 static bool dg_source_is_good(const struct siw_dg_zone_source *source)
 {
 	struct in6_addr address;

@@ -130,21 +130,25 @@ struct siw_dg_rqe {
 #define SIW_DG_WC_RECORD	3
 /* The same; another part of the message follows. From partial zones alone. */
 #define SIW_DG_WC_PIECE		4
+/* A peer has refused a datagram of the QP; of no request. For SIW_DG_RECEIVE_ERRORS. */
+#define SIW_DG_WC_ERROR		5
 
 /**
  * struct siw_dg_cqe - a completion
- * @wr_id: of the request; record: offset in the zone
+ * @wr_id: of the request; record, error: offset in the zone
  * @status: enum ib_wc_status, whose values are those of ibv_wc_status
  * @opcode: SIW_DG_WC_*
- * @byte_len: receive: length of the message and its GRH; record: of the data
+ * @byte_len: receive: length of the message and its GRH; record: of the data; error:
+ *            of the data of the refused datagram
  * @qp_num: of the QP
- * @src_qp: receive, record: UDP port of the source
- * @zone: record: number of the zone
- * @msn: record: number of the message, which the source counts
- * @source: record: address of the source, an IPv4 address mapped
- * @mo: record: offset of this part in its message
- * @ml: record: length of the message
- * @bytes: record: octets of the message that came; piece: 0
+ * @src_qp: receive, record, error: UDP port of the source
+ * @zone: record, error: number of the zone
+ * @msn: record, error: number of the message, which its source counts
+ * @source: record, error: address of the source, an IPv4 address mapped
+ * @mo: record, error: offset of this part in its message
+ * @ml: record, error: length of the message
+ * @bytes: record: octets of the message that came; piece: 0; error: layer (4 bits),
+ *         type (4 bits) and code (8 bits) of RFC 5040
  */
 struct siw_dg_cqe {
 	__aligned_u64 wr_id;
@@ -178,6 +182,14 @@ struct siw_dg_create_cq_resp {
 #define SIW_DG_QP_DEADLINE	2
 #define SIW_DG_QP_GAP		4
 #define SIW_DG_QP_SEGMENT	8
+#define SIW_DG_QP_FLAGS		16
+
+/* Flags of a QP: a datagram longer than the path's MTU is sent as IP fragments */
+#define SIW_DG_FRAGMENT		1
+/* A named source whose Write-Record is refused may get an error message */
+#define SIW_DG_SEND_ERRORS	2
+/* One that comes about a Write-Record of the QP has a completion in the receive CQ */
+#define SIW_DG_RECEIVE_ERRORS	4
 
 /**
  * struct siw_dg_create_qp_req - request to create a QP
@@ -190,6 +202,8 @@ struct siw_dg_create_cq_resp {
  *          (2)
  * @segment: data octets in a datagram of a Write-Record, 1 to 65473 (as many as
  *           the path's MTU takes)
+ * @flags: SIW_DG_FRAGMENT and so on (0)
+ * @reserved: must be 0
  *
  * The request may end behind @comp_mask.
  */
@@ -200,6 +214,8 @@ struct siw_dg_create_qp_req {
 	__u32 deadline_ms;
 	__u32 gap_ms;
 	__u32 segment;
+	__u32 flags;
+	__u32 reserved;
 };
 
 /**
