@@ -42,6 +42,14 @@ union dgm_address {
 #define DGM_NO_SEGMENT 4     /* one system call for each datagram, no UDP_SEGMENT */
 #define DGM_NO_GRO 8	     /* no UDP_GRO */
 #define DGM_FRAGMENT 16	     /* datagrams longer than the path's MTU go out as IP fragments */
+/*
+ * A source whose Write-Record is refused gets an error message, if a rule of any zone names it (dgm_allow_any() names none):
+ * at most one a second and address, and 64 a second in all. None is longer than the refused datagram, so that needs 24 octets
+ * of data; none answers multicast.
+ */
+#define DGM_SEND_ERRORS 32
+/* An error message about one of the last 256 Write-Records, from where it was sent to, is an event: once for each message */
+#define DGM_RECEIVE_ERRORS 64
 
 struct dgm_options {
 	int socket;	      /* a bound UDP socket that the endpoint takes over, or -1 (-1) */
@@ -87,6 +95,7 @@ enum dgm_event_type {
 	DGM_RECORD = 1,	 /* a part of a zone has become valid */
 	DGM_RECEIVE = 2, /* a posted receive is done */
 	DGM_ERROR = 3,	 /* the network reports that it could not deliver */
+	DGM_REFUSED = 4, /* the target reports that it has refused a datagram of dgm_write(), see DGM_RECEIVE_ERRORS */
 };
 
 /* flags of an event */
@@ -96,14 +105,17 @@ enum dgm_event_type {
 
 /**
  * struct dgm_event - what happened
- * @error: RECEIVE: EMSGSIZE: the data were longer than the memory, and are lost; ERROR: the network's error
+ * @error: RECEIVE: EMSGSIZE: the data were longer than the memory, and are lost; ERROR: the network's error; REFUSED: the
+ *         reason, as layer, type (4 bits each) and code (8 bits) of RFC 5040. 0x1100: no such zone, or a wrong Q_Key;
+ *         0x1101: beyond the zone; 0: no room for the record; 0x02ff: it contradicts other datagrams of its message, or
+ *         these are too many
  * @peer: who sent it; ERROR: who was not reached
- * @zone: RECORD: number of the zone
+ * @zone: RECORD, REFUSED: number of the zone
  * @msn: number of the message
- * @offset: RECORD: offset in the zone
+ * @offset: RECORD, REFUSED: offset in the zone
  * @length: octets at this offset, or received
- * @message: RECORD: where the message begins in the zone
- * @message_length: RECORD: its length
+ * @message: RECORD, REFUSED: where the message begins in the zone
+ * @message_length: RECORD, REFUSED: its length
  * @bytes: RECORD with DGM_END: octets of it that came
  * @context: RECEIVE: what dgm_recv() was given
  */

@@ -115,10 +115,10 @@ bool SourceSet::add(const dg_source &source, unsigned prefix)
 	return true;
 }
 
-bool SourceSet::has(const dg_source &source) const
+bool SourceSet::names(const dg_source &source) const
 {
 	// ::/1 has no IPv4 address, although the mapped ones begin with its bits
-	return any_ || std::ranges::any_of(groups_, [&, v4 = is_v4(source)](const Group &g) {
+	return std::ranges::any_of(groups_, [&, v4 = is_v4(source)](const Group &g) {
 		return g.v4 == v4 && std::ranges::binary_search(g.sources, reduce(source, g.prefix, g.port, g.scope), before);
 	});
 }

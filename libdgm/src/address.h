@@ -27,7 +27,9 @@ public:
 	// prefix counts the bits of a mapped address; false: full
 	bool add(const dg_source &source, unsigned prefix);
 	void add_any() { any_ = true; }
-	[[nodiscard]] bool has(const dg_source &source) const;
+	[[nodiscard]] bool has(const dg_source &source) const { return any_ || names(source); }
+	// Not by add_any()
+	[[nodiscard]] bool names(const dg_source &source) const;
 
 private:
 	// Sources of one family with the same number of bits that count, with or without a port: sorted

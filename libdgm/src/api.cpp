@@ -47,7 +47,7 @@ bool in_range(uint32_t value, uint32_t low, uint32_t high)
 
 bool valid(const dgm_options &o)
 {
-	constexpr uint32_t hour = 3600000, all_flags = 31;
+	constexpr uint32_t hour = 3600000, all_flags = 127;
 	constexpr uint32_t contradiction = DGM_NO_THREAD | DGM_SOLICITED_ONLY;
 	return o.flags <= all_flags && (o.flags & contradiction) != contradiction && in_range(o.records, 1, 1 << 20) && in_range(o.receives, 1, 65536) &&
 	       in_range(o.slots, 1, DG_SLOTS_MAX) && in_range(o.deadline_ms, 1, hour) && o.gap_ms <= hour &&
@@ -64,7 +64,7 @@ constexpr const char *names[] = {
 	"bad_qn", "bad_last", "bad_mo", "bad_to", "bad_error_message", "error_messages", "bad_qkey", "no_receive", "too_long",
 	"no_zone", "bad_source", "bad_crc", "out_of_bounds", "queue_full", "mismatch", "too_many_segments", "duplicate",
 	"late", "messages_superseded", "messages_evicted", "messages_expired", "records_lost", "network_errors",
-	"errors_lost", "socket_overflows",
+	"errors_lost", "socket_overflows", "error_messages_sent",
 };
 static_assert(std::size(names) == static_cast<unsigned>(Counter::number));
 

@@ -37,7 +37,9 @@ Descriptor checked(int fd)
 
 Udp make_udp(const sockaddr *address, socklen_t length, const dgm_options &options)
 {
-	const UdpOptions udp{.gro = (options.flags & DGM_NO_GRO) == 0, .fragment = (options.flags & DGM_FRAGMENT) != 0};
+	const UdpOptions udp{.gro = (options.flags & DGM_NO_GRO) == 0,
+			     .fragment = (options.flags & DGM_FRAGMENT) != 0,
+			     .target = (options.flags & DGM_SEND_ERRORS) != 0};
 	return options.socket >= 0 ? Udp(options.socket, udp) : Udp(address, length, udp);
 }
 
@@ -52,6 +54,25 @@ Counter counter_of(dg_result result)
 		[DG_BAD_CAUSE] = Counter::bad_cause,
 	};
 	return counters[result];
+}
+
+// A wrong number and a wrong Q_Key are one: else they would show which half of a guess is right
+std::optional<dg_refusal> refusal_of(Counter counter)
+{
+	switch (counter) {
+	case Counter::no_zone:
+	case Counter::bad_qkey:
+		return DG_REFUSED_ZONE;
+	case Counter::out_of_bounds:
+		return DG_REFUSED_RANGE;
+	case Counter::queue_full:
+		return DG_REFUSED_ROOM;
+	case Counter::mismatch:
+	case Counter::too_many_segments:
+		return DG_REFUSED_FORM;
+	default:
+		return {};
+	}
 }
 
 } // namespace
@@ -79,6 +100,10 @@ void Endpoint::start()
 {
 	const dg_track_times times{.deadline = options_.deadline_ms * ms, .gap = options_.gap_ms * ms, .late = late_ms * ms};
 	dg_track_init(&track_, slots_.get(), options_.slots, random_number(), &times);
+	if ((options_.flags & DGM_SEND_ERRORS) != 0) {
+		limit_ = std::make_unique<dg_limit>();
+		limit_->seed = random_number();
+	}
 	sender_.set_error_report([this](const NetworkError &error) {
 		const std::lock_guard guard(lock_);
 		report(error);
@@ -231,8 +256,8 @@ bool Endpoint::receive_batch()
 	const std::lock_guard guard(lock_);
 	const uint64_t now = now_ns();
 	end_messages(now);
-	return udp_.receive([&](const dg_source *source, std::span<const uint8_t> datagram) {
-		count(source != nullptr ? judge(*source, datagram, now) : Counter::bad_source);
+	return udp_.receive([&](const Arrival &arrival, std::span<const uint8_t> datagram) {
+		count(arrival.source ? judge(arrival, datagram, now) : Counter::bad_source);
 	}) != 0;
 }
 
@@ -275,8 +300,10 @@ void Endpoint::report(const NetworkError &error)
 }
 
 // Returns the counter for this datagram
-Counter Endpoint::judge(const dg_source &source, std::span<const uint8_t> datagram, uint64_t now)
+Counter Endpoint::judge(const Arrival &arrival, std::span<const uint8_t> datagram, uint64_t now)
 {
+	const dg_source &source = *arrival.source;
+	Counter verdict{};
 	dg_segment seg;
 	const dg_result result = dg_parse(datagram.data(), datagram.size(), &seg);
 	if (result != DG_OK)
@@ -285,10 +312,56 @@ Counter Endpoint::judge(const dg_source &source, std::span<const uint8_t> datagr
 	case DG_SEND:
 		return judge_send(source, seg, datagram);
 	case DG_WRITE_RECORD:
-		return judge_write(source, seg, datagram, now);
-	default: // nobody is told, and no state depends on it
-		return dg_crc_good(datagram.data(), datagram.size()) ? Counter::error_messages : Counter::bad_crc;
+		verdict = judge_write(source, seg, datagram, now);
+		refuse(verdict, arrival, datagram, now);
+		return verdict;
+	default:
+		if (!dg_crc_good(datagram.data(), datagram.size()))
+			return Counter::bad_crc;
+		report_refused(source, datagram);
+		return Counter::error_messages;
 	}
+}
+
+// Reports it to the program if it is about a message that has been sent; no other state depends on it
+void Endpoint::report_refused(const dg_source &source, std::span<const uint8_t> datagram)
+{
+	dg_error error;
+	dg_segment cause;
+	dg_parse_error(datagram.data(), &error);
+	if (!sender_.take_refused(source, error, cause))
+		return;
+	dgm_event event{};
+	event.type = DGM_REFUSED;
+	event.error = error.layer << 12 | error.type << 8 | error.code;
+	event.peer = to_address(source);
+	event.zone = cause.stag;
+	event.msn = cause.msn;
+	event.offset = cause.to;
+	event.length = cause.len;
+	event.message = cause.to - cause.mo;
+	event.message_length = cause.ml;
+	if (!queue_.push(event))
+		count(Counter::errors_lost);
+}
+
+// Answers a Write-Record that is refused, seldom
+void Endpoint::refuse(Counter why, const Arrival &arrival, std::span<const uint8_t> datagram, uint64_t now)
+{
+	const auto reason = refusal_of(why);
+	if (!limit_ || !reason || datagram.size() < DG_REFUSAL_LEN || !arrival.target || is_multicast(*arrival.target))
+		return;
+	// First the limit, as the rest costs time
+	if (!dg_limit_pass(limit_.get(), &*arrival.source, now))
+		return;
+	if (std::ranges::none_of(zones_, [&](const auto &zone) { return zone.second->sources.names(*arrival.source); }) ||
+	    !dg_crc_good(datagram.data(), datagram.size()))
+		return;
+	std::array<uint8_t, DG_REFUSAL_LEN> message;
+	dg_build_refusal(++error_msn_, *reason, datagram.data(), static_cast<uint32_t>(datagram.size()), message.data());
+	// Only from an address of this host, so none answers broadcast
+	if (udp_.answer(*arrival.source, *arrival.target, message) == 0)
+		count(Counter::error_messages_sent);
 }
 
 Counter Endpoint::judge_send(const dg_source &source, const dg_segment &seg, std::span<const uint8_t> datagram)

@@ -50,6 +50,7 @@ enum class Counter : unsigned {
 	network_errors,
 	errors_lost,
 	socket_overflows,
+	error_messages_sent,
 	number
 };
 
@@ -89,7 +90,9 @@ private:
 	void set_timer();
 	void end_messages(uint64_t now);
 	void report(const NetworkError &error);
-	Counter judge(const dg_source &source, std::span<const uint8_t> datagram, uint64_t now);
+	Counter judge(const Arrival &arrival, std::span<const uint8_t> datagram, uint64_t now);
+	void refuse(Counter why, const Arrival &arrival, std::span<const uint8_t> datagram, uint64_t now);
+	void report_refused(const dg_source &source, std::span<const uint8_t> datagram);
 	Counter judge_send(const dg_source &source, const dg_segment &seg, std::span<const uint8_t> datagram);
 	Counter judge_write(const dg_source &source, const dg_segment &seg, std::span<const uint8_t> datagram, uint64_t now);
 	void place(Zone &zone, const dg_segment &seg, std::span<const uint8_t> datagram);
@@ -109,6 +112,8 @@ private:
 	Queue queue_;
 	std::unique_ptr<dg_slot[]> slots_;
 	dg_track track_;
+	std::unique_ptr<dg_limit> limit_; // none: no error messages are sent
+	uint32_t error_msn_ = 0;
 	uint64_t armed_ = 0; // what the timer is set to; 0: off
 	std::unordered_map<uint32_t, std::unique_ptr<Zone>> zones_;
 	std::deque<Receive> receives_;

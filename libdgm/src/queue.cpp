@@ -14,9 +14,18 @@ Queue::Queue(size_t records, bool solicited_only)
 		throw_errno(errno);
 }
 
+namespace {
+
+bool is_error(const dgm_event &event)
+{
+	return event.type == DGM_ERROR || event.type == DGM_REFUSED;
+}
+
+} // namespace
+
 bool Queue::wakes(const dgm_event &event) const
 {
-	return !solicited_only_ || event.type == DGM_ERROR || (event.flags & DGM_SOLICITED) != 0;
+	return !solicited_only_ || is_error(event) || (event.flags & DGM_SOLICITED) != 0;
 }
 
 void Queue::update()
@@ -37,12 +46,12 @@ bool Queue::push(const dgm_event &event)
 {
 	if (event.type == DGM_RECORD && !has_room())
 		return false;
-	if (event.type == DGM_ERROR && errors_ == errors_max)
+	if (is_error(event) && errors_ == errors_max)
 		return false;
 	events_.push_back(event);
 	records_ += event.type == DGM_RECORD;
 	receives_ += event.type == DGM_RECEIVE;
-	errors_ += event.type == DGM_ERROR;
+	errors_ += is_error(event);
 	waking_ += wakes(event);
 	update();
 	return true;
@@ -52,7 +61,7 @@ void Queue::removed(const dgm_event &event)
 {
 	records_ -= event.type == DGM_RECORD;
 	receives_ -= event.type == DGM_RECEIVE;
-	errors_ -= event.type == DGM_ERROR;
+	errors_ -= is_error(event);
 	waking_ -= wakes(event);
 }
 

@@ -137,6 +137,28 @@ int Sender::send_bundle(const Message &message, size_t segment, size_t begin, si
 	return send_parts(message.peer, std::span(parts).first(3 * count), count > 1 ? datagram : 0);
 }
 
+bool Sender::take_refused(const dg_source &source, const dg_error &error, dg_segment &cause)
+{
+	if (!writes_)
+		return false;
+	const std::lock_guard guard(writes_lock_);
+	return dg_writes_take(writes_.get(), &source, &error, &cause);
+}
+
+void Sender::expect(const Message &message)
+{
+	if (!writes_)
+		return;
+	const dg_write write{.target = message.peer,
+			     .stag = message.zone,
+			     .qkey = message.qkey,
+			     .msn = message.msn,
+			     .ml = static_cast<uint32_t>(message.size),
+			     .base = message.offset};
+	const std::lock_guard guard(writes_lock_);
+	dg_writes_add(writes_.get(), &write);
+}
+
 int Sender::send_message(const Message &message, size_t segment)
 {
 	const size_t datagram = segment + DG_WRITE_HDR + DG_CRC_LEN;
@@ -146,6 +168,7 @@ int Sender::send_message(const Message &message, size_t segment)
 		bundle = 1;
 	if (segments > DG_SEGMENTS)
 		return EMSGSIZE;
+	expect(message);
 	for (size_t begin = 0; begin < segments;) {
 		const size_t count = std::min(bundle, segments - begin);
 		const int error = send_bundle(message, segment, begin, count);

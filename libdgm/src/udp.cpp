@@ -123,6 +123,8 @@ void Udp::configure(const UdpOptions &options)
 	}
 	if (options.gro)
 		set(fd(), IPPROTO_UDP, UDP_GRO, 1);
+	if (options.target)
+		family_ == AF_INET ? set(fd(), IPPROTO_IP, IP_PKTINFO, 1) : set(fd(), IPPROTO_IPV6, IPV6_RECVPKTINFO, 1);
 }
 
 dg_source Udp::local() const
@@ -134,27 +136,51 @@ dg_source Udp::local() const
 	return to_source(&address.any, length).value_or(dg_source{});
 }
 
-// Sets segment if the kernel has joined datagrams, and v6 if they came with IPv6
-void Udp::look_at(const msghdr &header, size_t &segment, bool &v6)
+// An address alone
+static dg_source to_target(const in6_addr &address)
+{
+	dg_source target{};
+	std::memcpy(target.addr, &address, sizeof(target.addr));
+	return target;
+}
+
+static dg_source to_target(const in_addr &address)
+{
+	dg_source target{};
+	target.addr[10] = target.addr[11] = 0xff;
+	std::memcpy(target.addr + 12, &address, sizeof(address));
+	return target;
+}
+
+template <typename T> static T data_of(const cmsghdr *c)
+{
+	T data;
+	std::memcpy(&data, CMSG_DATA(c), sizeof(data));
+	return data;
+}
+
+void Udp::look_at(const msghdr &header, Seen &seen)
 {
 	auto *const writable = const_cast<msghdr *>(&header); // CMSG_NXTHDR only reads
 	for (cmsghdr *c = CMSG_FIRSTHDR(writable); c != nullptr; c = CMSG_NXTHDR(writable, c)) {
 		if (c->cmsg_level == IPPROTO_UDP && c->cmsg_type == UDP_GRO) {
-			int size;
-			std::memcpy(&size, CMSG_DATA(c), sizeof(size));
-			segment = size > 0 ? static_cast<size_t>(size) : segment;
+			const int size = data_of<int>(c);
+			seen.segment = size > 0 ? static_cast<size_t>(size) : seen.segment;
 		} else if (c->cmsg_level == SOL_SOCKET && c->cmsg_type == SO_RXQ_OVFL) {
-			uint32_t count;
-			std::memcpy(&count, CMSG_DATA(c), sizeof(count));
+			const auto count = data_of<uint32_t>(c);
 			overflows_ += static_cast<uint32_t>(count - last_overflow_);
 			last_overflow_ = count;
 		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_HOPLIMIT) {
-			v6 = true;
+			seen.v6 = true;
+		} else if (c->cmsg_level == IPPROTO_IP && c->cmsg_type == IP_PKTINFO) {
+			seen.target = to_target(data_of<in_pktinfo>(c).ipi_addr);
+		} else if (c->cmsg_level == IPPROTO_IPV6 && c->cmsg_type == IPV6_PKTINFO) {
+			seen.target = to_target(data_of<in6_pktinfo>(c).ipi6_addr);
 		}
 	}
 }
 
-size_t Udp::receive(const std::function<void(const dg_source *, std::span<const uint8_t>)> &receive)
+size_t Udp::receive(const std::function<void(const Arrival &, std::span<const uint8_t>)> &receive)
 {
 	batch_->prepare();
 	const int received = ::recvmmsg(fd(), batch_->headers.data(), batch, MSG_DONTWAIT, nullptr);
@@ -165,16 +191,18 @@ size_t Udp::receive(const std::function<void(const dg_source *, std::span<const 
 		const msghdr &header = batch_->headers[i].msg_hdr;
 		std::span<const uint8_t> rest(batch_->memory.get() + i * largest, batch_->headers[i].msg_len);
 		const auto source = to_source(reinterpret_cast<const sockaddr *>(&batch_->peers[i]), header.msg_namelen);
-		size_t segment = largest;
-		bool v6 = false;
-		look_at(header, segment, v6);
+		Seen seen{.segment = largest, .v6 = false, .target = {}};
+		look_at(header, seen);
 		datagrams++;
 		if (!source)
 			continue;
+		Arrival arrival{.source = source, .target = seen.target};
+		if (seen.v6 && is_v4(*source))
+			arrival.source.reset();
 		do {
-			const auto datagram = rest.first(std::min(rest.size(), segment));
+			const auto datagram = rest.first(std::min(rest.size(), seen.segment));
 			rest = rest.subspan(datagram.size());
-			receive(v6 && is_v4(*source) ? nullptr : &*source, datagram);
+			receive(arrival, datagram);
 		} while (!rest.empty());
 	}
 	return datagrams;
@@ -210,28 +238,56 @@ void Udp::drain_errors(const std::function<void(const NetworkError &)> &report)
 	}
 }
 
-int Udp::send(const dg_source &peer, std::span<iovec> parts, size_t segment) const
+// The header has one control message
+template <typename T> static void put_control(msghdr &header, Control &control, int level, int type, const T &data)
 {
-	alignas(cmsghdr) char control[CMSG_SPACE(sizeof(uint16_t))] = {};
+	header.msg_control = control.bytes;
+	header.msg_controllen = CMSG_SPACE(sizeof(data));
+	cmsghdr *const c = CMSG_FIRSTHDR(&header);
+	c->cmsg_level = level;
+	c->cmsg_type = type;
+	c->cmsg_len = CMSG_LEN(sizeof(data));
+	std::memcpy(CMSG_DATA(c), &data, sizeof(data));
+}
+
+int Udp::send_with(const dg_source &peer, msghdr &header) const
+{
 	dgm_address address;
-	msghdr header{};
 	if (family_ == AF_INET && !is_v4(peer))
 		return EAFNOSUPPORT;
 	header.msg_namelen = to_sockaddr(peer, family_, address);
 	header.msg_name = &address;
+	return ::sendmsg(fd(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+}
+
+int Udp::send(const dg_source &peer, std::span<iovec> parts, size_t segment) const
+{
+	Control control{};
+	msghdr header{};
 	header.msg_iov = parts.data();
 	header.msg_iovlen = parts.size();
-	if (segment != 0) {
-		const auto size = static_cast<uint16_t>(segment);
-		header.msg_control = control;
-		header.msg_controllen = sizeof(control);
-		cmsghdr *const c = CMSG_FIRSTHDR(&header);
-		c->cmsg_level = IPPROTO_UDP;
-		c->cmsg_type = UDP_SEGMENT;
-		c->cmsg_len = CMSG_LEN(sizeof(size));
-		std::memcpy(CMSG_DATA(c), &size, sizeof(size));
+	if (segment != 0)
+		put_control(header, control, IPPROTO_UDP, UDP_SEGMENT, static_cast<uint16_t>(segment));
+	return send_with(peer, header);
+}
+
+int Udp::answer(const dg_source &peer, const dg_source &from, std::span<uint8_t> datagram) const
+{
+	Control control{};
+	iovec part{.iov_base = datagram.data(), .iov_len = datagram.size()};
+	msghdr header{};
+	header.msg_iov = &part;
+	header.msg_iovlen = 1;
+	if (family_ == AF_INET) {
+		in_pktinfo info{};
+		std::memcpy(&info.ipi_spec_dst, from.addr + 12, sizeof(info.ipi_spec_dst));
+		put_control(header, control, IPPROTO_IP, IP_PKTINFO, info);
+	} else {
+		in6_pktinfo info{};
+		std::memcpy(&info.ipi6_addr, from.addr, sizeof(info.ipi6_addr));
+		put_control(header, control, IPPROTO_IPV6, IPV6_PKTINFO, info);
 	}
-	return ::sendmsg(fd(), &header, MSG_DONTWAIT | MSG_NOSIGNAL) < 0 ? errno : 0;
+	return send_with(peer, header);
 }
 
 int Udp::membership(const dg_source &group, unsigned interface, bool join) const

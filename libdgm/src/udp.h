@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <span>
 #include <system_error>
 #include <utility>
@@ -48,6 +49,12 @@ struct NetworkError {
 struct UdpOptions {
 	bool gro = true;
 	bool fragment = false;
+	bool target = false; // Arrival::target is wanted
+};
+
+struct Arrival {
+	std::optional<dg_source> source; // none: the source of an IPv6 packet is an IPv4 address
+	std::optional<dg_source> target; // the address that it was sent to
 };
 
 class Udp {
@@ -65,13 +72,14 @@ public:
 	[[nodiscard]] dg_source local() const;
 	void own() { owned_ = true; }
 
-	// Calls receive(source, datagram) for each datagram of one system call; returns how many there were, 0: none.
-	// nullptr: the source of an IPv6 packet is an IPv4 address
-	size_t receive(const std::function<void(const dg_source *, std::span<const uint8_t>)> &receive);
+	// Calls receive(arrival, datagram) for each datagram of one system call; returns how many there were, 0: none
+	size_t receive(const std::function<void(const Arrival &, std::span<const uint8_t>)> &receive);
 	// Calls report(error) for all that the error queue has
 	void drain_errors(const std::function<void(const NetworkError &)> &report);
 	// One system call; segment != 0: the length of each datagram but the last. Returns 0 or an errno value
 	int send(const dg_source &peer, std::span<iovec> parts, size_t segment) const;
+	// One datagram from an own address
+	int answer(const dg_source &peer, const dg_source &from, std::span<uint8_t> datagram) const;
 	int membership(const dg_source &group, unsigned interface, bool join) const;
 	// MTU of the path as the system knows it
 	[[nodiscard]] uint32_t route_mtu(const dg_source &peer) const;
@@ -81,7 +89,13 @@ public:
 private:
 	struct Batch;
 	void configure(const UdpOptions &options);
-	void look_at(const msghdr &header, size_t &segment, bool &v6);
+	struct Seen {
+		size_t segment; // set if the kernel has joined datagrams
+		bool v6;	// they came with IPv6
+		std::optional<dg_source> target;
+	};
+	void look_at(const msghdr &header, Seen &seen);
+	int send_with(const dg_source &peer, msghdr &header) const;
 
 	Descriptor fd_;
 	bool owned_ = true;

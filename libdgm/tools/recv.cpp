@@ -34,7 +34,7 @@ struct Options {
 	uint16_t port = 0;
 	uint64_t size = 64 << 20;
 	double idle = 10;
-	bool any = false, whole = false, json = false, progress = false;
+	bool any = false, whole = false, errors = false, json = false, progress = false;
 };
 
 // The zone's memory: a file that has room for all of it, or memory of the process
@@ -192,6 +192,7 @@ int run(const Options &options)
 	dgm_options chosen;
 	dgm_defaults(&chosen);
 	chosen.records = 1 << 16;
+	chosen.flags = options.errors ? DGM_SEND_ERRORS : 0;
 	const Memory memory(options.output, options.size);
 	const std::unique_ptr<dgm_endpoint, void (*)(dgm_endpoint *)> endpoint(dgm_open(&local.any, tools::length_of(local), &chosen), dgm_close);
 	if (!endpoint)
@@ -232,6 +233,7 @@ int main(int argc, char **argv)
 	app.add_option("--size", options.size, "length of the zone")->transform(CLI::AsSizeValue(false))->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
 	app.add_option("--from", options.from, "source, ADDRESS[/PREFIX]");
 	app.add_flag("--any", options.any, "everybody who has the target may write");
+	app.add_flag("--errors", options.errors, "send error messages about refused datagrams to the sources of --from");
 	app.add_flag("--whole", options.whole, "record only whole messages");
 	app.add_option("--output", options.output, "file that is the zone; - for the standard output");
 	app.add_option("--map", options.map, "file for the parts that are valid");

@@ -31,7 +31,7 @@ struct Options {
 	uint64_t message = 65536;
 	uint32_t segment = 0;
 	double rate = 0;
-	bool no_bundle = false, fragment = false, json = false, progress = false;
+	bool no_bundle = false, fragment = false, errors = false, json = false, progress = false;
 };
 
 struct Done {
@@ -90,6 +90,16 @@ Done send_all(dgm_endpoint *endpoint, const Options &options, const Target &targ
 	return done;
 }
 
+// What the target has refused, without a wait
+void print_errors(dgm_endpoint *endpoint)
+{
+	dgm_event event;
+	while (dgm_poll(endpoint, &event, 1, 0) == 1)
+		if (event.type == DGM_REFUSED)
+			std::cerr << fmt::format("dgm-send: the target has refused {} octets at {} (message {}): error {:04x}\n",
+						 event.length, event.offset, event.msn, event.error);
+}
+
 void send_notices(dgm_endpoint *endpoint, const Target &target, const Done &done)
 {
 	const tools::Notice notice{.kind = htobe32(tools::Notice::magic),
@@ -109,7 +119,8 @@ int run(const Options &options)
 	const Target target = Target::parse(options.target);
 	dgm_options chosen;
 	dgm_defaults(&chosen);
-	chosen.flags = DGM_NO_THREAD | (options.no_bundle ? DGM_NO_SEGMENT : 0) | (options.fragment ? DGM_FRAGMENT : 0);
+	chosen.flags = DGM_NO_THREAD | (options.no_bundle ? DGM_NO_SEGMENT : 0) | (options.fragment ? DGM_FRAGMENT : 0) |
+		       (options.errors ? DGM_RECEIVE_ERRORS : 0);
 	chosen.segment = options.segment;
 	chosen.send_ms = 10000;
 	dgm_address local{};
@@ -122,6 +133,8 @@ int run(const Options &options)
 		tools::fail(options.input);
 	const Done done = send_all(endpoint.get(), options, target, input);
 	send_notices(endpoint.get(), target, done);
+	if (options.errors)
+		print_errors(endpoint.get());
 	timespec cpu{};
 	::clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &cpu);
 	if (options.json)
@@ -149,6 +162,7 @@ int main(int argc, char **argv)
 	app.add_option("--rate", options.rate, "limit in Mbit/s of data")->check(CLI::PositiveNumber);
 	app.add_flag("--no-bundle", options.no_bundle, "no UDP_SEGMENT");
 	app.add_flag("--fragment", options.fragment, "datagrams longer than the path's MTU go out as IP fragments");
+	app.add_flag("--errors", options.errors, "print error messages about refused datagrams");
 	app.add_flag("--json", options.json, "results as JSON");
 	app.add_flag("--progress", options.progress, "show progress on the standard error");
 	CLI11_PARSE(app, argc, argv);
