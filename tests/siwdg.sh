@@ -604,6 +604,11 @@ rises() {
 	wait_for 20 "$1 to rise by $2" counter_is d1 "$1" $((value_before[$1] + $2))
 }
 
+# Since `before`
+is_above() { # COUNTER
+	(($(counter d1 "$1") > value_before[$1]))
+}
+
 in_any_order() {
 	open_zone --any --deadline 30000 --count 2
 	before written
@@ -814,16 +819,376 @@ narrow_route() {
 	within a ip route del 10.77.0.2/32 dev eth0
 }
 
-# Packets in the interface's queue count for the socket, which takes about 200 KB; netem's do not
+# Packets wait for the address of a next hop that nobody has, and count for the socket, which takes about 200 KB
+hold_packets() {
+	within a sysctl -qw net.ipv4.neigh.eth0.unres_qlen_bytes=100000000 net.ipv4.neigh.eth0.mcast_solicit=1000
+	within a ip route add 10.77.0.2/32 via 10.77.0.99 dev eth0
+}
+
+# MTU: of the route, as from now on
+pass_packets() { # [MTU]
+	[[ -z ${1:-} ]] || within a ip route change 10.77.0.2/32 via 10.77.0.99 dev eth0 mtu "$1"
+	within a ip neigh replace 10.77.0.99 lladdr "$(within b cat /sys/class/net/eth0/address)" dev eth0 nud permanent
+}
+
+stop_holding() {
+	within a ip route del 10.77.0.2/32 via 10.77.0.99 dev eth0
+	within a ip neigh del 10.77.0.99 dev eth0
+}
+
+# start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
+start_waiting() {
+	open_zone --any --zone-size 2000000 --deadline 60000 --count 1
+	before_sent=$(counter d0 sent)
+	hold_packets
+	start client a 50 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--data text --size "$1" "${@:2}"
+	wait_for 20 'the first bundles' sent_is_more $before_sent
+	# Long enough for all of it, if nothing held it
+	pause $((2 * SLOW))
+}
+
+sent_is_more() { # VALUE
+	(($(counter d0 sent) > $1))
+}
+
+# The server has recorded message MSN of this length, and the zone holds it
+waited_well() { # SIZE MSN
+	ended_well server 20
+	has_line server "^record $1 at 0 of $zone msn $2 " || fail "no record of message $2"
+	message "$1" text >"$WORK/message"
+	region_is 2000000 0 @"$WORK/message"
+}
+
+# 1,000,000 octets are 696 datagrams
 full_socket() {
-	modprobe -q sch_tbf || true
-	open_zone --any --zone-size 200000 --deadline 30000 --count 10
-	within a tc qdisc replace dev eth0 root tbf rate 80mbit burst 20000 limit 10000000
-	write_zone a --size 200000 --data text --count 10
-	within a tc qdisc del dev eth0 root
+	start_waiting 1000000
+	(($(counter d0 sent) - before_sent < 600)) || fail 'the message did not wait'
+	pass_packets
+	ended_well client 30
+	stop_holding
+	waited_well 1000000 1
+}
+
+# The bundles that wait have datagrams of 1,438 octets; the next one is refused as a whole, then its first datagram
+bundle_is_refused() {
+	start_waiting 500000
+	(($(counter d0 sent) - before_sent < 300)) || fail 'the message did not wait'
+	pass_packets 1000
+	ended_well client 30
+	stop_holding
+	waited_well 500000 2
+}
+
+# SQD holds what has not been sent, until RTS
+stopped_in_sqd() {
+	local sent
+	start_waiting 1000000 --interrupt sqd --linger $((3000 * SLOW))
+	wait_line client '^interrupted' $((10 * SLOW))
+	sent=$(counter d0 sent)
+	pass_packets
+	pause 1
+	is 'datagrams sent in SQD' "$(counter d0 sent)" "$sent"
+	((sent - before_sent < 600)) || fail 'the message did not wait'
+	ended_well client $((10 * SLOW))
+	stop_holding
+	has_line client '^status success$'
+	waited_well 1000000 1
+}
+
+# RESET forgets the message; the next one is complete
+stopped_in_reset() {
+	start_waiting 1000000 --interrupt reset --linger $((3000 * SLOW))
+	wait_line client '^interrupted' $((10 * SLOW))
+	pass_packets
+	ended_well client $((10 * SLOW))
+	stop_holding
+	has_line client '^status success$'
+	waited_well 1000000 2
+}
+
+stopped_in_error() {
+	start_waiting 1000000 --interrupt error --linger $((3000 * SLOW))
+	wait_line client '^interrupted' $((10 * SLOW))
+	pass_packets
+	ended_well client $((10 * SLOW))
+	stop_holding
+	has_line client '^status Work Request Flushed Error$'
+	stop server
+}
+
+# The doorbell of a long message does not keep a program that is killed: 1,024 datagrams of 65,000 octets over lo
+killed_in_a_doorbell() {
+	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 50 --any --zone-size 67000000 --count 1000
+	wait_line server '^ready' 30
+	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
+	before_sent=$(counter d1 sent)
+	start client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--size 66000000 --data text --count 1000
+	wait_for 30 'the first datagrams' sent_on_d1_is_more $before_sent
+	stop client KILL
+	stop server
+}
+
+sent_on_d1_is_more() { # VALUE
+	(($(counter d1 sent) > $1))
+}
+
+# The route of this TOS is narrower than the interface. Bit 0 chooses no route
+tos_route() { # TCLASS TOS-OF-THE-ROUTE…
+	local tos added=0
+	for tos in "${@:2}"; do
+		! within a ip route add 10.77.0.2/32 tos "$tos" dev eth0 mtu 1000 2>/dev/null || added=$((added + 1))
+	done
+	((added > 0)) || fail 'no route was added'
+	open_zone --any --zone-size 200000 --count 1
+	writes 6 5000 --offset 77 --tclass "$1"
+	for tos in "${@:2}"; do
+		within a ip route del 10.77.0.2/32 tos "$tos" dev eth0 2>/dev/null || true
+	done
+	has_line server "^record 5000 at 77 of $zone msn 1 "
+}
+
+# Of the address handle, or of the socket if that has none. 1,218 octets of data in a datagram, else 1,418: no second message is necessary
+tclass_route() { # OPTION of dgqp…
+	within a ip -6 route add fd77::2/128 dev eth0 mtu 1300 table 77
+	within a ip -6 rule add tos 0x10 table 77
+	open_zone --any --zone-size 200000 --count 1
+	run client a 30 "$DGQP" write --device d0 --gid 1 "${OWN[@]}" --port 7705 "$(address b 6)" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--size 5000 --data text --offset 77 "$@"
+	within a ip -6 rule del tos 0x10 table 77
+	within a ip -6 route del fd77::2/128 table 77
 	is 'the status of the source' $STATUS 0
 	ended_well server 20
-	is records "$(grep -c "^record 200000 at 0 of $zone " "$WORK/server.log")" 10
+	has_line server "^record 5000 at 77 of $zone msn 1 " || fail 'the first datagrams were too long'
+}
+
+# ---- IP fragments
+
+# within NETNS: the number of packets that IP has cut into fragments, or put together
+fragments() { # NETNS IpFragCreates | IpReasmOKs | Ip6FragCreates | Ip6ReasmOKs
+	within "$1" nstat -az "$2" | awk -v name="$2" '$1 == name { print $2 }'
+}
+
+# 100,000 octets in two datagrams
+fragments_come() {
+	local cut joined
+	joined=$(fragments b IpReasmOKs)
+	cut=$(fragments a IpFragCreates)
+	from_libdgm 60000 --segment 60000 --fragment
+	(($(fragments a IpFragCreates) - cut >= 60)) || fail 'the datagrams came without fragments'
+	is 'datagrams that IP has put together' $(($(fragments b IpReasmOKs) - joined)) 2
+}
+
+no_fragments() { # GID-INDEX FAMILY
+	local cut name=Ip${2}FragCreates
+	cut=$(fragments a "$name")
+	open_zone --any --zone-size 200000 --count 1
+	run client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--segment 20000 --size 100000 --data text --offset 77
+	is 'the status of the source' $STATUS 0
+	ended_well server 10
+	is 'fragments' $(($(fragments a "$name") - cut)) 0
+}
+
+# Five datagrams of 20,000 octets of data
+fragments_leave() { # GID-INDEX FAMILY
+	local cut before name=Ip${2}FragCreates
+	cut=$(fragments a "$name")
+	before=$(counter d0 sent)
+	open_zone --any --zone-size 200000 --count 1
+	run client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--flags 1 --segment 20000 --size 100000 --data text --offset 77
+	is 'the status of the source' $STATUS 0
+	is datagrams $(($(counter d0 sent) - before)) 5
+	ended_well server 10
+	has_line server "^record 100000 at 77 of $zone msn 1 "
+	(($(fragments a "$name") - cut >= 70)) || fail 'the datagrams left without fragments'
+	message 100000 text >"$WORK/message"
+	region_is 200000 77 @"$WORK/message"
+}
+
+fragmented_send() {
+	serve --size 8000
+	run_well client a 30 "$DGQP" send --device d0 "${OWN[@]}" --flags 1 "$(address b)" "$qpn" --size 8000 --data large
+	wait_line server '^received 8000 from .*: large' 10
+}
+
+# ---- error messages
+
+# A datagram of dgmpeer with 24 octets of data or as many as LENGTH, from port 7711
+refused() { # FIELD=VALUE…
+	dgm_write --source-port 7711 --data "${TEXT:0:${LENGTH:-24}}" "$@"
+}
+
+# The target sends error messages, and names a alone. WRONG changes the number of the zone or its Q_Key
+answers() { # ERROR WRONG OPTION of dgqp write…
+	open_zone --from "$(address a)" --flags 2 --count 1000
+	case $2 in
+	zone) zone=00000005 ;;
+	key) key=00000005 ;;
+	esac
+	before error_messages_sent
+	write_zone a --flags 4 --linger $((1500 * SLOW)) --data refused --size 100 "${@:3}"
+	is 'the status of the source' $STATUS 0
+	rises error_messages_sent 1
+	stop server
+	is 'error messages that the source has seen' "$(grep -c '^error' "$WORK/client.log")" 1
+	has_line client "^error $1 about 100 at 4000 of $zone msn 1 of 100 at 4000 from ::ffff:10.77.0.2 port $qpn\$"
+}
+
+# What each of these does is refused, and has no answer
+is_silent() { # COUNTER COMMAND…
+	before "$1" error_messages_sent
+	"${@:2}"
+	rises "$1" 1
+	pause 1
+	is 'error messages' "$(counter d1 error_messages_sent)" "${value_before[error_messages_sent]}"
+}
+
+silent_by_default() {
+	open_zone --from "$(address a)" --count 1000
+	is_silent dropped_range refused to=4090
+	stop server
+}
+
+silent_to_all() {
+	open_zone --any --flags 2 --count 1000
+	is_silent dropped_range refused to=4090
+	stop server
+}
+
+silent_to_others() {
+	open_zone --from "$(address b)" --flags 2 --count 1000
+	is_silent dropped_source refused to=0
+	stop server
+}
+
+# 58 octets have an error message, 57 have none
+silent_to_short() {
+	open_zone --from "$(address a)" --flags 2 --count 1000
+	LENGTH=23 is_silent dropped_range refused to=4090
+	refused to=4090
+	rises error_messages_sent 1
+	stop server
+}
+
+silent_to_errors() {
+	open_zone --from "$(address a)" --flags 2 --count 1000
+	is_silent error_messages_received run_well peer a 10 "$DGMPEER" send "$(address b)" "$qpn" error --data "$TEXT"
+	is_silent dropped_crc refused --bad-crc to=0
+	is_silent dropped_qkey dgm_send qkey=5 --data "$TEXT$TEXT"
+	stop server
+}
+
+silent_to_multicast() {
+	open_zone --port 7701 --group 239.7.7.7 --from "$(address a)" --flags 2 --count 1000
+	# Nobody else has the group
+	before dropped_range error_messages_sent
+	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" 239.7.7.7 7701 --zone "0x$zone" --key "0x$key" --offset 4090 --size 100 --data all
+	rises dropped_range 1
+	pause 1
+	is 'error messages' "$(counter d1 error_messages_sent)" "${value_before[error_messages_sent]}"
+	stop server
+}
+
+# However fast they come: one a second
+answers_are_few() {
+	local begin seconds
+	open_zone --from "$(address a)" --flags 2 --count 1000
+	before error_messages_sent dropped_range
+	begin=$(now_ms)
+	write_zone a --offset 4000 --size 100 --count 2000
+	is 'the status of the source' $STATUS 0
+	rises dropped_range 2000
+	seconds=$((($(now_ms) - begin) / 1000 + 1))
+	stop server
+	note "$(($(counter d1 error_messages_sent) - value_before[error_messages_sent])) error messages in $seconds s"
+	(($(counter d1 error_messages_sent) > value_before[error_messages_sent])) || fail 'no error message'
+	(($(counter d1 error_messages_sent) - value_before[error_messages_sent] <= seconds)) || fail 'too many error messages'
+}
+
+# error_about MSN QKEY: an error message about 24 octets at 1,000 of zone 5
+error_about() {
+	python3 -c 'import struct, sys
+msn, qkey = int(sys.argv[1]), int(sys.argv[2])
+body = bytes.fromhex("4147") + struct.pack(">IIIIBBHH", 0, 2, 1, 0, 0x11, 0, 0xc000, 54) + \
+	struct.pack(">BBIQIIII", 0xe1, 0x40, 5, 1000, msn, 0, 24, qkey)
+crc = 0xffffffff
+for octet in body:
+	crc ^= octet
+	for _ in range(8):
+		crc = crc >> 1 ^ (0x82f63b78 if crc & 1 else 0)
+print((body + struct.pack("<I", crc ^ 0xffffffff)).hex())' "$@"
+}
+
+# The target is no QP: it answers as it likes. A forged error message differs in its port, the Q_Key, or the number of the message
+forged_errors() {
+	local number
+	start target b 30 "$DGMPEER" expect "$(address b)" 7720
+	wait_line target '^listening' 10
+	start client a 60 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
+		--data "${TEXT:0:24}" --flags 4 --linger 50000
+	ended_well target 20
+	before_received=$(counter d0 error_messages_received)
+	forge 7721 "$(error_about 1 6)"
+	forge 7720 "$(error_about 1 7)"
+	forge 7720 "$(error_about 2 6)"
+	wait_for 20 'the forged error messages' counter_is d0 error_messages_received $((before_received + 3))
+	! has_line client '^error' || fail 'a forged error message has a completion'
+	for number in 1 2; do
+		forge 7720 "$(error_about 1 6)"
+	done
+	wait_for 20 'the error messages' counter_is d0 error_messages_received $((before_received + 5))
+	wait_line client '^error' 10
+	stop client
+	is 'error messages that the source has seen' "$(grep '^error' "$WORK/client.log")" \
+		'error 1100 about 24 at 1000 of 00000005 msn 1 of 24 at 1000 from ::ffff:10.77.0.2 port 7720'
+}
+
+forge() { # SOURCE-PORT HEX
+	run_well peer b 10 "$DGMPEER" raw "$(address a)" 7705 "$2" --source-port "$1"
+}
+
+# Peers of both kinds: libdgm refuses, the module reports; and the other way round
+libdgm_answers() {
+	start server b 60 "$DGM/dgm-recv" --bind "$(address b)" --from "$(address a)" --size 4096 --errors --idle $((5 * SLOW)) --json
+	wait_line server / 30
+	IFS=:/ read -r _ qpn zone key _ <"$WORK/server.log"
+	write_zone a --offset 4000 --size 100 --data refused --flags 4 --linger $((1500 * SLOW))
+	has_line client "^error 1101 about 100 at 4000 of $zone msn 1 of 100 at 4000 from ::ffff:10.77.0.2 port $qpn\$" || fail 'no error message'
+	stop server
+}
+
+answers_libdgm() {
+	open_zone --from "$(address a)" --flags 2 --count 1000
+	head -c 5000 /dev/urandom >"$WORK/file"
+	run_well sender a 30 "$DGM/dgm-send" --input "$WORK/file" --message 1000 --errors "$(address b):$qpn/$zone/$key/100000/${QKEY#0x}"
+	stop server
+	has_line sender 'the target has refused 1000 octets at 4000 \(message 5\): error 1101$' || fail 'no error message'
+}
+
+# A QP with error messages goes while peers cause them
+errors_under_traffic() { # kill | link | module
+	open_zone --from "$(address a)" --flags 6 --count 1000000
+	before error_messages_sent
+	start flood a 60 "$DGQP" write --device d0 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" --offset 4000 \
+		--size 100 --flags 6 --count 10000000 --timeout 50
+	wait_for 20 'an error message' is_above error_messages_sent
+	case $1 in
+	kill) stop server KILL ;;
+	link) within b rdma link del d1 ;;
+	module) rmmod siw_dg ;;
+	esac
+	[[ $1 == kill ]] || stop server
+	stop flood
+	case $1 in
+	link) within b rdma link add d1 type siw_dg netdev eth0 ;;
+	module)
+		load
+		add_links
+		;;
+	esac
 }
 
 # A doorbell sends at most 4 MiB and leaves the rest to a work item. lo has an MTU of 65,536
@@ -910,11 +1275,12 @@ pending_goes() { # kill | link
 # ---- with libdgm
 
 # dgm-send's file arrives in a zone of the module, and its notices in receives
-from_libdgm() { # MESSAGE
+from_libdgm() { # MESSAGE [OPTION of dgm-send]…
 	local records=$(((100000 + $1 - 1) / $1))
 	head -c 100000 /dev/urandom >"$WORK/file"
 	open_zone --from "$(address a)" --records 1024 --zone-size 100000 --count $((records + 8))
-	run_well sender a 30 "$DGM/dgm-send" --input "$WORK/file" --message "$1" "$(address b):$qpn/$zone/$key/100000/${QKEY#0x}"
+	run_well sender a 30 "$DGM/dgm-send" --input "$WORK/file" --message "$1" "${@:2}" \
+		"$(address b):$qpn/$zone/$key/100000/${QKEY#0x}"
 	ended_well server 20
 	is records "$(grep -c '^record' "$WORK/server.log")" $records
 	cmp "$WORK/file" <(tail -c +$((MARGIN + 1)) "$WORK/region" | head -c 100000) || fail 'the file changed on its way'
@@ -1008,6 +1374,7 @@ closes_with_message() {
 	dgm_send qkey=$QKEY --data end
 	wait_line server '^reopened' 10
 	ended_well server $((12 * SLOW))
+	! sed '/^reopened/,$d' "$WORK/server.log" | grep '^record' || fail 'the deadline was over before the second zone was open'
 	! has_line server '^record' || fail 'the second zone has a record of the first one'
 }
 
@@ -1194,6 +1561,37 @@ check 'siw_dg DGM-16: a QP with a segment size of 10 sends 60 octets of inline d
 check 'siw_dg DGM-16: a write of 1,024 datagrams is sent, a longer one completes with an error' too_many_datagrams
 check 'siw_dg DGM-16: a write longer than a narrow route takes begins anew with smaller datagrams' narrow_route
 check 'siw_dg DGM-08: a write that finds the socket full goes on when it has room' full_socket
+check 'siw_dg DGM-16: a path that gets narrower in the middle of a message makes it begin anew with smaller datagrams' bundle_is_refused
+check 'siw_dg DGM-22: a message that waits for its socket stops in SQD and goes on in RTS' stopped_in_sqd
+check 'siw_dg DGM-22: a message that waits for its socket is forgotten in RESET, and the next one is complete' stopped_in_reset
+check 'siw_dg DGM-22: a message that waits for its socket is flushed in ERROR' stopped_in_error
+check 'siw_dg DGM-16: a write with traffic class 0x10 has datagrams of the size that the IPv4 route of this TOS takes' tos_route 16 0x10
+check 'siw_dg DGM-16: a write with traffic class 0x11 has datagrams of the size that the IPv4 route of TOS 0x10 takes' tos_route 17 0x10
+check 'siw_dg DGM-16: a write with traffic class 0xb8 has datagrams of the size that the IPv4 route of sendmsg() takes' tos_route 184 0x18 0xb8
+# Not each kernel has routes by traffic class
+if within a ip -6 rule list &>/dev/null; then
+	check 'siw_dg DGM-16: a write with traffic class 0x10 has datagrams of the size that the IPv6 route of this class takes' tclass_route --tclass 16
+	check 'siw_dg DGM-16: a write through a socket with IPV6_TCLASS 0x10 has datagrams of the size that the IPv6 route of this class takes' tclass_route --socket-tclass 16
+fi
+check 'siw_dg DGM-16: datagrams of 60,000 octets of libdgm in IP fragments are written and recorded' fragments_come
+check 'siw_dg DGM-16 DGM-25: a write over IPv4 with a segment size above the path MTU is sent without IP fragments' no_fragments 0 ''
+check 'siw_dg DGM-16 DGM-25: a write over IPv6 with a segment size above the path MTU is sent without IP fragments' no_fragments 1 6
+check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv4 as IP fragments' fragments_leave 0 ''
+check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv6 as IP fragments' fragments_leave 1 6
+check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends a message of 8,000 octets' fragmented_send
+check 'siw_dg DGM-27: a write to an unknown zone has the error message invalid STag' answers 1100 zone --offset 4000
+check 'siw_dg DGM-27: a write with a wrong Q_Key has the error message of an unknown zone' answers 1100 key --offset 4000
+check 'siw_dg DGM-27: a write beyond the zone has the error message bounds violation' answers 1101 none --offset 4000
+check 'siw_dg DGM-27: a QP without SIWDG_SEND_ERRORS sends no error message' silent_by_default
+check 'siw_dg DGM-27: a source that is admitted with all others gets no error message' silent_to_all
+check 'siw_dg DGM-27: a source that no zone names gets no error message' silent_to_others
+check 'siw_dg DGM-27: a datagram that is shorter than its error message gets none' silent_to_short
+check 'siw_dg DGM-27: an error message, a wrong CRC and a Send get no error message' silent_to_errors
+check 'siw_dg DGM-27: a multicast write beyond the zone gets no error message' silent_to_multicast
+check 'siw_dg DGM-27: 2,000 refused writes get one error message a second at most' answers_are_few
+check 'siw_dg DGM-27: error messages from another port, with another Q_Key, about another message or a second time are counted and have no completion' forged_errors
+check 'siw_dg DGM-27: dgm-recv of libdgm sends an error message, which the QP of the source completes' libdgm_answers
+check 'siw_dg DGM-27: dgm-send of libdgm prints the error message of a QP' answers_libdgm
 check 'siw_dg DGM-16: a write of 10,000,000 octets over lo arrives unchanged' huge_write
 check 'siw_dg DGM-30: siwdg_fold() takes the records of a zone out of the completion queue and leaves a receive there' records_are_folded
 check 'siw_dg DGM-12 DGM-31: the validity map of a zone shows each block that one datagram has written whole' validity_map
@@ -1215,10 +1613,14 @@ check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
 check 'siw_dg: a program with a zone that is killed under traffic ends' zone_is_killed
 check 'siw_dg DGM-14: a program that is killed while a message is in progress ends, and its timer with it' pending_goes kill
 check 'siw_dg DGM-14: rdma link del removes a device while a message is in progress, and its timer with it' pending_goes link
+check 'siw_dg: a program that is killed in the doorbell of a long message ends' killed_in_a_doorbell
+check 'siw_dg DGM-27: a program that is killed while its QP sends error messages ends' errors_under_traffic kill
+check 'siw_dg DGM-27: rdma link del removes a device whose QP sends error messages' errors_under_traffic link
 check 'siw_dg: rdma link del removes a device with a zone under traffic, and the program can be ended' device_of_a_zone_goes
 check 'siw_dg: rdma link del removes a device that a program uses, and the program can be ended' device_goes
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
 check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
 check 'siw_dg: the module unloads while a program uses a device and a peer sends' unloads_under_traffic
+check 'siw_dg DGM-27: the module unloads while a QP sends error messages' errors_under_traffic module
 rmmod siw_dg
 finish

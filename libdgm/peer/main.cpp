@@ -332,6 +332,7 @@ int run(int argc, char **argv)
 	send->add_flag("--bad-crc", options.bad_crc, "one bit of the CRC is wrong");
 	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
 	raw->add_option("hex", hex)->required();
+	raw->add_option("--source-port", options.source_port, "source port");
 	auto *const hostile = app.add_subcommand("hostile", "send datagrams that are wrong in one thing");
 	hostile->add_option("target", target, "target line printed by dgm-recv")->required();
 	hostile->add_option("--count", flood, "how many; without it each once");

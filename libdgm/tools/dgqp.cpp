@@ -43,16 +43,16 @@ constexpr size_t margin = 100; // octets of a region before and behind its zone
 struct Options {
 	std::string device, group, provider, target, output, data = "hello";
 	std::vector<std::string> from;
-	int gid = 0, timeout = 30;
-	uint32_t qkey = 0x11111111, count = 1, depth = 16, records = 64, qpn = 0;
+	int gid = 0, timeout = 30, linger = 0;
+	uint32_t qkey = 0x11111111, count = 1, every = 1, depth = 16, records = 64, qpn = 0;
 	size_t size = 2048;
 	uint32_t zone = 0, key = 0;
 	uint64_t zone_size = 4096, offset = 0;
 	uint32_t block = 0;
-	std::optional<uint32_t> slots, deadline, gap, segment;
+	std::optional<uint32_t> slots, deadline, gap, segment, flags;
 	uint16_t port = 0;
-	int socket_segment = 0;
-	std::string cork;
+	int socket_segment = 0, socket_tclass = 0, tclass = 0;
+	std::string cork, interrupt;
 	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false;
 };
 
@@ -141,6 +141,8 @@ public:
 	bool next(siwdg_wc &wc, std::chrono::steady_clock::time_point until);
 	void modify(ibv_qp_attr attr, int mask) { done(ibv_modify_qp(qp_.get(), &attr, mask), "ibv_modify_qp"); }
 	void to_error();
+	// From RESET to RTS
+	void to_rts();
 	[[nodiscard]] std::span<uint8_t> buffer(uint64_t index)
 	{
 		return {memory_.data() + index % options_.depth * stride_, stride_};
@@ -232,6 +234,8 @@ int bound_socket(const Options &options)
 	if (options.socket_segment != 0 &&
 	    ::setsockopt(fd, SOL_UDP, UDP_SEGMENT, &options.socket_segment, sizeof(options.socket_segment)) != 0)
 		fail("UDP_SEGMENT", errno);
+	if (options.socket_tclass != 0 && ::setsockopt(fd, SOL_IPV6, IPV6_TCLASS, &options.socket_tclass, sizeof(int)) != 0)
+		fail("IPV6_TCLASS", errno);
 	cork(fd, options.cork);
 	return fd;
 }
@@ -250,6 +254,7 @@ siwdg_qp_attr qp_attr_of(const Options &options)
 	set(SIWDG_QP_DEADLINE, &siwdg_qp_attr::deadline_ms, options.deadline);
 	set(SIWDG_QP_GAP, &siwdg_qp_attr::gap_ms, options.gap);
 	set(SIWDG_QP_SEGMENT, &siwdg_qp_attr::segment, options.segment);
+	set(SIWDG_QP_FLAGS, &siwdg_qp_attr::flags, options.flags);
 	return attr;
 }
 
@@ -268,7 +273,7 @@ void Qp::create(ibv_qp_init_attr &init)
 		::close(attr.sockfd);
 }
 
-void Qp::make_ready()
+void Qp::to_rts()
 {
 	ibv_qp_attr attr{};
 	attr.qp_state = IBV_QPS_INIT;
@@ -280,6 +285,11 @@ void Qp::make_ready()
 	modify(attr, IBV_QP_STATE);
 	attr.qp_state = IBV_QPS_RTS;
 	modify(attr, IBV_QP_STATE | IBV_QP_SQ_PSN);
+}
+
+void Qp::make_ready()
+{
+	to_rts();
 	if (!options_.group.empty()) {
 		const ibv_gid group = parse_gid(options_.group);
 		done(ibv_attach_mcast(qp_.get(), &group, 0), "ibv_attach_mcast");
@@ -316,6 +326,7 @@ void Qp::make_address(const ibv_gid &to)
 	attr.grh.dgid = to;
 	attr.grh.sgid_index = static_cast<uint8_t>(options_.gid);
 	attr.grh.hop_limit = 64;
+	attr.grh.traffic_class = static_cast<uint8_t>(options_.tclass);
 	ah_.reset(made(ibv_create_ah(pd_.get(), &attr), "ibv_create_ah"));
 }
 
@@ -351,11 +362,21 @@ int Qp::drain()
 	return std::max(ibv_poll_cq(cq_.get(), 16, wc), 0);
 }
 
+// What the target has refused
+void print_error(const siwdg_wc &wc)
+{
+	fmt::print("error {:04x} about {} at {} of {:08x} msn {} of {} at {} from {} port {}\n", wc.bytes, wc.wc.byte_len, wc.wc.wr_id,
+		   wc.wc.invalidated_rkey, wc.msn, wc.message_length, wc.message, gid_text(&wc.source), wc.wc.src_qp);
+	std::fflush(stdout);
+}
+
 const ibv_wc *Qp::complete(std::chrono::steady_clock::time_point until)
 {
 	do {
 		if (!next(last_, until))
 			return nullptr;
+		if (last_.wc.opcode == IBV_WC_DRIVER2)
+			print_error(last_);
 	} while (last_.wc.opcode != IBV_WC_SEND && last_.wc.opcode != IBV_WC_RDMA_WRITE);
 	return &last_.wc;
 }
@@ -464,6 +485,42 @@ void fill_message(std::span<uint8_t> memory, const Options &options, uint32_t nu
 		memory[i] = static_cast<uint8_t>((7 * i + 1 + number) % 251);
 }
 
+// Error messages that come until some milliseconds have passed without any
+void print_errors(Qp &qp, const Options &options)
+{
+	siwdg_wc wc{};
+	while (qp.next(wc, std::chrono::steady_clock::now() + std::chrono::milliseconds(options.linger)))
+		if (wc.wc.opcode == IBV_WC_DRIVER2)
+			print_error(wc);
+}
+
+// The QP leaves RTS while a message waits for the socket; --linger later it is there again, or has ended
+int interrupt(Qp &qp, const Options &options, const siwdg_write &request, size_t length)
+{
+	const auto pause = std::chrono::milliseconds(options.linger);
+	ibv_qp_attr attr{};
+	attr.qp_state = options.interrupt == "sqd" ? IBV_QPS_SQD : options.interrupt == "reset" ? IBV_QPS_RESET : IBV_QPS_ERR;
+	fill_message(qp.buffer(0), options, 0);
+	done(qp.post_write(request, length), "siwdg_post_write");
+	std::this_thread::sleep_for(pause);
+	qp.modify(attr, IBV_QP_STATE);
+	fmt::print("interrupted\n");
+	std::fflush(stdout);
+	std::this_thread::sleep_for(pause);
+	attr.qp_state = IBV_QPS_RTS;
+	if (options.interrupt == "sqd")
+		qp.modify(attr, IBV_QP_STATE);
+	if (options.interrupt == "reset") {
+		qp.to_rts();
+		done(qp.post_write(request, length), "siwdg_post_write");
+	}
+	const ibv_wc *const wc = qp.complete(deadline(options));
+	if (wc == nullptr)
+		return 1;
+	fmt::print("status {}\n", ibv_wc_status_str(wc->status));
+	return 0;
+}
+
 int write(const Options &options)
 {
 	Qp qp(options);
@@ -471,7 +528,9 @@ int write(const Options &options)
 	std::mt19937 random(1);
 	siwdg_write request = to_zone(options);
 	qp.make_address(parse_gid(options.target));
-	return post_all(qp, options, [&](uint32_t number) {
+	if (!options.interrupt.empty())
+		return interrupt(qp, options, request, length);
+	const int status = post_all(qp, options, [&](uint32_t number) {
 		fill_message(qp.buffer(0), options, number);
 		if (options.guess) {
 			request.remote_qkey = static_cast<uint32_t>(random());
@@ -480,6 +539,9 @@ int write(const Options &options)
 		}
 		done(qp.post_write(request, length), "siwdg_post_write");
 	});
+	if (options.linger != 0)
+		print_errors(qp, options);
+	return status;
 }
 
 // ---- zones
@@ -878,6 +940,7 @@ void check_attributes(const Qp &qp)
 		{"deadline_ms", SIWDG_QP_DEADLINE, &siwdg_qp_attr::deadline_ms, 1, 3600000},
 		{"gap_ms", SIWDG_QP_GAP, &siwdg_qp_attr::gap_ms, 0, 3600000},
 		{"segment", SIWDG_QP_SEGMENT, &siwdg_qp_attr::segment, 1, 65473},
+		{"flags", SIWDG_QP_FLAGS, &siwdg_qp_attr::flags, 0, 7},
 	};
 	for (const auto &[name, bit, member, least, most] : members) {
 		siwdg_qp_attr attr{};
@@ -890,7 +953,7 @@ void check_attributes(const Qp &qp)
 		expect(fmt::format("{} without its bit", name), creating(qp, attr), 0);
 	}
 	siwdg_qp_attr attr{};
-	attr.comp_mask = 32;
+	attr.comp_mask = 64;
 	expect("an unknown attribute of a QP", creating(qp, attr), EOPNOTSUPP);
 	attr.comp_mask = SIWDG_QP_SOCKET;
 	attr.sockfd = -1;
@@ -976,6 +1039,8 @@ int zone_errors(const Options &options)
 	check_room(options, good);
 	check_number(options, good);
 	expect("a region of another context", opening(qp, foreign, good), EINVAL);
+	ibv_srq_init_attr shared{.srq_context = nullptr, .attr = {.max_wr = 1, .max_sge = 1, .srq_limit = 0}};
+	expect("a shared receive queue", ibv_create_srq(qp.get()->pd, &shared) != nullptr ? 0 : errno, EOPNOTSUPP);
 	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
 	Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), region.memory.data(), region.memory.size(),
 						       IBV_ACCESS_LOCAL_WRITE | IBV_ACCESS_REMOTE_WRITE), "ibv_reg_mr"));
@@ -997,6 +1062,79 @@ int zone_errors(const Options &options)
 	qp.make_address(parse_gid(options.target));
 	expect("a Write-Record with a solicited event", qp.post_write(request, 1), EINVAL);
 	expect("a region without a zone", region.deregister(), 0);
+	return 0;
+}
+
+// Posts --every writes, and waits for their completions and for the peer's one write, or the other way round
+class Player {
+public:
+	explicit Player(const Options &options) : options_(options), qp_(options), region_(qp_, options.zone_size),
+		zone_(qp_, region_, attr_of(options)), request_(to_zone(options)), length_(std::max(options.size, options.data.size()))
+	{
+		done(zone_.allow_any(), "siwdg_allow_any");
+		qp_.make_address(parse_gid(options.target));
+		fmt::print("ready {}\n", qp_.number());
+		std::fflush(stdout);
+	}
+	void write(uint32_t number, size_t length)
+	{
+		for (; number > 0; number--) {
+			done(qp_.post_write(request_, length), "siwdg_post_write");
+			if (++open_ == options_.depth)
+				wait(0, 1);
+		}
+	}
+	// Until so many records have come, and so few writes are open
+	void wait(uint32_t records, uint32_t open)
+	{
+		const auto until = deadline(options_);
+		while (records_ < records || open_ > open) {
+			siwdg_wc wc{};
+			if (!qp_.next(wc, until))
+				throw std::runtime_error(fmt::format("{} of {} records came", records_, records));
+			if (wc.wc.status != IBV_WC_SUCCESS)
+				throw std::runtime_error(ibv_wc_status_str(wc.wc.status));
+			(wc.wc.opcode == IBV_WC_DRIVER1 ? records_ : open_) += wc.wc.opcode == IBV_WC_DRIVER1 ? 1 : -1;
+		}
+		records_ -= records;
+	}
+	[[nodiscard]] size_t length() const { return length_; }
+
+private:
+	const Options &options_;
+	Qp qp_;
+	Region region_;
+	Zone zone_;
+	siwdg_write request_;
+	size_t length_;
+	uint32_t records_ = 0, open_ = 0;
+};
+
+// Prints the median of --count rounds in ns
+int ping(const Options &options)
+{
+	Player player(options);
+	std::vector<int64_t> rounds;
+	for (uint32_t round = 0; round < options.count; round++) {
+		const auto begin = std::chrono::steady_clock::now();
+		player.write(options.every, player.length());
+		player.wait(1, 0);
+		rounds.push_back(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+	}
+	std::ranges::sort(rounds);
+	fmt::print("{{\"octets\": {}, \"every\": {}, \"ns\": {}}}\n", player.length(), options.every, rounds[rounds.size() / 2]);
+	return 0;
+}
+
+int pong(const Options &options)
+{
+	Player player(options);
+	for (uint32_t round = 0; round < options.count; round++) {
+		player.wait(options.every, 0);
+		// A stream is answered by few octets
+		player.write(1, options.every == 1 ? player.length() : 1);
+	}
+	player.wait(0, 0);
 	return 0;
 }
 
@@ -1126,6 +1264,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--group", o.group, "multicast group to join");
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
 	app.add_option("--socket-segment", o.socket_segment, "UDP_SEGMENT of that socket");
+	app.add_option("--socket-tclass", o.socket_tclass, "IPV6_TCLASS of that socket");
 	app.add_option("--cork", o.cork, "that socket is corked: by its option, or by data that has begun")->check(CLI::IsMember({"option", "data"}));
 	app.add_option("--provider", o.provider, "library of the provider, for --port and for Write-Record");
 	app.add_option("--zone", o.zone, "number of the zone");
@@ -1136,6 +1275,8 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--deadline", o.deadline, "milliseconds from the first datagram of a message until it ends");
 	app.add_option("--gap", o.gap, "milliseconds from the last datagram of a message with holes until it ends");
 	app.add_option("--segment", o.segment, "data octets in a datagram");
+	app.add_option("--flags", o.flags, "of siwdg_create_qp_ex(): 1 IP fragments, 2 send error messages, 4 receive them");
+	app.add_option("--tclass", o.tclass, "traffic class, TOS")->check(CLI::Range(0, 255));
 	app.add_flag("--partial", o.partial, "incomplete messages are recorded");
 	app.add_flag("--solicited", o.solicited, "solicited events");
 }
@@ -1157,9 +1298,13 @@ int main(int argc, char **argv)
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most})
+	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
+	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most, first, second})
 		add_common(*sub, o);
-	for (CLI::App *sub : {random, faults, open, put, change, wrong, most})
+	for (CLI::App *sub : {first, second})
+		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
+	for (CLI::App *sub : {random, faults, open, put, change, wrong, most, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -1172,7 +1317,9 @@ int main(int argc, char **argv)
 	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");
 	put->add_option("--offset", o.offset, "where in the zone");
 	put->add_flag("--guess", o.guess, "random keys");
-	for (CLI::App *sub : {out, random, faults, put, wrong}) {
+	put->add_option("--interrupt", o.interrupt, "leave RTS while the message waits")->check(CLI::IsMember({"sqd", "reset", "error"}));
+	put->add_option("--linger", o.linger, "milliseconds to wait for error messages");
+	for (CLI::App *sub : {out, random, faults, put, wrong, first, second}) {
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
@@ -1183,6 +1330,7 @@ int main(int argc, char **argv)
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
 			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors}, {most, zone_limit},
+			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)
 			if (sub->parsed())
