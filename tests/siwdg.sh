@@ -843,7 +843,7 @@ start_waiting() {
 	hold_packets
 	start client a 50 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--data text --size "$1" "${@:2}"
-	wait_for 20 'the first bundles' sent_is_more $before_sent
+	wait_for 20 'the first bundles' sent_is_more "$before_sent"
 	# Long enough for all of it, if nothing held it
 	pause $((2 * SLOW))
 }
@@ -925,7 +925,7 @@ killed_in_a_doorbell() {
 	before_sent=$(counter d1 sent)
 	start client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--size 66000000 --data text --count 1000
-	wait_for 30 'the first datagrams' sent_on_d1_is_more $before_sent
+	wait_for 30 'the first datagrams' sent_on_d1_is_more "$before_sent"
 	stop client KILL
 	stop server
 }
@@ -1124,7 +1124,6 @@ print((body + struct.pack("<I", crc ^ 0xffffffff)).hex())' "$@"
 
 # The target is no QP: it answers as it likes. A forged error message differs in its port, the Q_Key, or the number of the message
 forged_errors() {
-	local number
 	start target b 30 "$DGMPEER" expect "$(address b)" 7720
 	wait_line target '^listening' 10
 	start client a 60 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
@@ -1136,9 +1135,8 @@ forged_errors() {
 	forge 7720 "$(error_about 2 6)"
 	wait_for 20 'the forged error messages' counter_is d0 error_messages_received $((before_received + 3))
 	! has_line client '^error' || fail 'a forged error message has a completion'
-	for number in 1 2; do
-		forge 7720 "$(error_about 1 6)"
-	done
+	forge 7720 "$(error_about 1 6)"
+	forge 7720 "$(error_about 1 6)"
 	wait_for 20 'the error messages' counter_is d0 error_messages_received $((before_received + 5))
 	wait_line client '^error' 10
 	stop client
