@@ -10,7 +10,7 @@
 #
 # Runs as siwdg: 1800 s
 # Runs as siwdg-pair: --pair --mem 3072 --packages ucx-utils; 400 s
-# Sample siwdg: GIDs|pingpong|ib_send_bw runs on|DGM-(0[1-7]|09(:| DGM-10)|1[019]|2[1-4]|3[15])|any order|over IPv4 is sent in bundles|module unloads
+# Sample siwdg: GIDs|bounds violation|SIWDG_FRAGMENT sends a message|pingpong|ib_send_bw runs on|DGM-(0[1-7]|09(:| DGM-10)|1[019]|2[1-4]|3[15])|any order|over IPv4 is sent in bundles|module unloads
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

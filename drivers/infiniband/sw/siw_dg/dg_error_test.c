@@ -146,7 +146,7 @@ static const struct claim wrong[] = {
 	{ "with another zone is not believed", .stag = 1 },
 	{ "with another Q_Key is not believed", .qkey = 1 },
 	{ "with another number of the message is not believed", .msn = 1 },
-	{ "with a number that has the same place is not believed", .msn = DG_WRITES },
+	{ "with a number higher by 256 is not believed", .msn = DG_WRITES },
 	{ "with another length of the message is not believed", .ml = 1 },
 	{ "with another offset in the zone is not believed", .to = 1 },
 	{ "with an offset behind the message is not believed", .mo = 51, .to = 51 },
