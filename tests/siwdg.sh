@@ -1126,8 +1126,8 @@ print((body + struct.pack("<I", crc ^ 0xffffffff)).hex())' "$@"
 forged_errors() {
 	start target b 30 "$DGMPEER" expect "$(address b)" 7720
 	wait_line target '^listening' 10
-	start client a 60 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
-		--data "${TEXT:0:24}" --flags 4 --linger 50000
+	start client a $((60 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
+		--data "${TEXT:0:24}" --flags 4 --linger $((50000 * SLOW))
 	ended_well target 20
 	before_received=$(counter d0 error_messages_received)
 	forge 7721 "$(error_about 1 6)"
