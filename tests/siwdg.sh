@@ -244,7 +244,7 @@ fuzzed_queues() {
 # libibverbs turns some errors of the kernel into others, and some allocations may fail without any
 no_memory() {
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
-	run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64
+	run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64 --flags 7
 	note "$(tail -n 1 "$WORK/fault.log")"
 	run_well client a 30 "$DGQP" flush --device d0
 }
