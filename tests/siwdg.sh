@@ -1567,7 +1567,8 @@ check 'siw_dg DGM-16: a write with traffic class 0x10 has datagrams of the size 
 check 'siw_dg DGM-16: a write with traffic class 0x11 has datagrams of the size that the IPv4 route of TOS 0x10 takes' tos_route 17 0x10
 check 'siw_dg DGM-16: a write with traffic class 0xb8 has datagrams of the size that the IPv4 route of sendmsg() takes' tos_route 184 0x18 0xb8
 # Not each kernel has routes by traffic class
-if within a ip -6 rule list &>/dev/null; then
+if within a ip -6 rule add tos 0x10 table 77 2>/dev/null; then
+	within a ip -6 rule del tos 0x10 table 77
 	check 'siw_dg DGM-16: a write with traffic class 0x10 has datagrams of the size that the IPv6 route of this class takes' tclass_route --tclass 16
 	check 'siw_dg DGM-16: a write through a socket with IPV6_TCLASS 0x10 has datagrams of the size that the IPv6 route of this class takes' tclass_route --socket-tclass 16
 fi
