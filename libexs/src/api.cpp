@@ -359,8 +359,8 @@ exs_op_t exs_mrevoke(exs_mh_t memory, exs_qh_t queue, void *context)
 				socket->forget(*region);
 			if (!report.queue)
 				return;
-			report.queue->push(event);
 			report.queue->leave();
+			report.queue->push(event);
 		};
 		if (report.queue)
 			report.queue->enter();

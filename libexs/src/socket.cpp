@@ -246,9 +246,8 @@ bool Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
 	const auto &queue = operation.report.queue;
 	if (!queue)
 		return false;
-	const bool pushed = !quiet_ && queue->push(operation.event);
-	queue->leave();
-	return pushed;
+	queue->leave(); // first: who gets the last event may delete the queue
+	return !quiet_ && queue->push(operation.event);
 }
 
 int Socket::check_part(const Part &part, int access)
