@@ -58,12 +58,19 @@ Engine::Engine()
 
 Engine::~Engine()
 {
+	stop();
+}
+
+void Engine::stop()
+{
 	{
 		const std::lock_guard lock(mutex_);
 		stop_ = true;
 	}
+	changed_.notify_one();
 	wake();
-	thread_.join();
+	if (thread_.joinable())
+		thread_.join();
 }
 
 void Engine::wake()
@@ -263,8 +270,12 @@ std::optional<int> Engine::drive(int fd, int timeout)
 		return std::nullopt;
 	// also if a task throws
 	const std::unique_ptr<Engine, void (*)(Engine *)> end(this, [](Engine *engine) {
-		engine->driven_++;
-		engine->driver_ = false;
+		{
+			const std::lock_guard lock(engine->mutex_);
+			engine->driven_++;
+			engine->driver_ = false;
+		}
+		engine->changed_.notify_one();
 	});
 	std::unique_lock lock(drive_mutex_, std::try_to_lock);
 	if (!lock) {
@@ -282,15 +293,19 @@ std::optional<int> Engine::drive(int fd, int timeout)
 	return ready;
 }
 
-// Returns when no other thread has done the work of the progress thread for a while
+// Returns when no other thread has done the work of the progress thread for a while. Calls follow each other, as a rule: only
+// the end of a long one wakes this thread.
 void Engine::leave_to_drivers()
 {
 	constexpr auto patience = std::chrono::milliseconds(10);
-	for (uint64_t before = 0; driver_ || driven_ != before;) {
-		if (wait_time() == -2)
-			return;
+	std::unique_lock lock(mutex_);
+	for (uint64_t before = ~driven_; !stop_ && (driver_ || driven_ != before);) {
+		if (driver_ && driven_ == before)
+			changed_.wait(lock, [this, before] { return stop_ || driven_ != before; });
 		before = driven_;
+		lock.unlock();
 		std::this_thread::sleep_for(patience);
+		lock.lock();
 	}
 }
 

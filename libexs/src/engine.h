@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <condition_variable>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -40,6 +41,7 @@ class Engine {
 public:
 	Engine(); // throws std::system_error
 	~Engine();
+	void stop(); // the thread has ended when this returns
 	Engine(const Engine &) = delete;
 	Engine &operator=(const Engine &) = delete;
 
@@ -96,6 +98,7 @@ private:
 	std::mutex drive_mutex_; // of who does the work
 	std::atomic<bool> driver_ = false; // other than the thread, or one that is about to
 	std::atomic<uint64_t> driven_ = 0; // how often that was
+	std::condition_variable changed_;  // driver_ or stop_
 	std::thread thread_; // the last one
 };
 
