@@ -10,8 +10,10 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <map>
 #include <numeric>
+#include <string>
 #include <utility>
 #include <vector>
 
@@ -42,6 +44,19 @@ inline sockaddr_in loopback(uint16_t port = 0)
 inline const sockaddr *raw(const sockaddr_in &address)
 {
 	return reinterpret_cast<const sockaddr *>(&address);
+}
+
+// Until the thread waits for something
+inline void wait_asleep(pid_t thread)
+{
+	const std::string name = "/proc/self/task/" + std::to_string(thread) + "/stat";
+	for (int i = 0; i < patience; i++, ::usleep(1000)) {
+		std::string stat;
+		std::getline(std::ifstream(name), stat);
+		if (const size_t at = stat.rfind(") "); at != std::string::npos && stat[at + 2] == 'S')
+			return;
+	}
+	ADD_FAILURE() << "thread " << thread << " does not sleep";
 }
 
 struct Memory {
@@ -195,11 +210,17 @@ public:
 		return true;
 	}
 
-	[[nodiscard]] bool is_dropped() const
+	// Waits for that
+	[[nodiscard]] bool is_readable() const
 	{
 		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+		return ::poll(&readable, 1, patience) == 1;
+	}
+
+	[[nodiscard]] bool is_dropped() const
+	{
 		char octet = 0;
-		return ::poll(&readable, 1, patience) == 1 && ::recv(fd_, &octet, 1, 0) <= 0;
+		return is_readable() && ::recv(fd_, &octet, 1, 0) <= 0;
 	}
 
 	// False: the connection has ended

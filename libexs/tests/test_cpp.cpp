@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
 // exs.hpp over TCP on the loopback interface
+#include "library.h"
+
 #include <exs.hpp>
 
 #include <atomic>
@@ -244,7 +246,7 @@ TEST_F(Cpp, AStopRequestOfAnotherThreadCancelsAReceive)
 		const memory to(1000);
 		std::stop_source stop;
 		std::jthread other([&stop] {
-			std::this_thread::sleep_for(50ms);
+			exs_test::wait_asleep(::getpid());
 			stop.request_stop();
 		});
 		EXPECT_EQ((co_await peer.recv(to).until(stop.get_token())).error(), std::errc::operation_canceled);

@@ -162,12 +162,16 @@ TEST_F(Library, EXS2_DeletingAQueueEndsAWaitForItsEventsWithEbadf)
 {
 	const exs_qh_t other = exs_qcreate();
 	int count = 0, error = 0;
+	std::atomic<pid_t> thread = 0;
 	std::thread waiter([&] {
 		exs_event event{};
+		thread = ::gettid();
 		count = exs_qdequeue(other, &event, 1, patience);
 		error = errno;
 	});
-	usleep(50000); // so that it waits, as a rule; if it comes later it is told as well
+	while (thread == 0)
+		std::this_thread::yield();
+	wait_asleep(thread);
 	EXPECT_EQ(exs_qdelete(other), 0);
 	waiter.join();
 	EXPECT_EQ(count, -1);
@@ -302,7 +306,7 @@ TEST_F(Library, InvalidQueueOptionsFailWithEinval)
 TEST_F(Library, QpostQueuesAnEventOfTypeUserWithItsContext)
 {
 	std::thread other([this] {
-		usleep(20000);
+		wait_asleep(::getpid());
 		EXPECT_EQ(exs_qpost(queue, &queue), 0);
 	});
 	exs_event event{};
@@ -768,7 +772,7 @@ TEST_F(Library, EXS1_PollReportsReadyHandles)
 	fds[0].events = EXS_POLLIN;
 	Memory from(10);
 	std::thread later([&] {
-		usleep(20000);
+		wait_asleep(::getpid());
 		send(a, from);
 	});
 	EXPECT_EQ(exs_poll(fds, 1, patience), 1);

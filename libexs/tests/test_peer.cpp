@@ -118,7 +118,7 @@ TEST_F(Peer, CloseCancelsASendWhoseDataThePeerRequestedAndDoesNotRead)
 	const auto sending = send(b, from);
 	const auto advert = peer->next_message(RawClient::adv);
 	peer->request_read(advert.address, advert.key, static_cast<uint32_t>(advert.length));
-	usleep(50000); // so that the answer is on its way before CLOSE
+	EXPECT_TRUE(peer->is_readable()); // so that the answer is on its way before CLOSE
 	const auto closing = exs_close(b, queue, nullptr);
 	usleep(50000);
 	peer->say({.type = RawClient::close, .flags = RawClient::reply});
