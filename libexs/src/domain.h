@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <mutex>
+#include <tuple>
+
+#include <infiniband/verbs.h>
+
+namespace libexs {
+
+class Registration;
+
+// A protection domain, of one connection or of all that share memory on a device. Who has it has an id of that device, too,
+// and keeps it longer.
+class Domain : public std::enable_shared_from_this<Domain> {
+public:
+	// nullptr with errno
+	static std::shared_ptr<Domain> make(ibv_context *device);
+	~Domain();
+	Domain(const Domain &) = delete;
+	Domain &operator=(const Domain &) = delete;
+
+	[[nodiscard]] ibv_pd *get() const { return pd_; }
+
+	// The registration of all who name the same memory, as long as one of them has it
+	std::shared_ptr<Registration> shared(uint64_t address, uint64_t length, int access);
+
+private:
+	explicit Domain(ibv_pd *pd) : pd_(pd) {}
+
+	ibv_pd *const pd_;
+	std::mutex mutex_; // of all below
+	std::map<std::tuple<uint64_t, uint64_t, int>, std::weak_ptr<Registration>> shared_;
+};
+
+// Memory that a device may access, until the last owner leaves
+class Registration {
+public:
+	Registration(std::shared_ptr<Domain> domain, uint64_t address, uint64_t length, int access)
+	    : domain_(std::move(domain)), address_(address), length_(length), access_(access)
+	{
+	}
+	~Registration();
+	Registration(const Registration &) = delete;
+	Registration &operator=(const Registration &) = delete;
+
+	// Once for all owners, who wait for it meanwhile. nullptr with errno.
+	ibv_mr *get();
+
+private:
+	const std::shared_ptr<Domain> domain_;
+	const uint64_t address_, length_;
+	const int access_;
+	std::mutex mutex_;
+	ibv_mr *mr_ = nullptr;
+};
+
+// The domain of a device for connections that share memory
+class Domains {
+public:
+	// nullptr with errno
+	std::shared_ptr<Domain> of(ibv_context *device);
+
+private:
+	std::mutex mutex_;
+	std::map<ibv_context *, std::weak_ptr<Domain>> domains_;
+};
+
+} // namespace libexs
