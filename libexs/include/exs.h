@@ -151,6 +151,7 @@ int exs_qdequeue_sized(exs_qh_t queue, struct exs_event *events, size_t size, in
 enum exs_queue_option {
 	EXS_QUEUE_PROGRESS = 1, /* who calls exs_qdequeue() makes progress, 0 or 1 (0) */
 	EXS_QUEUE_SPIN_US = 2,	/* exs_qdequeue() does not sleep for this time, 0 to 1000000 us (0) */
+	EXS_QUEUE_THREAD = 3,	/* connections have a progress thread of this queue, 0 or 1 (0) */
 };
 
 /**
@@ -163,7 +164,12 @@ enum exs_queue_option {
  *
  * EXS_QUEUE_SPIN_US: latency for processor time. Of use with as many processors as threads that spin.
  *
- * Errors: EINVAL: unknown option, or out of its range.
+ * EXS_QUEUE_THREAD: the library handles a connection in a thread of the queue that its exs_connect() or exs_accept() reports to, for
+ * programs with a queue for each thread or processor. With EXS_QUEUE_PROGRESS a thread in exs_qdequeue() handles these
+ * connections alone. Set it before exs_connect() and exs_accept(). The first thread of the library sets up connections over RDMA and
+ * ends what is too late, for all queues.
+ *
+ * Errors: EINVAL: unknown option, or out of its range; EAGAIN, EMFILE, ENOMEM: no thread or descriptors for it.
  */
 int exs_qset(exs_qh_t queue, int option, unsigned int value);
 
@@ -185,7 +191,7 @@ int exs_qpost(exs_qh_t queue, void *context);
  * @access: EXS_MEM_SEND, EXS_MEM_RECV or both
  *
  * It must stay mapped until it is deregistered. It is pinned (RLIMIT_MEMLOCK) when a socket uses it first, for each
- * connection. exs(7) describes what a peer can read of it, and for how long.
+ * connection (EXS_SHARED: once). exs(7) describes what a peer can read of it, and for how long.
  *
  * Errors: EINVAL: length 0, an end beyond the last address, no access; EFAULT: not all of it is mapped.
  */
@@ -315,6 +321,7 @@ enum exs_option {
 	EXS_EXACT = 10,	       /* over RDMA a send exposes only its range, by a separate registration, 0 or 1 (0) */
 	EXS_KEEPALIVE_MS = 11, /* a peer from which nothing has come for as long is probed, 0 (never) to 3600000 (0) */
 	EXS_IDLE_MS = 12,      /* a connection on which nothing has come for as long is ended, 0 (never) to 3600000 (0) */
+	EXS_SHARED = 13,       /* over RDMA a persistent send is registered once for all such sockets, 0 or 1 (0) */
 };
 
 /**
@@ -328,6 +335,10 @@ enum exs_option {
  * complete with ETIMEDOUT. Over RDMA a probe is a Read of no octets, over TCP it is that of the kernel, which counts in seconds.
  * 0 is in force if no Reads are possible (EXS_ORD). EXS_IDLE_MS: operations complete with ETIMEDOUT if the peer has not sent,
  * acknowledged or answered for this time. Over RDMA it does none of these while it uses persistent memory.
+ *
+ * EXS_SHARED: all sockets with it that use the same device register persistent sends of the same memory once, in place of once for each
+ * connection. Their keys are then valid on all of these connections: a peer can read the memory until the last of these sends
+ * has ended, and a peer that guesses keys can reach what other connections with this option expose. Not for secrets of one peer.
  *
  * Returns the value, or 0. Errors: EINVAL: unknown option, or out of its range; EISCONN: already connected or listening.
  */

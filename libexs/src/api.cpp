@@ -220,18 +220,23 @@ int exs_exit(void)
 		return 0;
 	const std::unique_ptr<Library> old(library_pointer.exchange(nullptr));
 	owner.release();
+	std::vector<Engine *> engines = old->engines.all();
+	engines.push_back(&old->engine);
+	for (Engine *engine : engines)
+		engine->stop();
 	for (const auto &socket : old->sockets.all())
 		socket->kill();
-	for (const auto &actor : old->engine.actors())
-		if (const auto socket = std::dynamic_pointer_cast<Socket>(actor))
-			socket->kill();
+	for (Engine *engine : engines)
+		for (const auto &actor : engine->actors())
+			if (const auto socket = std::dynamic_pointer_cast<Socket>(actor))
+				socket->kill();
 	return 0;
 }
 
 exs_qh_t exs_qcreate(void)
 {
 	return start([&](exs_op_t &handle) {
-		handle = library().queues.add(std::make_shared<Queue>());
+		handle = library().queues.add(std::make_shared<Queue>(library().engine, library().engines));
 		return 0;
 	});
 }
@@ -273,11 +278,11 @@ int exs_qdequeue_sized(exs_qh_t queue, struct exs_event *events, size_t size, in
 		if (events == nullptr || max < 1 || size < smallest_event)
 			return EINVAL;
 		if (size == sizeof(exs_event)) {
-			taken = found->take(library().engine, events, max, timeout);
+			taken = found->take(events, max, timeout);
 			return taken < 0 ? errno : 0;
 		}
 		std::array<exs_event, 64> some{};
-		taken = found->take(library().engine, some.data(), std::min<int>(max, some.size()), timeout);
+		taken = found->take(some.data(), std::min<int>(max, some.size()), timeout);
 		auto *to = reinterpret_cast<uint8_t *>(events);
 		for (int i = 0; i < taken; i++, to += size) {
 			std::memset(to, 0, size);

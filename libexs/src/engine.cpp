@@ -324,4 +324,34 @@ void Engine::loop()
 	}
 }
 
+// ---- of queues
+
+Engine &Engines::take()
+{
+	const std::lock_guard lock(mutex_);
+	if (free_.empty()) {
+		free_.reserve(all_.size() + 1); // so that nothing can fail when it is put back
+		all_.push_back(std::make_unique<Engine>());
+		return *all_.back();
+	}
+	Engine *const engine = free_.back();
+	free_.pop_back();
+	return *engine;
+}
+
+void Engines::put_back(Engine &engine)
+{
+	const std::lock_guard lock(mutex_);
+	free_.push_back(&engine);
+}
+
+std::vector<Engine *> Engines::all()
+{
+	const std::lock_guard lock(mutex_);
+	std::vector<Engine *> engines;
+	for (const auto &engine : all_)
+		engines.push_back(engine.get());
+	return engines;
+}
+
 } // namespace libexs

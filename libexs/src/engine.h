@@ -102,4 +102,17 @@ private:
 	std::thread thread_; // the last one
 };
 
+// Engines of queues that want one of their own. They stay until the end, for sockets of queues that were deleted.
+class Engines {
+public:
+	Engine &take(); // throws std::system_error
+	void put_back(Engine &engine);
+	[[nodiscard]] std::vector<Engine *> all();
+
+private:
+	std::mutex mutex_; // of all below
+	std::vector<std::unique_ptr<Engine>> all_;
+	std::vector<Engine *> free_;
+};
+
 } // namespace libexs

@@ -4,10 +4,14 @@
 #include "machine.h"
 
 #include <chrono>
+#include <memory>
 
 #include <sys/socket.h>
 
 namespace libexs {
+
+class Actor;
+class Engine;
 
 // What an owner of a link is to do with memory
 enum class Access {
@@ -15,6 +19,9 @@ enum class Access {
 	sink,	// we may read into it
 	target, // the peer may write it
 };
+
+// Who reads memory: the peer of one connection, or those of all that share their registrations
+enum class Readers { one, all };
 
 // Memory as a link knows it
 struct Exposure {
@@ -58,6 +65,9 @@ public:
 
 	std::vector<LinkEvent> take() { return std::exchange(events_, {}); }
 
+	// Another thread handles it from now on, unless that cannot watch its descriptor
+	virtual void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) = 0;
+
 	// Something is to be had of the descriptor that is watched with this token
 	virtual void progress(uint64_t token, uint32_t events) = 0;
 
@@ -66,7 +76,7 @@ public:
 	virtual void refuse(wire::Reason reason) = 0;
 
 	// Without the lock of the socket: it takes long. An errno value.
-	virtual int expose(uint64_t address, uint64_t length, Access access, Exposure &exposure) = 0;
+	virtual int expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure) = 0;
 	virtual void withdraw(const Exposure &exposure) = 0;
 
 	virtual void post(const action::Post &post) = 0;

@@ -15,7 +15,8 @@
 
 namespace libexs {
 
-Queue::Queue() : event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC))
+Queue::Queue(Engine &engine, Engines &engines)
+    : library_engine_(engine), engines_(engines), event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), engine_(&engine)
 {
 	if (event_.get() < 0)
 		throw std::system_error(errno, std::generic_category(), "eventfd");
@@ -56,6 +57,7 @@ std::vector<exs_fd_t> Queue::close()
 {
 	const std::lock_guard lock(mutex_);
 	closed_ = true;
+	own_engine(false);
 	::eventfd_write(event_.get(), 1);
 	std::vector<exs_fd_t> accepted;
 	for (const exs_event &event : events_)
@@ -88,9 +90,25 @@ int Queue::take_now(exs_event *events, int max)
 	return taken;
 }
 
+// With the lock. Nobody waits in an engine that is put back: its thread goes on with the sockets that it has.
+void Queue::own_engine(bool wanted)
+{
+	Engine *const before = engine_;
+	if (wanted == (before != &library_engine_))
+		return;
+	engine_ = wanted ? &engines_.take() : &library_engine_;
+	if (!wanted)
+		engines_.put_back(*before);
+}
+
 int Queue::set(int option, unsigned value)
 {
-	if (option == EXS_QUEUE_PROGRESS && value <= 1)
+	if (option == EXS_QUEUE_THREAD && value <= 1) {
+		const std::lock_guard lock(mutex_);
+		if (closed_)
+			return EBADF;
+		own_engine(value != 0);
+	} else if (option == EXS_QUEUE_PROGRESS && value <= 1)
 		progress_ = value != 0;
 	else if (option == EXS_QUEUE_SPIN_US && value <= 1000000)
 		spin_us_ = value;
@@ -100,7 +118,7 @@ int Queue::set(int option, unsigned value)
 }
 
 // For an event, or for less. -1 with errno.
-int Queue::wait(Engine &engine, std::optional<Clock::time_point> until, bool spin)
+int Queue::wait(std::optional<Clock::time_point> until, bool spin)
 {
 	int left = -1;
 	if (spin)
@@ -108,7 +126,7 @@ int Queue::wait(Engine &engine, std::optional<Clock::time_point> until, bool spi
 	else if (until)
 		left = static_cast<int>(std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count(), 0, INT_MAX));
 	if (progress_) {
-		if (const auto driven = engine.drive(event_.get(), left))
+		if (const auto driven = engine().drive(event_.get(), left))
 			return *driven;
 		left = left < 0 ? 10 : std::min(left, 10); // another thread does, for the time being
 	}
@@ -116,7 +134,7 @@ int Queue::wait(Engine &engine, std::optional<Clock::time_point> until, bool spi
 	return ::poll(&one, 1, left);
 }
 
-int Queue::take(Engine &engine, exs_event *events, int max, int timeout)
+int Queue::take(exs_event *events, int max, int timeout)
 {
 	const auto start = Clock::now();
 	std::optional<Clock::time_point> until;
@@ -129,7 +147,7 @@ int Queue::take(Engine &engine, exs_event *events, int max, int timeout)
 		const auto now = Clock::now();
 		if (waited && until && now >= *until)
 			return 0;
-		if (wait(engine, until, now < spin_until) < 0)
+		if (wait(until, now < spin_until) < 0)
 			return -1;
 	}
 }

@@ -16,11 +16,12 @@
 namespace libexs {
 
 class Engine;
+class Engines;
 
 // A queue of events with an eventfd, which is readable while there are any
 class Queue {
 public:
-	Queue(); // throws std::system_error
+	explicit Queue(Engine &engine, Engines &engines); // throws std::system_error
 
 	bool push(const exs_event &event); // false: it has been deleted
 
@@ -28,9 +29,12 @@ public:
 	void push_note(const exs_event &event);
 
 	// Waits for the first one. How many, or -1 with errno.
-	int take(Engine &engine, exs_event *events, int max, int timeout);
+	int take(exs_event *events, int max, int timeout);
 
-	int set(int option, unsigned value); // an errno value
+	int set(int option, unsigned value); // an errno value; throws std::system_error
+
+	// Of the sockets that are connected and accepted by it
+	[[nodiscard]] Engine &engine() const { return *engine_; }
 
 	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
 	std::vector<exs_fd_t> close();
@@ -45,9 +49,12 @@ public:
 private:
 	using Clock = std::chrono::steady_clock;
 	int take_now(exs_event *events, int max);
-	int wait(Engine &engine, std::optional<Clock::time_point> until, bool spin);
+	int wait(std::optional<Clock::time_point> until, bool spin);
 	void add(const exs_event &event);
+	void own_engine(bool wanted);
 
+	Engine &library_engine_;
+	Engines &engines_;
 	Descriptor event_;
 	std::mutex mutex_;
 	bool closed_ = false;
@@ -56,6 +63,7 @@ private:
 	std::atomic<int> users_ = 0;
 	std::atomic<bool> progress_ = false;
 	std::atomic<unsigned> spin_us_ = 0;
+	std::atomic<Engine *> engine_;
 };
 
 } // namespace libexs

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <cstring>
+#include <new>
 #include <system_error>
 
 #include <poll.h>
@@ -115,7 +116,8 @@ uint64_t Mapping::address() const
 }
 
 Socket::Socket(Library &library, int domain, int type, int protocol, const Settings &settings, std::weak_ptr<Socket> parent)
-    : library_(library), domain_(domain), type_(type), protocol_(protocol), settings_(settings), parent_(std::move(parent))
+    : library_(library), engine_(&library.engine), domain_(domain), type_(type), protocol_(protocol),
+      settings_(settings), parent_(std::move(parent))
 {
 }
 
@@ -283,7 +285,7 @@ int Socket::expose_region(const std::shared_ptr<Link> &link, const Region &regio
 			return 0;
 		}
 	}
-	if (const int error = link->expose(region.address(), region.length(), access, exposure); error != 0)
+	if (const int error = link->expose(region.address(), region.length(), access, Readers::one, exposure); error != 0)
 		return error;
 	const Lock lock(mutex_);
 	if (down_)
@@ -317,7 +319,9 @@ int Socket::expose(const std::shared_ptr<Link> &link, const Transfer &transfer, 
 	Exposure exposure;
 	int error = 0;
 	if (has_own_exposure(transfer, access, is_tcp)) {
-		error = link->expose(transfer.address, transfer.length, access, exposure);
+		// what is to be read again and again is for many, as a rule
+		const bool is_table = access == Access::source && (transfer.flags & EXS_PERSISTENT) != 0;
+		error = link->expose(transfer.address, transfer.length, access, is_table ? Readers::all : Readers::one, exposure);
 		if (error == 0)
 			own = exposure;
 	} else {
@@ -542,6 +546,8 @@ int Socket::connect(const sockaddr *address, socklen_t length, const Report &rep
 	if (const int error = check_size(); error != 0)
 		return error;
 	peer_ = to;
+	if (report.queue)
+		engine_ = &report.queue->engine();
 	state_ = State::connecting;
 	connect_ = begin(EXS_EVENT_CONNECT, report);
 	op = static_cast<exs_op_t>(connect_);
@@ -556,6 +562,11 @@ int Socket::connect(const sockaddr *address, socklen_t length, const Report &rep
 	return 0;
 }
 
+VerbsLink::Workers Socket::workers()
+{
+	return {.engine = library_.engine, .data = *engine_, .domains = settings_.shared ? &library_.domains : nullptr};
+}
+
 int Socket::start_verbs()
 {
 	const VerbsLink::Sizes sizes{.buffers = buffers(),
@@ -564,7 +575,7 @@ int Socket::start_verbs()
 					      writes_in_flight + 8};
 	const auto until = Clock::now() + std::chrono::milliseconds(settings_.connect_ms);
 	int error = 0;
-	auto link = std::make_shared<VerbsLink>(library_.engine, shared_from_this(), *peer_, local_ ? &*local_ : nullptr,
+	auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), *peer_, local_ ? &*local_ : nullptr,
 						hello(), sizes, until, error);
 	if (error != 0)
 		return error;
@@ -581,7 +592,7 @@ int Socket::start_tcp()
 	else if (meant_port_ != 0)
 		set_port(to, static_cast<uint16_t>(meant_port_ + 1));
 	int error = 0;
-	auto link = std::make_shared<TcpLink>(library_.engine, shared_from_this(), to, local_ ? &*local_ : nullptr, hello(),
+	auto link = std::make_shared<TcpLink>(*engine_, shared_from_this(), to, local_ ? &*local_ : nullptr, hello(),
 					      TcpLink::Buffers{buffers(), settings_.small_max}, error);
 	if (error != 0)
 		return error;
@@ -809,7 +820,26 @@ void Socket::perform(const action::Opened & /*action*/)
 	watch_peer();
 	finish(std::exchange(connect_, 0), 0);
 	if (const auto parent = parent_.lock())
-		parent->child_opened(shared_from_this());
+		if (Engine *engine = parent->child_opened(shared_from_this()))
+			move_to(*engine);
+}
+
+// With the lock. A connection for which there is no memory there stays where it is.
+void Socket::move_to(Engine &engine)
+{
+	if (engine_ == &engine || !link_ || down_)
+		return;
+	try {
+		link_->move_to(engine, shared_from_this());
+		engine_ = &engine;
+	} catch (const std::bad_alloc &) {
+	}
+}
+
+void Socket::move_to_engine(Engine &engine)
+{
+	const Lock lock(mutex_);
+	move_to(engine);
 }
 
 void Socket::perform(const action::Disconnect & /*action*/)
@@ -899,14 +929,14 @@ void Socket::start_as_child(Descriptor connection, const CmEvent *request)
 	const Lock lock(mutex_);
 	start_timer(Timer::handshake, handshake_time);
 	if (request == nullptr) {
-		link_ = std::make_shared<TcpLink>(library_.engine, shared_from_this(), std::move(connection),
+		link_ = std::make_shared<TcpLink>(*engine_, shared_from_this(), std::move(connection),
 						  TcpLink::Buffers{buffers(), settings_.small_max});
 	} else {
 		const VerbsLink::Sizes sizes{.buffers = buffers(),
 					     .data = settings_.small_max,
 					     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
 						      writes_in_flight + 8};
-		auto link = std::make_shared<VerbsLink>(library_.engine, shared_from_this(), *request, sizes);
+		auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), *request, sizes);
 		verbs_ = link.get();
 		link_ = std::move(link);
 	}
@@ -1027,6 +1057,7 @@ Option limits_of(int option)
 	case EXS_TCP_PORT:
 		return {0, 65535};
 	case EXS_EXACT:
+	case EXS_SHARED:
 		return {0, 1};
 	default:
 		return {1, 0};
@@ -1071,6 +1102,9 @@ int Socket::set_option(int option, unsigned value)
 	case EXS_EXACT:
 		settings_.exact = value != 0;
 		break;
+	case EXS_SHARED:
+		settings_.shared = value != 0;
+		break;
 	case EXS_KEEPALIVE_MS:
 		settings_.keepalive_ms = value;
 		break;
@@ -1114,6 +1148,9 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_EXACT:
 		value = connected && link_->protocol() == EXS_PROTO_TCP ? 1 : settings_.exact;
+		break;
+	case EXS_SHARED:
+		value = connected && link_->protocol() == EXS_PROTO_TCP ? 0 : settings_.shared;
 		break;
 	case EXS_KEEPALIVE_MS:
 		value = connected && !probes() ? 0 : settings_.keepalive_ms;

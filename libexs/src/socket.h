@@ -44,7 +44,9 @@ struct Library {
 	Handles<Region> regions{2};
 	Handles<Socket> sockets{3};
 	std::atomic<OpId> op = 1;
-	Engine engine; // stops before the rest goes
+	Domains domains;
+	Engines engines; // of queues
+	Engine engine; // has rdma_cm's events and all deadlines, and the sockets of queues without one of their own
 };
 
 struct Settings {
@@ -57,6 +59,7 @@ struct Settings {
 	uint32_t close_ms = 5000;
 	uint16_t tcp_port = 0;
 	bool exact = false;
+	bool shared = false;
 	uint32_t keepalive_ms = 0;
 	uint32_t idle_ms = 0;
 };
@@ -134,6 +137,9 @@ public:
 	// The region is not used; no key to it is left
 	void forget(const Region &region);
 
+	// A thread handles its data
+	void move_to_engine(Engine &engine);
+
 	// At once and without events
 	void kill();
 
@@ -162,6 +168,12 @@ private:
 	struct HalfOpen {
 		std::shared_ptr<Socket> child;
 		Clock::time_point since;
+	};
+
+	// A connection, and the engine of the queue that has accepted it
+	struct Handed {
+		std::shared_ptr<Socket> child;
+		Engine *engine;
 	};
 
 	// Over RDMA: of a peer that waits until it can be half open
@@ -226,6 +238,8 @@ private:
 	void perform(const action::Opened &action);
 	void perform(const action::Disconnect &action);
 	void perform(const action::Abort &action);
+	[[nodiscard]] VerbsLink::Workers workers();
+	void move_to(Engine &engine);
 	void take_down();
 	void end_close();
 	void fail(int error);
@@ -244,9 +258,9 @@ private:
 	void on_listener_event(const CmEvent &event);
 	void admit();
 	void admit_soon();
-	void child_opened(const std::shared_ptr<Socket> &child);
+	Engine *child_opened(const std::shared_ptr<Socket> &child);
 	void child_lost(const std::shared_ptr<Socket> &child);
-	void hand_out();
+	std::vector<Handed> hand_out();
 	std::vector<std::shared_ptr<Socket>> stop_listening(int error);
 	void listener_failed(int error);
 
@@ -257,6 +271,7 @@ private:
 	void stop_timer(Timer timer);
 
 	Library &library_;
+	Engine *engine_; // of the data of its link
 	const int domain_, type_, protocol_;
 	exs_fd_t handle_ = 0;
 	std::mutex mutex_; // of all below

@@ -96,20 +96,26 @@ int Socket::listen(int backlog)
 
 int Socket::accept(const Report &report, exs_op_t &op)
 {
-	const Lock lock(mutex_);
-	if (state_ != State::listening)
-		return EINVAL;
-	if (error_ != 0)
-		return error_;
-	const OpId number = begin(EXS_EVENT_ACCEPT, report);
-	op = static_cast<exs_op_t>(number);
-	listening_->accepts.push_back(number);
-	hand_out();
+	std::vector<Handed> handed;
+	{
+		const Lock lock(mutex_);
+		if (state_ != State::listening)
+			return EINVAL;
+		if (error_ != 0)
+			return error_;
+		const OpId number = begin(EXS_EVENT_ACCEPT, report);
+		op = static_cast<exs_op_t>(number);
+		listening_->accepts.push_back(number);
+		handed = hand_out();
+	}
+	for (const Handed &one : handed)
+		one.child->move_to_engine(*one.engine);
 	return 0;
 }
 
-void Socket::hand_out()
+std::vector<Socket::Handed> Socket::hand_out()
 {
+	std::vector<Handed> handed;
 	auto &complete = listening_->complete;
 	auto &accepts = listening_->accepts;
 	while (!accepts.empty() && !complete.empty()) {
@@ -119,12 +125,15 @@ void Socket::hand_out()
 		accepts.pop_front();
 		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
 		operations_.at(op).event.accepted = handle;
-		const bool wanted = operations_.at(op).report.queue != nullptr;
-		if (finish(op, 0) || !wanted)
+		const auto queue = operations_.at(op).report.queue;
+		if (finish(op, 0) || !queue) {
+			handed.push_back({child, queue ? &queue->engine() : &library_.engine});
 			continue;
+		}
 		library_.sockets.remove(handle); // its queue has been abandoned
 		complete.push_front(child);
 	}
+	return handed;
 }
 
 // For one more that is half open. Peers that come all at once wait until others are open, or do not go on
@@ -290,13 +299,14 @@ void Socket::listener_failed(int error)
 	library_.readiness.changed();
 }
 
-void Socket::child_opened(const std::shared_ptr<Socket> &child)
+// The engine that the child is to have, if it has been accepted
+Engine *Socket::child_opened(const std::shared_ptr<Socket> &child)
 {
 	const Lock lock(mutex_);
 	if (!listening_)
-		return; // it is closed by stop_listening()'s caller
+		return nullptr; // it is closed by stop_listening()'s caller
 	if (std::erase_if(listening_->half_open, [&](const HalfOpen &one) { return one.child == child; }) == 0)
-		return;
+		return nullptr;
 	listening_->opened = Clock::now();
 	admit_soon();
 	listening_->complete.push_back(child);

@@ -48,7 +48,7 @@ void set_option(int fd, int level, int name, int value)
 
 TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &to,
 		 const sockaddr_storage *from, const wire::Hello &hello, const Buffers &buffers, int &error)
-    : engine_(engine), fd_(make_socket(to.ss_family)), state_(State::connecting), initiator_(true), own_hello_(hello),
+    : engine_(&engine), fd_(make_socket(to.ss_family)), state_(State::connecting), initiator_(true), own_hello_(hello),
       random_(std::random_device{}())
 {
 	start(buffers);
@@ -63,17 +63,17 @@ TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, const sock
 		return;
 	}
 	wants_output_ = true;
-	token_ = engine_.watch(fd_.get(), EPOLLOUT, actor);
+	token_ = engine_->watch(fd_.get(), EPOLLOUT, actor);
 	error = token_ != 0 ? 0 : errno;
 	if (error != 0)
 		state_ = State::ended;
 }
 
 TcpLink::TcpLink(Engine &engine, const std::shared_ptr<Actor> &actor, Descriptor connection, const Buffers &buffers)
-    : engine_(engine), fd_(std::move(connection)), random_(std::random_device{}())
+    : engine_(&engine), fd_(std::move(connection)), random_(std::random_device{}())
 {
 	start(buffers);
-	token_ = engine_.watch(fd_.get(), EPOLLIN, actor);
+	token_ = engine_->watch(fd_.get(), EPOLLIN, actor);
 	if (token_ == 0)
 		fail(errno);
 }
@@ -114,7 +114,7 @@ void TcpLink::abort()
 		return;
 	state_ = State::ended;
 	if (token_ != 0)
-		engine_.unwatch(token_, fd_.get());
+		engine_->unwatch(token_, fd_.get());
 	fd_ = Descriptor();
 	out_.clear();
 	answers_.clear();
@@ -124,9 +124,21 @@ void TcpLink::abort()
 	windows_.clear();
 }
 
+void TcpLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
+{
+	if (token_ == 0 || state_ == State::ended)
+		return;
+	const uint64_t token = engine.watch(fd_.get(), EPOLLIN | (wants_output_ ? EPOLLOUT : 0U), actor);
+	if (token == 0)
+		return;
+	engine_->unwatch(token_, fd_.get());
+	engine_ = &engine;
+	token_ = token;
+}
+
 // ---- memory
 
-int TcpLink::expose(uint64_t address, uint64_t length, Access access, Exposure &exposure)
+int TcpLink::expose(uint64_t address, uint64_t length, Access access, Readers /*readers*/, Exposure &exposure)
 {
 	const std::lock_guard lock(windows_mutex_);
 	uint32_t key = 0;
@@ -256,7 +268,7 @@ void TcpLink::watch_output()
 	if (wants == wants_output_ || state_ == State::ended)
 		return;
 	wants_output_ = wants;
-	engine_.rewatch(token_, fd_.get(), EPOLLIN | (wants ? EPOLLOUT : 0U));
+	engine_->rewatch(token_, fd_.get(), EPOLLIN | (wants ? EPOLLOUT : 0U));
 }
 
 void TcpLink::post(const action::Post &post)

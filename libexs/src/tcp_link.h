@@ -37,10 +37,11 @@ public:
 
 	~TcpLink() override;
 
+	void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
 	void progress(uint64_t token, uint32_t events) override;
 	void accept(const wire::Hello &hello) override;
 	void refuse(wire::Reason reason) override;
-	int expose(uint64_t address, uint64_t length, Access access, Exposure &exposure) override;
+	int expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure) override;
 	void withdraw(const Exposure &exposure) override;
 	void post(const action::Post &post) override;
 	void read(const action::Read &read) override;
@@ -121,7 +122,7 @@ private:
 	void watch_output();
 	void fail(int error);
 
-	Engine &engine_;
+	Engine *engine_;
 	Descriptor fd_;
 	uint64_t token_ = 0;
 	State state_ = State::hello;

@@ -54,10 +54,11 @@ int error_of(ibv_wc_status status)
 
 } // namespace
 
-VerbsLink::VerbsLink(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &to,
+VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const sockaddr_storage &to,
 		     const sockaddr_storage *from, const wire::Hello &hello, const Sizes &sizes, Clock::time_point until,
 		     int &error)
-    : engine_(engine), actor_(actor), to_(to), until_(until), initiator_(true), own_hello_(hello), sizes_(sizes)
+    : engine_(workers.engine), data_(&workers.data), domains_(workers.domains), actor_(actor), to_(to), until_(until),
+      initiator_(true), own_hello_(hello), sizes_(sizes)
 {
 	if (from != nullptr) {
 		from_ = *from;
@@ -81,8 +82,9 @@ VerbsLink::VerbsLink(Engine &engine, const std::shared_ptr<Actor> &actor, const 
 	resolve();
 }
 
-VerbsLink::VerbsLink(Engine &engine, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes)
-    : engine_(engine), actor_(actor), id_(request.id), state_(State::requested), sizes_(sizes)
+VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes)
+    : engine_(workers.engine), data_(&workers.data), domains_(workers.domains), actor_(actor), id_(request.id),
+      state_(State::requested), sizes_(sizes)
 {
 	id_token_ = engine_.adopt(actor);
 	id_->context = context_of(id_token_);
@@ -113,18 +115,17 @@ void VerbsLink::abort()
 	if (id_ && id_->qp != nullptr)
 		rdma_destroy_qp(id_.get());
 	if (token_ != 0)
-		engine_.unwatch(token_, channel_->fd);
+		data_->unwatch(token_, channel_->fd);
 	token_ = 0;
 	cq_.reset();
 	channel_.reset();
 	slab_mr_.reset();
 	{
 		const std::lock_guard lock(regions_mutex_);
-		open_pd_ = nullptr;
-		for (ibv_mr *mr : std::exchange(regions_, {}))
-			ibv_dereg_mr(mr);
+		open_domain_.reset();
+		regions_.clear();
 	}
-	pd_.reset();
+	domain_.reset();
 	id_.reset();
 	if (id_token_ != 0)
 		engine_.forget(std::exchange(id_token_, 0));
@@ -141,6 +142,18 @@ void VerbsLink::fail(int error, bool other_way)
 		emit_lost(error);
 	else
 		emit({.kind = LinkEvent::Kind::failed, .error = error, .other_way = other_way});
+}
+
+void VerbsLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
+{
+	if (token_ == 0)
+		return;
+	const uint64_t token = engine.watch(channel_->fd, EPOLLIN, actor);
+	if (token == 0)
+		return;
+	data_->unwatch(token_, channel_->fd);
+	data_ = &engine;
+	token_ = token;
 }
 
 // ---- connecting
@@ -179,8 +192,8 @@ int VerbsLink::make_queues()
 	if (sizes_.buffers > static_cast<uint32_t>(device.max_qp_wr))
 		return ENOBUFS;
 	sizes_.sends = std::min(sizes_.sends, static_cast<uint32_t>(device.max_qp_wr));
-	pd_.reset(ibv_alloc_pd(id_->verbs));
-	if (!pd_)
+	domain_ = domains_ != nullptr ? domains_->of(id_->verbs) : Domain::make(id_->verbs);
+	if (!domain_)
 		return errno;
 	channel_.reset(ibv_create_comp_channel(id_->verbs));
 	if (!channel_ || ::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0)
@@ -192,11 +205,11 @@ int VerbsLink::make_queues()
 		return error;
 	if (const int error = make_memory(); error != 0)
 		return error;
-	token_ = engine_.watch(channel_->fd, EPOLLIN, actor_);
+	token_ = data_->watch(channel_->fd, EPOLLIN, actor_);
 	if (token_ == 0)
 		return errno;
 	const std::lock_guard lock(regions_mutex_);
-	open_pd_ = pd_.get();
+	open_domain_ = domain_;
 	return 0;
 }
 
@@ -210,11 +223,11 @@ int VerbsLink::make_queue_pair()
 			  .max_send_sge = 2,
 			  .max_recv_sge = 1,
 			  .max_inline_data = wire::message_size};
-	inline_ = rdma_create_qp(id_.get(), pd_.get(), &attributes) == 0;
+	inline_ = rdma_create_qp(id_.get(), domain_->get(), &attributes) == 0;
 	if (inline_)
 		return 0;
 	attributes.cap.max_inline_data = 0;
-	return rdma_create_qp(id_.get(), pd_.get(), &attributes) == 0 ? 0 : errno;
+	return rdma_create_qp(id_.get(), domain_->get(), &attributes) == 0 ? 0 : errno;
 }
 
 int VerbsLink::make_memory()
@@ -222,7 +235,7 @@ int VerbsLink::make_memory()
 	buffer_size_ = wire::message_size + sizes_.data;
 	slab_.resize(buffer_size_ * sizes_.buffers + wire::message_size * sizes_.sends);
 	const int access = IBV_ACCESS_LOCAL_WRITE;
-	slab_mr_.reset(ibv_reg_mr(pd_.get(), slab_.data(), slab_.size(), access));
+	slab_mr_.reset(ibv_reg_mr(domain_->get(), slab_.data(), slab_.size(), access));
 	if (!slab_mr_)
 		return errno;
 	slot_works_.resize(sizes_.sends);
@@ -349,29 +362,32 @@ void refuse_request(rdma_cm_id *id, wire::Reason reason)
 
 // ---- memory
 
-int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Exposure &exposure)
+int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure)
 {
 	const std::lock_guard lock(regions_mutex_);
-	if (open_pd_ == nullptr)
+	if (!open_domain_)
 		return ENOTCONN;
 	int flags = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
 	// on iWARP a Read Response is placed like a Write, and adapters check it so; siw does not
 	if (access == Access::target || (access == Access::sink && is_iwarp()))
 		flags |= IBV_ACCESS_REMOTE_WRITE;
-	ibv_mr *mr = ibv_reg_mr(open_pd_, context_of(address), length, flags);
+	auto registration = readers == Readers::all && domains_ != nullptr ?
+				    open_domain_->shared(address, length, flags) :
+				    std::make_shared<Registration>(open_domain_, address, length, flags);
+	ibv_mr *mr = registration->get();
 	if (mr == nullptr)
 		return errno;
-	regions_.insert(mr);
 	exposure = {.local_key = mr->lkey, .remote_key = mr->rkey, .registration = mr};
+	regions_.emplace(mr, std::move(registration));
 	return 0;
 }
 
 void VerbsLink::withdraw(const Exposure &exposure)
 {
 	const std::lock_guard lock(regions_mutex_);
-	auto *mr = static_cast<ibv_mr *>(exposure.registration);
-	if (regions_.erase(mr) != 0)
-		ibv_dereg_mr(mr);
+	const auto found = regions_.find(static_cast<const ibv_mr *>(exposure.registration));
+	if (found != regions_.end())
+		regions_.erase(found);
 }
 
 std::span<const uint8_t> VerbsLink::buffer(uint32_t buffer) const

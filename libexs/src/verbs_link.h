@@ -2,11 +2,12 @@
 #pragma once
 
 #include "cm_event.h"
+#include "domain.h"
 #include "engine.h"
 #include "link.h"
 
 #include <deque>
-#include <set>
+#include <map>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
@@ -15,7 +16,6 @@ namespace libexs {
 
 struct VerbsDeleter {
 	void operator()(ibv_mr *mr) const { ibv_dereg_mr(mr); }
-	void operator()(ibv_pd *pd) const { ibv_dealloc_pd(pd); }
 	void operator()(ibv_cq *cq) const { ibv_destroy_cq(cq); }
 	void operator()(ibv_comp_channel *channel) const { ibv_destroy_comp_channel(channel); }
 	void operator()(rdma_cm_id *id) const { rdma_destroy_id(id); }
@@ -23,7 +23,7 @@ struct VerbsDeleter {
 template <typename T> using Verbs = std::unique_ptr<T, VerbsDeleter>;
 
 // A connection of rdma_cm's: siw, rxe, an adapter; whatever has the address. A protection domain of its own, so that no
-// key is good for any other connection.
+// key is good for any other connection, unless it shares memory.
 class VerbsLink : public Link {
 public:
 	struct Sizes {
@@ -32,23 +32,31 @@ public:
 		uint32_t sends = 0; // works that may be posted at a time, to begin with
 	};
 
+	// Who does the work
+	struct Workers {
+		Engine &engine;		    // of rdma_cm's events
+		Engine &data;		    // of completions
+		Domains *domains = nullptr; // if it shares memory
+	};
+
 	// Connects; established or failed is to come. error: an errno value if it cannot even begin.
-	VerbsLink(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &to,
+	VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const sockaddr_storage &to,
 		  const sockaddr_storage *from, const wire::Hello &hello, const Sizes &sizes, Clock::time_point until,
 		  int &error);
 
 	// Takes a request to a listener; request is to come
-	VerbsLink(Engine &engine, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes);
+	VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes);
 
 	~VerbsLink() override;
 
 	void on_cm(const CmEvent &event);
 	[[nodiscard]] bool owns(uint64_t token) const { return token == id_token_; }
 
+	void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
 	void progress(uint64_t token, uint32_t events) override;
 	void accept(const wire::Hello &hello) override;
 	void refuse(wire::Reason reason) override;
-	int expose(uint64_t address, uint64_t length, Access access, Exposure &exposure) override;
+	int expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure) override;
 	void withdraw(const Exposure &exposure) override;
 	void post(const action::Post &post) override;
 	void read(const action::Read &read) override;
@@ -98,6 +106,8 @@ private:
 	void fail(int error, bool other_way = false);
 
 	Engine &engine_;
+	Engine *data_;
+	Domains *const domains_;
 	std::shared_ptr<Actor> actor_; // until abort()
 	Verbs<rdma_cm_id> id_;
 	uint64_t id_token_ = 0;
@@ -112,7 +122,7 @@ private:
 	wire::Hello own_hello_;
 	Sizes sizes_;
 
-	Verbs<ibv_pd> pd_;
+	std::shared_ptr<Domain> domain_;
 	Verbs<ibv_comp_channel> channel_;
 	Verbs<ibv_cq> cq_;
 	uint64_t token_ = 0; // of the channel
@@ -131,8 +141,8 @@ private:
 	bool awaited_ = false;	 // an answer, since the one before
 
 	std::mutex regions_mutex_;
-	std::set<ibv_mr *> regions_;
-	ibv_pd *open_pd_ = nullptr; // for expose(), until abort()
+	std::multimap<const ibv_mr *, std::shared_ptr<Registration>> regions_;
+	std::shared_ptr<Domain> open_domain_; // for expose(), until abort()
 };
 
 // A listener of rdma_cm's; connection requests go to the actor's on_cm()

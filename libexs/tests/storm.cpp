@@ -64,16 +64,17 @@ private:
 	void act(std::mt19937_64 &random);
 	void transfer(std::mt19937_64 &random, exs_fd_t fd);
 	void renew(std::mt19937_64 &random);
-	void dequeue(Clock::time_point end);
+	void dequeue(exs_qh_t queue, Clock::time_point end);
 	void take(const exs_event &event);
 	void started(exs_op_t op);
 	Slot *free_slot(std::mt19937_64 &random);
 	exs_fd_t any(std::mt19937_64 &random);
+	exs_qh_t any_queue(std::mt19937_64 &random) const { return queues_[random() % queues_.size()]; }
 	bool all_done();
 	void settle();
 
 	uint64_t seed_;
-	exs_qh_t queue_ = 0;
+	std::array<exs_qh_t, 3> queues_{}; // the second has a thread, the third one in exs_qdequeue()
 	exs_fd_t listener_ = 0;
 	sockaddr_in address_{};
 	std::array<Slot, slots> slots_;
@@ -92,13 +93,18 @@ Storm::Storm(uint64_t seed, const std::string &address, int protocol)
 {
 	if (exs_init(EXS_VERSION) != 0)
 		fail_errno("exs_init");
-	queue_ = exs_qcreate();
+	for (exs_qh_t &queue : queues_)
+		queue = exs_qcreate();
+	exs_qset(queues_[1], EXS_QUEUE_THREAD, 1);
+	exs_qset(queues_[2], EXS_QUEUE_THREAD, 1);
+	exs_qset(queues_[2], EXS_QUEUE_PROGRESS, 1);
 	for (Slot &slot : slots_)
 		slot.memory = exs_mregister(slot.bytes.data(), slot_size, EXS_MEM_SEND | EXS_MEM_RECV);
 	address_.sin_family = AF_INET;
 	inet_pton(AF_INET, address.c_str(), &address_.sin_addr);
 	listener_ = exs_socket(AF_INET, type_, protocol_);
 	exs_fcntl(listener_, EXS_SET, EXS_RECV_CREDITS, 1 + static_cast<unsigned>(seed % 4));
+	exs_fcntl(listener_, EXS_SET, EXS_SHARED, static_cast<unsigned>(seed / 4 % 2));
 	exs_fcntl(listener_, EXS_SET, EXS_SMALL_MAX, static_cast<unsigned>(seed % 2) * 500);
 	socklen_t length = sizeof(address_);
 	if (exs_bind(listener_, reinterpret_cast<sockaddr *>(&address_), sizeof(address_)) != 0)
@@ -150,11 +156,11 @@ void Storm::take(const exs_event &event)
 		records_.erase(event.op);
 }
 
-void Storm::dequeue(Clock::time_point end)
+void Storm::dequeue(exs_qh_t queue, Clock::time_point end)
 {
 	std::array<exs_event, 16> events{};
 	while (Clock::now() < end) {
-		const int count = exs_qdequeue(queue_, events.data(), events.size(), 20);
+		const int count = exs_qdequeue(queue, events.data(), events.size(), 20);
 		for (int i = 0; i < count; i++)
 			take(events[static_cast<size_t>(i)]);
 	}
@@ -179,17 +185,18 @@ void Storm::transfer(std::mt19937_64 &random, exs_fd_t fd)
 		return;
 	const size_t length = random() % 3 == 0 ? random() % slot_size : random() % 600;
 	const bool persistent = random() % 20 == 0;
+	const exs_qh_t queue = any_queue(random);
 	const uint64_t kind = random() % 8;
 	exs_op_t op = -1;
 	if (kind < 3)
-		op = exs_send(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT | EXS_NOTIFY : 0, queue_,
+		op = exs_send(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT | EXS_NOTIFY : 0, queue,
 			      slot);
 	else if (kind < 6)
-		op = exs_recv(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT : 0, queue_, slot);
+		op = exs_recv(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT : 0, queue, slot);
 	else if (kind == 6)
-		op = exs_send_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue_, slot, random() % slot_size);
+		op = exs_send_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue, slot, random() % slot_size);
 	else
-		op = exs_recv_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue_, slot, random() % slot_size);
+		op = exs_recv_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue, slot, random() % slot_size);
 	if (op < 0)
 		slot->busy = false;
 	started(op);
@@ -208,13 +215,14 @@ void Storm::renew(std::mt19937_64 &random)
 		}
 	}
 	if (old != 0) {
-		started(exs_close(old, queue_, nullptr));
+		started(exs_close(old, any_queue(random), nullptr));
 		return;
 	}
 	const exs_fd_t fd = exs_socket(AF_INET, type_, protocol_);
 	exs_fcntl(fd, EXS_SET, EXS_SEND_CREDITS, 1 + static_cast<unsigned>(random() % 4));
-	started(exs_accept(listener_, queue_, nullptr));
-	started(exs_connect(fd, reinterpret_cast<sockaddr *>(&address_), sizeof(address_), queue_, nullptr));
+	exs_fcntl(fd, EXS_SET, EXS_SHARED, static_cast<unsigned>(random() % 2));
+	started(exs_accept(listener_, any_queue(random), nullptr));
+	started(exs_connect(fd, reinterpret_cast<sockaddr *>(&address_), sizeof(address_), any_queue(random), nullptr));
 	const std::lock_guard lock(mutex_);
 	sockets_.push_back(fd);
 }
@@ -283,17 +291,17 @@ void Storm::settle()
 		const std::lock_guard lock(mutex_);
 		open.swap(sockets_);
 	}
-	started(exs_close(listener_, queue_, nullptr));
+	started(exs_close(listener_, queues_[0], nullptr));
 	for (const exs_fd_t fd : open)
-		started(exs_close(fd, queue_, nullptr));
+		started(exs_close(fd, queues_[0], nullptr));
 	const auto until = Clock::now() + std::chrono::milliseconds(patience);
-	while (!all_done() && Clock::now() < until) {
+	for (size_t i = 0; !all_done() && Clock::now() < until; i++) {
 		exs_event event{};
-		if (exs_qdequeue(queue_, &event, 1, 1000) != 1)
+		if (exs_qdequeue(queues_[i % queues_.size()], &event, 1, 10) != 1)
 			continue;
 		take(event);
 		if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
-			started(exs_close(event.accepted, queue_, nullptr));
+			started(exs_close(event.accepted, queues_[0], nullptr));
 	}
 	for (const auto &[op, record] : records_)
 		problems_.push_back(fmt::format("operation {} has {} events, not 1{}", op, record.finished,
@@ -306,7 +314,8 @@ void Storm::run(Clock::time_point end)
 		std::vector<std::jthread> all;
 		for (size_t i = 0; i < threads; i++)
 			all.emplace_back([this, i, end] { user(seed_ * threads + i, end); });
-		all.emplace_back([this, end] { dequeue(end); });
+		for (const exs_qh_t queue : queues_)
+			all.emplace_back([this, queue, end] { dequeue(queue, end); });
 	}
 	settle();
 	if (!problems_.empty())

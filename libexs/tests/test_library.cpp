@@ -15,16 +15,22 @@
 #include <fstream>
 #include <map>
 #include <memory>
+#include <mutex>
 #include <numeric>
+#include <set>
 #include <thread>
+#include <type_traits>
 #include <vector>
 
 #include <arpa/inet.h>
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <gtest/gtest.h>
+#include <linux/userfaultfd.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
@@ -36,7 +42,50 @@ using namespace exs_test;
 
 std::atomic<bool> refuses_watches = false;
 
+// Of one address
+std::atomic<const void *> counted = nullptr;
+std::atomic<int> registered = 0, deregistered = 0;
+std::set<void *> registrations; // that there are
+std::mutex registrations_mutex;
+
+template <typename Function, typename... Arguments>
+void *register_memory(const char *name, void *address, Arguments... arguments)
+{
+	static_assert(std::is_pointer_v<Function>);
+	void *const mr = reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name))(arguments...);
+	const std::lock_guard lock(registrations_mutex);
+	if (mr != nullptr && address == counted) {
+		registered++;
+		registrations.insert(mr);
+	}
+	return mr;
+}
+
 } // namespace
+
+// In place of libibverbs's, also for the library
+extern "C" {
+__attribute__((visibility("default"))) void *ibv_reg_mr(void *pd, void *address, size_t length, int access)
+{
+	return register_memory<void *(*)(void *, void *, size_t, int)>("ibv_reg_mr", address, pd, address, length, access);
+}
+
+__attribute__((visibility("default"))) void *ibv_reg_mr_iova2(void *pd, void *address, size_t length, uint64_t iova, unsigned access)
+{
+	return register_memory<void *(*)(void *, void *, size_t, uint64_t, unsigned)>("ibv_reg_mr_iova2", address, pd, address, length,
+										      iova, access);
+}
+
+__attribute__((visibility("default"))) int ibv_dereg_mr(void *mr)
+{
+	{
+		const std::lock_guard lock(registrations_mutex);
+		if (registrations.erase(mr) != 0)
+			deregistered++;
+	}
+	return reinterpret_cast<int (*)(void *)>(::dlsym(RTLD_NEXT, "ibv_dereg_mr"))(mr);
+}
+}
 
 // In place of libc's, also for the library
 extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
@@ -49,6 +98,19 @@ extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int o
 }
 
 namespace {
+
+// What the child returns of itself
+template <typename Function> int in_child(const Function &function)
+{
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(10);
+		std::exit(function());
+	}
+	int status = 0;
+	::waitpid(child, &status, 0);
+	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+}
 
 // ---- EXS-1
 
@@ -295,9 +357,136 @@ TEST_F(Library, WithQueueProgressConnectionsGoOnWhileNobodyCallsQdequeue)
 	EXPECT_EQ(exs_qdequeue(other, &event, 1, patience), 1);
 }
 
+// A page at which threads wait until it is filled
+class Trap {
+public:
+	explicit Trap(void *page)
+	    : fd_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY))),
+	      range_{.start = reinterpret_cast<uintptr_t>(page), .len = static_cast<size_t>(::sysconf(_SC_PAGESIZE))}
+	{
+		uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+		uffdio_register what{.range = range_, .mode = UFFDIO_REGISTER_MODE_MISSING, .ioctls = 0};
+		is_set_ = fd_ >= 0 && ::ioctl(fd_, UFFDIO_API, &api) == 0 && ::ioctl(fd_, UFFDIO_REGISTER, &what) == 0 &&
+			  ::madvise(page, range_.len, MADV_DONTNEED) == 0;
+	}
+	~Trap()
+	{
+		open();
+		::close(fd_);
+	}
+	Trap(const Trap &) = delete;
+	Trap &operator=(const Trap &) = delete;
+
+	[[nodiscard]] bool is_set() const { return is_set_; }
+	[[nodiscard]] bool wait_for_prey() const
+	{
+		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
+		return ::poll(&readable, 1, patience) == 1;
+	}
+	void open()
+	{
+		uffdio_zeropage what{.range = range_, .mode = 0, .zeropage = 0};
+		if (std::exchange(is_set_, false))
+			::ioctl(fd_, UFFDIO_ZEROPAGE, &what);
+	}
+
+private:
+	int fd_;
+	uffdio_range range_;
+	bool is_set_ = false;
+};
+
+// It receives into a page that is not there
+TEST_F(Library, WithQueueThreadConnectionsOfAQueueGoOnWhileAThreadOfAnotherQueueIsBlocked)
+{
+	struct Case {
+		unsigned blocked, other; // has a thread
+		unsigned progress;	 // of other
+		bool late;		 // accepts when connected
+	};
+	const auto page = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+	for (const Case &one : {Case{0, 1, 0, false}, Case{0, 1, 0, true}, Case{1, 0, 0, false}, Case{1, 1, 0, true}, Case{1, 1, 1, false}}) {
+		SCOPED_TRACE(testing::Message() << one.blocked << one.other << one.progress << one.late);
+		const exs_qh_t blocked = exs_qcreate(), other = exs_qcreate();
+		ASSERT_EQ(exs_qset(blocked, EXS_QUEUE_THREAD, one.blocked), 0);
+		ASSERT_EQ(exs_qset(other, EXS_QUEUE_THREAD, one.other), 0);
+		ASSERT_EQ(exs_qset(other, EXS_QUEUE_PROGRESS, one.progress), 0);
+		queue = blocked;
+		connect();
+		Memory from(10), large(5000), to(5000);
+		void *const at = ::mmap(nullptr, page, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		ASSERT_NE(at, MAP_FAILED);
+		const exs_mh_t memory = exs_mregister(at, page, EXS_MEM_RECV);
+		const auto receive = [&] { return exs_recv(b, memory, at, 10, 0, blocked, nullptr); };
+		const auto first = receive(); // a device pins it
+		send(a, from);
+		ASSERT_EQ(wait(first).error, 0);
+		Trap trap(at);
+		if (!trap.is_set())
+			GTEST_SKIP() << "no userfaultfd: " << strerror(errno);
+		const auto receiving = receive();
+		const exs_fd_t sender = a;
+
+		queue = other;
+		if (one.late) {
+			a = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+			ASSERT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, 0);
+			exs_pollfd ready{.fd = listener, .events = EXS_POLLIN, .revents = 0};
+			ASSERT_EQ(exs_poll(&ready, 1, patience), 1);
+			b = wait(exs_accept(listener, queue, nullptr)).accepted;
+		} else {
+			connect();
+		}
+		exs_send(sender, from.handle, from.bytes.data(), 10, 0, blocked, nullptr);
+		ASSERT_TRUE(trap.wait_for_prey());
+		for (uint8_t i = 0; i < 20 && !HasFailure(); i++) {
+			large.fill(i);
+			const auto receiving_other = recv(b, to), sending_other = send(a, large);
+			EXPECT_EQ(wait(receiving_other).error, 0);
+			EXPECT_EQ(wait(sending_other).error, 0);
+			EXPECT_EQ(to.bytes, large.bytes);
+		}
+		trap.open();
+		queue = blocked;
+		EXPECT_EQ(wait(receiving).error, 0);
+		wait(exs_mrevoke(memory, queue, nullptr));
+		::munmap(at, page);
+	}
+}
+
+size_t threads()
+{
+	const std::filesystem::directory_iterator tasks("/proc/self/task");
+	return static_cast<size_t>(std::distance(begin(tasks), end(tasks)));
+}
+
+TEST_F(Library, TheThreadOfADeletedQueueServesItsConnectionsAndThenTheNextQueue)
+{
+	const size_t before = threads();
+	const exs_qh_t other = exs_qcreate();
+	ASSERT_EQ(exs_qset(other, EXS_QUEUE_THREAD, 1), 0);
+	ASSERT_EQ(exs_qset(other, EXS_QUEUE_THREAD, 1), 0);
+	EXPECT_EQ(threads(), before + 1);
+	queue = other;
+	connect();
+	EXPECT_EQ(exs_qabandon(other), 0);
+	for (int i = 0; i < 3; i++) {
+		queue = exs_qcreate();
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_THREAD, 1), 0);
+		Memory from(5000), to(5000);
+		const auto receiving = recv(b, to), sending = send(a, from);
+		EXPECT_EQ(wait(receiving).error, 0);
+		EXPECT_EQ(wait(sending).error, 0);
+		EXPECT_EQ(exs_qset(queue, EXS_QUEUE_THREAD, 0), 0);
+		EXPECT_EQ(exs_qdelete(queue), 0);
+	}
+	EXPECT_EQ(threads(), before + 1);
+	queue = exs_qcreate();
+}
+
 TEST_F(Library, InvalidQueueOptionsFailWithEinval)
 {
-	for (const auto &[option, value] : {std::pair(0, 0U), std::pair(3, 0U), std::pair(1, 2U), std::pair(2, 1000001U)}) {
+	for (const auto &[option, value] : {std::pair(0, 0U), std::pair(4, 0U), std::pair(1, 2U), std::pair(2, 1000001U), std::pair(3, 2U)}) {
 		EXPECT_EQ(exs_qset(queue, option, value), -1) << option;
 		EXPECT_EQ(errno, EINVAL);
 	}
@@ -569,7 +758,7 @@ TEST_F(Library, EXS6_SendCreditsAreLimitedToThePeersRecvCredits)
 TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 {
 	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
-	const std::array<std::array<unsigned, 3>, 10> limits{{{EXS_SEND_CREDITS, 1, 4096},
+	const std::array<std::array<unsigned, 3>, 12> limits{{{EXS_SEND_CREDITS, 1, 4096},
 							      {EXS_RECV_CREDITS, 1, 4096},
 							      {EXS_SMALL_MAX, 0, 1048576},
 							      {EXS_IRD, 0, 255},
@@ -577,6 +766,8 @@ TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 							      {EXS_CONNECT_MS, 1, 3600000},
 							      {EXS_CLOSE_MS, 1, 3600000},
 							      {EXS_TCP_PORT, 0, 65535},
+							      {EXS_EXACT, 0, 1},
+							      {EXS_SHARED, 0, 1},
 							      {EXS_KEEPALIVE_MS, 0, 3600000},
 							      {EXS_IDLE_MS, 0, 3600000}}};
 	for (const auto &[option, least, most] : limits) {
@@ -633,6 +824,49 @@ TEST_F(Library, EXS8_ReceiversReadTheCurrentDataOfAPersistentSend)
 	EXPECT_EQ(wait(publishing).error, ECANCELED);
 	EXPECT_EQ(exs_cancel(a, publishing), -1);
 	EXPECT_EQ(errno, ENOENT);
+}
+
+// How often three connections of a process register a table that all of them publish
+TEST_F(Library, WithExsSharedConnectionsRegisterATableOnceUntilTheLastOneEnds)
+{
+	for (const unsigned shared : {0U, 1U}) {
+		listener = 0;
+		options[EXS_SHARED] = shared;
+		Memory table(70000), to(70000);
+		table.fill(static_cast<uint8_t>(shared));
+		counted = table.bytes.data();
+		registered = deregistered = 0;
+		std::array<exs_fd_t, 3> publishers{}, readers{};
+		std::array<exs_op_t, 3> sends{};
+		for (size_t i = 0; i < 3; i++) {
+			connect();
+			publishers.at(i) = a;
+			readers.at(i) = b;
+			sends.at(i) = send(a, table, EXS_PERSISTENT);
+			EXPECT_EQ(wait(recv(b, to)).error, 0);
+			EXPECT_EQ(to.bytes, table.bytes);
+		}
+		EXPECT_EQ(exs_fcntl(a, EXS_GET, EXS_SHARED), rdma_address != nullptr && shared ? 1 : 0);
+		if (rdma_address == nullptr)
+			GTEST_SKIP() << "nothing is registered over TCP";
+		EXPECT_EQ(registered, shared ? 1 : 3);
+		// one is cancelled, one closed; the last one is still read, also after a child of fork() has ended
+		EXPECT_EQ(exs_cancel(publishers[0], sends[0]), 0);
+		EXPECT_EQ(wait(sends[0]).error, ECANCELED);
+		wait(exs_close(publishers[1], queue, nullptr));
+		EXPECT_EQ(wait(sends[1]).error, ECANCELED);
+		EXPECT_EQ(in_child([] { return 42; }), 42);
+		EXPECT_EQ(deregistered, shared ? 0 : 2);
+		table.fill(77);
+		EXPECT_EQ(wait(recv(readers[2], to)).error, 0);
+		EXPECT_EQ(to.bytes, table.bytes);
+		EXPECT_EQ(wait(exs_mrevoke(table.handle, queue, nullptr)).error, 0);
+		EXPECT_EQ(wait(sends[2]).error, ECANCELED);
+		EXPECT_EQ(deregistered, shared ? 1 : 3);
+		EXPECT_TRUE(registrations.empty());
+		counted = nullptr;
+		table.handle = exs_mregister(table.bytes.data(), table.bytes.size(), EXS_MEM_SEND);
+	}
 }
 
 TEST_F(Library, EXS9_PersistentSendWithNotifyGetsOneEventForEachRead)
@@ -1111,19 +1345,6 @@ TEST_F(Library, APeerThatDoesNotReadAnswersIsDisconnected)
 		}
 	}
 	EXPECT_EQ(error, EPROTO) << "with " << noted << " answers";
-}
-
-// What the child returns of itself
-template <typename Function> int in_child(const Function &function)
-{
-	const pid_t child = ::fork();
-	if (child == 0) {
-		::alarm(10);
-		std::exit(function());
-	}
-	int status = 0;
-	::waitpid(child, &status, 0);
-	return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
 }
 
 TEST_F(Library, AChildOfForkGetsEbadfForTheParentsHandles)
