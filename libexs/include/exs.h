@@ -66,6 +66,7 @@ enum exs_event_type {
 	EXS_EVENT_CLOSE = 6,
 	EXS_EVENT_REVOKE = 7,  /* of exs_mrevoke() */
 	EXS_EVENT_USER = 8,    /* of exs_qpost(); only @type and @context are set */
+	EXS_EVENT_POLL = 9,    /* of exs_qpoll(); flags: EXS_POLLIN and the like */
 };
 
 /* flags of an event */
@@ -76,7 +77,7 @@ enum exs_event_type {
  * struct exs_event - the result of an operation
  * @type: enum exs_event_type
  * @error: 0 or an errno value
- * @flags: EXS_EOF, EXS_TRUNCATED
+ * @flags: EXS_EOF, EXS_TRUNCATED; POLL: EXS_POLLIN and the like
  * @count: NOTE: how many times since the last one
  * @op: the value that the call returned
  * @fd: the socket of the call
@@ -473,6 +474,17 @@ struct exs_pollfd {
  * Returns the number of entries with revents. Errors: EINTR: a signal handler ran before there was one.
  */
 int exs_poll(struct exs_pollfd *fds, size_t count, int timeout);
+
+/**
+ * exs_qpoll - queue an event when an operation would not block
+ * @events: EXS_POLLIN, EXS_POLLOUT, both or 0
+ *
+ * As exs_poll() of one socket, without a thread that waits. The event comes once, with the state of the socket in @flags;
+ * EXS_POLLERR and EXS_POLLHUP are reported in any case. exs_cancel() ends it, and exs_close(), with ECANCELED.
+ *
+ * Returns an operation. Errors: EINVAL: unknown @events.
+ */
+exs_op_t exs_qpoll(exs_fd_t fd, int events, exs_qh_t queue, void *context);
 
 #pragma GCC visibility pop
 

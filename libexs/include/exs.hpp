@@ -785,6 +785,13 @@ public:
 			},
 			[](const exs_event &event) { return size_t{event.length}; });
 	}
+	// EXS_POLLIN and EXS_POLLOUT that it has
+	auto poll(int events)
+	{
+		return detail::awaitable(
+			loop_, fd_, [this, events](void *context) { return exs_qpoll(fd_, events, loop_->queue(), context); },
+			[](const exs_event &event) { return static_cast<int>(event.flags); });
+	}
 	// The socket is closed with all that belongs to it, and cannot be used any more
 	auto close()
 	{

@@ -569,4 +569,13 @@ int exs_poll(struct exs_pollfd *fds, size_t count, int timeout)
 	}) == 0 ? ready : -1;
 }
 
+exs_op_t exs_qpoll(exs_fd_t fd, int events, exs_qh_t queue, void *context)
+{
+	return start([&](exs_op_t &op) {
+		if ((events & ~(EXS_POLLIN | EXS_POLLOUT)) != 0)
+			return EINVAL;
+		return find_socket(fd)->start_poll(events, make_report(queue, context), op);
+	});
+}
+
 } // extern "C"

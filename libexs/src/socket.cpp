@@ -433,7 +433,9 @@ int Socket::cancel(exs_op_t op)
 	const auto found = operations_.find(number);
 	if (found == operations_.end() || number == close_)
 		return ENOENT;
-	if (number == connect_) {
+	if (polls_.erase(number) != 0) {
+		finish(number, ECANCELED);
+	} else if (number == connect_) {
 		fail_connect(ECANCELED);
 	} else if (listening_) {
 		std::erase(listening_->accepts, number);
@@ -707,7 +709,7 @@ void Socket::settle()
 		}
 	}
 	settling_ = false;
-	library_.readiness.changed();
+	ready_changed();
 }
 
 void Socket::on_link(const LinkEvent &event)
@@ -885,6 +887,10 @@ int Socket::close(const Report &report, exs_op_t &op)
 	{
 		const Lock lock(mutex_);
 		closing_ = true;
+		while (!polls_.empty()) {
+			finish(polls_.begin()->first, ECANCELED);
+			polls_.erase(polls_.begin());
+		}
 		close_ = begin(EXS_EVENT_CLOSE, report);
 		op = static_cast<exs_op_t>(close_);
 		if (state_ == State::listening)
@@ -908,6 +914,7 @@ void Socket::kill()
 	{
 		const Lock lock(mutex_);
 		quiet_ = true;
+		polls_.clear();
 		if (listening_)
 			children = stop_listening(ECANCELED);
 		if (machine_)
@@ -972,6 +979,7 @@ void Socket::fail(int error)
 	else if (link_)
 		take_down();
 	settle();
+	polls_.clear();
 	while (!operations_.empty())
 		finish(operations_.begin()->first, error);
 	close_ = 0;
@@ -1014,6 +1022,37 @@ int Socket::getpeername(sockaddr_storage &address)
 int Socket::poll()
 {
 	const Lock lock(mutex_);
+	return ready();
+}
+
+int Socket::start_poll(int events, const Report &report, exs_op_t &op)
+{
+	const Lock lock(mutex_);
+	if (closing_)
+		return EBADF;
+	const OpId number = begin(EXS_EVENT_POLL, report);
+	op = static_cast<exs_op_t>(number);
+	polls_.emplace(number, events);
+	ready_changed();
+	return 0;
+}
+
+void Socket::ready_changed()
+{
+	if (!polls_.empty()) {
+		const int now = ready();
+		std::erase_if(polls_, [&](const auto &poll) {
+			const auto reported = static_cast<uint32_t>(now & (poll.second | EXS_POLLERR | EXS_POLLHUP));
+			if (reported != 0)
+				finish(poll.first, 0, 0, reported);
+			return reported != 0;
+		});
+	}
+	library_.readiness.changed();
+}
+
+int Socket::ready() const
+{
 	switch (state_) {
 	case State::idle:
 	case State::connecting:

@@ -130,6 +130,7 @@ public:
 
 	// EXS_POLL…
 	int poll();
+	int start_poll(int events, const Report &report, exs_op_t &op);
 
 	// What uses the region is given up
 	void cancel_users(const Region &region);
@@ -220,6 +221,8 @@ private:
 	int start_tcp();
 	bool start_next_port(int error);
 	void settle();
+	[[nodiscard]] int ready() const;
+	void ready_changed();
 	void on_link(const LinkEvent &event);
 	void on_failed(const LinkEvent &event);
 	void on_request(const LinkEvent &event);
@@ -282,6 +285,7 @@ private:
 	std::map<Timer, uint64_t> timers_;
 	std::unordered_map<OpId, Operation> operations_;
 	OpId connect_ = 0, close_ = 0;
+	std::map<OpId, int> polls_; // what each waits for
 	bool closing_ = false;
 
 	std::unique_ptr<Listening> listening_;

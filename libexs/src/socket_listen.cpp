@@ -296,7 +296,7 @@ void Socket::listener_failed(int error)
 		listening_->accepts.pop_front();
 		finish(op, error);
 	}
-	library_.readiness.changed();
+	ready_changed();
 }
 
 // The engine that the child is to have, if it has been accepted
@@ -310,8 +310,9 @@ Engine *Socket::child_opened(const std::shared_ptr<Socket> &child)
 	listening_->opened = Clock::now();
 	admit_soon();
 	listening_->complete.push_back(child);
-	hand_out();
-	library_.readiness.changed();
+	const auto handed = hand_out(); // it alone: others have not waited beside an exs_accept()
+	ready_changed();
+	return handed.empty() ? nullptr : handed.front().engine;
 }
 
 void Socket::child_lost(const std::shared_ptr<Socket> &child)

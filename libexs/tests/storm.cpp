@@ -245,7 +245,10 @@ void Storm::act(std::mt19937_64 &random)
 	}
 	case 4: {
 		std::array<exs_pollfd, 2> fds{{{fd, EXS_POLLIN, 0}, {any(random), EXS_POLLOUT, 0}}};
-		exs_poll(fds.data(), fds.size(), 1);
+		if (random() % 2 == 0)
+			started(exs_qpoll(fd, EXS_POLLIN, any_queue(random), nullptr));
+		else
+			exs_poll(fds.data(), fds.size(), 1);
 		return;
 	}
 	case 5: {

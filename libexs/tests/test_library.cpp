@@ -1017,6 +1017,42 @@ TEST_F(Library, EXS1_PollReportsReadyHandles)
 	EXPECT_EQ(fds[0].revents, EXS_POLLHUP);
 }
 
+TEST_F(Library, QpollQueuesOneEventWhenASocketBecomesReady)
+{
+	listen(SOCK_SEQPACKET);
+	const auto ready = [&](exs_op_t op) {
+		const auto event = wait(op);
+		EXPECT_EQ(event.type, EXS_EVENT_POLL);
+		EXPECT_EQ(event.error, 0);
+		return event.flags;
+	};
+	const auto acceptable = exs_qpoll(listener, EXS_POLLIN, queue, nullptr);
+	EXPECT_TRUE(waits(acceptable));
+	a = exs_socket(AF_INET, SOCK_SEQPACKET, 0);
+	const auto connected = exs_qpoll(a, EXS_POLLOUT, queue, nullptr);
+	EXPECT_EQ(wait(exs_connect(a, raw(address), sizeof(address), queue, nullptr)).error, 0);
+	EXPECT_EQ(ready(connected), static_cast<uint32_t>(EXS_POLLOUT));
+	EXPECT_EQ(ready(acceptable), static_cast<uint32_t>(EXS_POLLIN));
+	b = wait(exs_accept(listener, queue, nullptr)).accepted;
+	const auto readable = exs_qpoll(b, EXS_POLLIN, queue, nullptr), hung_up = exs_qpoll(b, 0, queue, nullptr);
+	EXPECT_EQ(ready(exs_qpoll(b, EXS_POLLIN | EXS_POLLOUT, queue, nullptr)), static_cast<uint32_t>(EXS_POLLOUT));
+	EXPECT_TRUE(waits(readable));
+	Memory from(10), to(10);
+	send(a, from);
+	EXPECT_EQ(ready(readable), static_cast<uint32_t>(EXS_POLLIN));
+	wait(recv(b, to));
+	const auto cancelled = exs_qpoll(b, EXS_POLLIN, queue, nullptr), closed = exs_qpoll(a, EXS_POLLIN, queue, nullptr);
+	EXPECT_EQ(exs_cancel(b, cancelled), 0);
+	EXPECT_EQ(wait(cancelled).error, ECANCELED);
+	EXPECT_EQ(exs_cancel(b, cancelled), -1);
+	EXPECT_EQ(errno, ENOENT);
+	exs_close(a, queue, nullptr);
+	EXPECT_EQ(wait(closed).error, ECANCELED);
+	EXPECT_EQ(ready(hung_up) & EXS_POLLHUP, static_cast<uint32_t>(EXS_POLLHUP));
+	EXPECT_EQ(exs_qpoll(b, 64, queue, nullptr), -1);
+	EXPECT_EQ(errno, EINVAL);
+}
+
 TEST_F(Library, EXS13_StreamsDeliverAllDataThenEndOfFile)
 {
 	connect(SOCK_STREAM);
