@@ -85,6 +85,9 @@ public:
 	virtual void repost(uint32_t buffer) = 0;
 	[[nodiscard]] virtual std::span<const uint8_t> buffer(uint32_t buffer) const = 0;
 
+	// What was posted since the last time is on its way when this returns, or waits for room
+	virtual void flush() {}
+
 	// A peer whose host is gone will be lost from now on. True: check_peer() is due in these intervals.
 	[[nodiscard]] virtual bool keep_alive(std::chrono::milliseconds interval) = 0;
 	virtual void check_peer() = 0;

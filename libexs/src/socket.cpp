@@ -698,6 +698,8 @@ void Socket::settle()
 	for (;;) {
 		const bool acted = act();
 		const auto link = link_;
+		if (link)
+			link->flush();
 		const auto events = link ? link->take() : std::vector<LinkEvent>();
 		if (events.empty() && !acted)
 			break;

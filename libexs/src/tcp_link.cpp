@@ -17,6 +17,8 @@
 namespace libexs {
 namespace {
 
+constexpr size_t at_a_time = 65536; // octets, as far as frames are not larger
+
 void put32(uint8_t *at, uint32_t value)
 {
 	for (int i = 3; i >= 0; i--, value >>= 8)
@@ -200,8 +202,6 @@ void TcpLink::queue(Out out)
 	if (out.kind == Kind::message && ++messages_ > most_messages_)
 		return fail(EPROTO);
 	out_.push_back(out);
-	if (out_.size() == 1)
-		flush();
 }
 
 void TcpLink::queue_hello(const wire::Hello &hello)
@@ -213,48 +213,60 @@ void TcpLink::queue_hello(const wire::Hello &hello)
 	queue(out);
 }
 
-// False: no more can be sent now
-bool TcpLink::send_some(Out &out)
+// As many frames as one call takes. False: no more can be sent now.
+bool TcpLink::send_some()
 {
-	const uint64_t total = out.head_size + out.length;
-	while (out.sent < total) {
-		std::array<iovec, 2> parts{};
-		size_t count = 0;
-		if (out.sent < out.head_size)
-			parts[count++] = {.iov_base = &out.head[out.sent], .iov_len = out.head_size - out.sent};
-		const uint64_t skip = out.sent > out.head_size ? out.sent - out.head_size : 0;
-		if (skip < out.length)
-			parts[count++] = {.iov_base = pointer(out.address + skip), .iov_len = out.length - skip};
-		msghdr message{};
-		message.msg_iov = parts.data();
-		message.msg_iovlen = count;
-		const ssize_t sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
-		if (sent < 0 && errno == EINTR)
-			continue;
-		if (sent < 0 && errno != EAGAIN)
-			fail(errno == EPIPE ? ECONNRESET : errno);
-		if (sent < 0)
-			return false;
-		out.sent += static_cast<uint64_t>(sent);
+	std::array<iovec, 64> parts{};
+	size_t count = 0, octets = 0;
+	for (auto out = out_.begin(); out != out_.end() && count + 2 <= parts.size() && octets < at_a_time; ++out) {
+		if (out->sent < out->head_size)
+			parts[count++] = {.iov_base = &out->head[out->sent], .iov_len = out->head_size - out->sent};
+		const uint64_t skip = out->sent > out->head_size ? out->sent - out->head_size : 0;
+		if (skip < out->length)
+			parts[count++] = {.iov_base = pointer(out->address + skip), .iov_len = out->length - skip};
+		octets += out->head_size + out->length - out->sent;
 	}
-	return true;
+	msghdr message{};
+	message.msg_iov = parts.data();
+	message.msg_iovlen = count;
+	ssize_t sent = 0;
+	do
+		sent = ::sendmsg(fd_.get(), &message, MSG_NOSIGNAL);
+	while (sent < 0 && errno == EINTR);
+	if (sent < 0 && errno != EAGAIN)
+		fail(errno == EPIPE ? ECONNRESET : errno);
+	for (auto left = static_cast<uint64_t>(std::max<ssize_t>(sent, 0)); left != 0;) {
+		Out &out = out_.front();
+		const uint64_t taken = std::min(left, out.head_size + out.length - out.sent);
+		out.sent += taken;
+		left -= taken;
+		if (out.sent != out.head_size + out.length)
+			break;
+		on_sent(out);
+		out_.pop_front();
+	}
+	return sent == static_cast<ssize_t>(octets);
+}
+
+void TcpLink::on_sent(const Out &out)
+{
+	if (out.kind == Kind::read_response) {
+		requests_--;
+		if (const auto found = answers_.find(out.key); --found->second == 0)
+			answers_.erase(found);
+	}
+	if (out.kind == Kind::message)
+		messages_--;
+	if (out.work != 0)
+		emit_done(out.work);
 }
 
 void TcpLink::flush()
 {
-	while (!out_.empty() && send_some(out_.front())) {
-		const Out &out = out_.front();
-		if (out.kind == Kind::read_response) {
-			requests_--;
-			if (const auto found = answers_.find(out.key); --found->second == 0)
-				answers_.erase(found);
-		}
-		if (out.kind == Kind::message)
-			messages_--;
-		if (out.work != 0)
-			emit_done(out.work);
-		out_.pop_front();
-	}
+	if (failed_ || state_ == State::connecting || state_ == State::ended)
+		return;
+	while (!out_.empty() && send_some())
+		;
 	if (disconnecting_ && out_.empty()) {
 		::shutdown(fd_.get(), SHUT_WR);
 		fail(0);
@@ -368,22 +380,40 @@ void TcpLink::progress(uint64_t token, uint32_t events)
 		receive();
 }
 
-// Not for ever: there are other connections
+// Not for ever: there are other connections. But nothing stays in ahead_, for which no event comes.
 void TcpLink::receive()
 {
 	size_t budget = 4U << 20;
-	while (!failed_ && budget != 0 && receive_some(budget))
+	drained_ = false;
+	while (!failed_ && (budget != 0 || has_ahead()) && receive_some(budget))
 		;
+}
+
+size_t TcpLink::take_ahead(uint8_t *to, size_t most)
+{
+	const size_t taken = std::min(most, ahead_end_ - ahead_at_);
+	if (taken != 0)
+		std::memcpy(to, &ahead_[ahead_at_], taken);
+	ahead_at_ += taken;
+	return taken;
 }
 
 // True: all that is wanted is there
 bool TcpLink::receive_into(uint8_t *to, size_t &have, size_t want, size_t &budget)
 {
-	while (have < want) {
-		const ssize_t got = ::recv(fd_.get(), to + have, want - have, 0);
+	have += take_ahead(to + have, want - have);
+	if (!ahead_)
+		ahead_ = std::make_unique_for_overwrite<uint8_t[]>(at_a_time);
+	while (have < want && !drained_ && budget != 0) {
+		std::array<iovec, 2> parts{{{.iov_base = to + have, .iov_len = want - have}, {.iov_base = ahead_.get(), .iov_len = at_a_time}}};
+		const ssize_t got = ::readv(fd_.get(), parts.data(), parts.size());
 		if (got > 0) {
-			have += static_cast<size_t>(got);
-			budget -= std::min(budget, static_cast<size_t>(got));
+			const auto octets = static_cast<size_t>(got), wanted = std::min(octets, want - have);
+			drained_ = octets < want - have + at_a_time;
+			have += wanted;
+			ahead_at_ = 0;
+			ahead_end_ = octets - wanted;
+			budget -= std::min(budget, octets);
 			continue;
 		}
 		if (got < 0 && errno == EINTR)
@@ -392,7 +422,7 @@ bool TcpLink::receive_into(uint8_t *to, size_t &have, size_t want, size_t &budge
 			fail(got == 0 ? ECONNRESET : errno);
 		return false;
 	}
-	return true;
+	return have == want;
 }
 
 // False: there is no more now
@@ -447,6 +477,7 @@ void TcpLink::accept(const wire::Hello &hello)
 void TcpLink::refuse(wire::Reason reason)
 {
 	queue_hello({.kind = wire::Kind::refused, .reason = reason, .credits = 0});
+	flush();
 	fail(ECONNREFUSED);
 }
 

@@ -47,6 +47,7 @@ public:
 	void read(const action::Read &read) override;
 	void write(const action::Write &write) override;
 	void repost(uint32_t buffer) override;
+	void flush() override;
 	[[nodiscard]] std::span<const uint8_t> buffer(uint32_t buffer) const override;
 	[[nodiscard]] bool keep_alive(std::chrono::milliseconds interval) override;
 	void check_peer() override;
@@ -106,6 +107,8 @@ private:
 	void receive();
 	bool receive_some(size_t &budget);
 	bool receive_into(uint8_t *to, size_t &have, size_t want, size_t &budget);
+	size_t take_ahead(uint8_t *to, size_t most);
+	[[nodiscard]] bool has_ahead() const { return ahead_at_ != ahead_end_; }
 	bool on_hello();
 	bool on_header();
 	bool on_body();
@@ -117,8 +120,8 @@ private:
 	Out frame(const Header &header) const;
 	void queue(Out out);
 	void queue_hello(const wire::Hello &hello);
-	void flush();
-	bool send_some(Out &out);
+	bool send_some();
+	void on_sent(const Out &out);
 	void watch_output();
 	void fail(int error);
 
@@ -136,6 +139,9 @@ private:
 	size_t buffer_size_ = 0;
 	std::deque<uint32_t> free_buffers_;
 
+	std::unique_ptr<uint8_t[]> ahead_; // what has come behind that which was wanted
+	size_t ahead_at_ = 0, ahead_end_ = 0;
+	bool drained_ = false; // the socket has no more now
 	std::array<uint8_t, wire::hello_size> head_{};
 	size_t head_have_ = 0;
 	std::optional<In> in_;
