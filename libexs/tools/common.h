@@ -5,6 +5,7 @@
 
 #include <chrono>
 #include <functional>
+#include <optional>
 #include <string>
 #include <string_view>
 
@@ -45,6 +46,7 @@ struct Options {
 	unsigned small_max = 65536; // with Mode::immediate
 	unsigned ird = 16, ord = 16;
 	unsigned keepalive_ms = 0;
+	std::optional<unsigned> spin_us; // then the thread that waits handles the connections itself
 	std::string input, output; // of blast
 	bool json = false;
 	bool progress = false;
