@@ -4,9 +4,9 @@
 # Usage: scripts/vm run -- tests/exsshim.sh [REGEX]
 #
 # Programs that know nothing of libexs, with exs-preload over siw. That their data do not go over plain TCP is
-# seen by the QPs that their connections have meanwhile.
+# seen by the QPs that their connections have meanwhile. REGEX "ten times" runs each program ten times (with --timeout 2400).
 #
-# Runs as exsshim: --packages iperf3,nginx,redis-server,redis-tools; 300 s
+# Runs as exsshim: --packages iperf3,memcached,nginx,ngircd,redis-server,redis-tools; 400 s
 # Sample exsshim: as with TCP|iperf3 transfers|nginx
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -77,6 +77,50 @@ web() {
 	cmp "$WORK/input" "$WORK/web/two"
 }
 
+memcached_serves() {
+	start server b 150 "$SHIM" memcached -u root -t 2 -l "$(address b)" -p 7706
+	wait_listener "$(address b)" 7706
+	start client a 60 "$SHIM" "$TESTS/shimclients.py" memcached "$(address b)" 7706 "$1"
+	over_rdma client 60
+	note "$(tail -n 1 "$WORK/client.log")"
+	stop server
+}
+
+irc() {
+	cat >"$WORK/ngircd.conf" <<-END
+		[Global]
+			Name = irc.example.net
+			Info = a test
+			Listen = $(address b)
+			Ports = 7707
+			ServerUID = root
+			ServerGID = root
+		[Limits]
+			MaxConnectionsIP = 0
+			MaxPenaltyTime = 0
+		[Options]
+			DNS = no
+			Ident = no
+			PAM = no
+			SyslogFacility = local1
+	END
+	start server b 150 "$SHIM" ngircd -n -f "$WORK/ngircd.conf"
+	wait_listener "$(address b)" 7707
+	start client a 100 "$SHIM" "$TESTS/shimclients.py" irc "$(address b)" 7707 "$1"
+	over_rdma client 100
+	note "$(tail -n 1 "$WORK/client.log")"
+	stop server
+}
+
+ten_times() { # COMMAND…
+	local i
+	for ((i = 0; i < 10; i++)); do
+		"$@"
+		rm -rf "$WORK/web"
+		stop server
+	done
+}
+
 netcat() {
 	start server b 100 "$SHIM" ncat -l "$(address b)" 7704 --recv-only -o "$WORK/output"
 	wait_listener "$(address b)" 7704
@@ -103,6 +147,15 @@ check 'EXS-13: exs-preload: iperf3 transfers data over RDMA' iperf
 check 'EXS-13: exs-preload: iperf3 -R transfers data over RDMA from server to client' iperf -R
 check 'EXS-13: exs-preload: redis-benchmark completes over RDMA, a stored value is read back unchanged' redis
 check 'EXS-13: exs-preload: curl receives a file of nginx over RDMA unchanged' web
+check 'EXS-13: exs-preload: 20 clients get their values from memcached over RDMA' memcached_serves 20
+check 'EXS-13: exs-preload: 50 clients of ngircd in one channel get all messages over RDMA' irc 50
 check 'EXS-13: exs-preload: ncat receives 5 MB from ncat unchanged' netcat
 check 'exs-preload: an iperf3 client does not hang if its server runs without exs-preload' mixed
+if [[ $only == *'ten times'* ]]; then
+	check 'exs-preload: iperf3 transfers data ten times' ten_times iperf -t 2
+	check 'exs-preload: redis-benchmark completes ten times' ten_times redis
+	check 'exs-preload: curl receives files of nginx ten times' ten_times web
+	check 'exs-preload: 20 clients get their values from memcached ten times' ten_times memcached_serves 20
+	check 'exs-preload: 50 clients of ngircd get all messages ten times' ten_times irc 50
+fi
 finish
