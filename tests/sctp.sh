@@ -272,6 +272,40 @@ small_packets() { # PORT
 		fail "the client received $(grep -c '^ping data: rdma-ping' "$WORK/client.log" || true) messages, not 3"
 }
 
+# b forwards to c over a link with an MTU of 1000. It answers a's first larger packet by ICMP, which arrives while a's socket is
+# still owned by the thread that sends that packet.
+router_with_smaller_mtu() { # PORT
+	local before after
+	ip netns add c
+	ip link add eth1 netns b mtu 1000 type veth peer name eth0 netns c
+	within b ip addr add 10.77.2.2/24 dev eth1
+	within b ip link set dev eth1 up
+	within c ip addr add 10.77.2.3/24 dev eth0
+	within c ip link set eth0 mtu 1000 up
+	within b sysctl -qw net.ipv4.ip_forward=1
+	within a ip route add 10.77.2.0/24 via 10.77.0.2
+	within c ip route add 10.77.0.0/24 via 10.77.2.2
+	within a ping -q -c 1 -W 5 10.77.2.3 >/dev/null
+	add_device c siw2
+	before=$(fragmented_in_a)
+	start server c 60 rping -s -a 10.77.2.3 -p "$1" -C 3 -S 60000 -V
+	wait_listener 10.77.2.3 "$1"
+	run_well client a 60 rping -c -a 10.77.2.3 -p "$1" -C 3 -S 60000 -V
+	ended_well server 30
+	after=$(fragmented_in_a)
+	within a ip route get 10.77.2.3 >"$WORK/route.log"
+	rdma link del siw2
+	within b sysctl -qw net.ipv4.ip_forward=0
+	within a ip route del 10.77.2.0/24
+	ip netns del c
+	has_line route 'mtu 1000' || fail "the path MTU from a to c is not 1000: $(<"$WORK/route.log")"
+	is 'the number of fragmented messages of a' "$after" "$before"
+}
+
+fragmented_in_a() {
+	within a awk '$1 == "SctpFragUsrMsgs" { print $2 }' /proc/net/sctp/snmp
+}
+
 # Pages that SCTP has charged, of the whole machine
 sctp_pages() {
 	awk '$1 == "SCTP" { print $4 }' /proc/net/protocols
@@ -699,6 +733,7 @@ done
 check 'rping over SCTP completes although the path loses all packets for 5 s' dead_for_5_s
 check "an RDMA Write over SCTP completes although the peer's receive window is closed for 5 s" shut_for_5_s
 check 'SC-03: DDP segments become smaller when the MTU of the path is lowered' smaller_path
+check 'SC-03: DDP segments are not fragmented when a router reports a smaller MTU during a send' router_with_smaller_mtu 7537
 check 'F108: rping over SCTP with 10,000 octets completes over a path MTU of 552' small_packets 7527
 check 'F107: the SCTP send buffer is limited to the amount that our own receiver accepts' sends_no_more_than_it_holds 7528
 check "F114: the global IPv6 address of a peer is reported without a scope" global_address_has_no_scope 7529

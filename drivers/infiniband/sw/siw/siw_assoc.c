@@ -18,7 +18,7 @@
 #include "siw_cm.h"
 
 /* Room for control chunks in the same packet, RFC 5043 section 9 */
-#define SIW_SCTP_BUNDLE_ROOM	32
+#define SIW_SCTP_BUNDLE_ROOM	32U
 /* An AUTH chunk with SHA-256 */
 #define SIW_SCTP_AUTH_ROOM	40
 
@@ -124,16 +124,36 @@ static bool wants_auth(const struct sctp_association *peer)
 	return memchr(list->chunks, SCTP_CID_DATA, num);
 }
 
+/*
+ * The largest message that SCTP does not fragment. If an ICMP message lowers
+ * the path MTU while the socket is owned, sendmsg() compares the next message
+ * with the old limit, and then fragments it to fit the new MTU. Nor does the
+ * limit account for an AUTH chunk.
+ */
+unsigned int siw_assoc_frag_point(const struct sctp_association *peer)
+{
+	const struct sctp_transport *path;
+	unsigned int less;
+	u32 mtu = peer->pathmtu;
+
+	if (peer->pmtu_pending)
+		list_for_each_entry(path, &peer->peer.transport_addr_list,
+				    transports)
+			if (path->pmtu_pending)
+				mtu = min_t(u32, mtu,
+					    atomic_read(&path->mtu_info));
+	less = peer->pathmtu - mtu;
+	if (wants_auth(peer))
+		less += SIW_SCTP_AUTH_ROOM;
+	return peer->frag_point - min_t(u32, peer->frag_point, less);
+}
+
 void siw_assoc_learn_seg_max(struct siw_assoc *assoc,
 			     const struct sctp_association *peer)
 {
-	unsigned int room = SIW_SCTP_BUNDLE_ROOM;
-	unsigned int max = peer->frag_point;
+	unsigned int max = siw_assoc_frag_point(peer);
 
-	/* SCTP does not subtract this before it has a message */
-	if (wants_auth(peer))
-		room += SIW_SCTP_AUTH_ROOM;
-	max = max > room ? max - room : 0;
+	max -= min(max, SIW_SCTP_BUNDLE_ROOM);
 	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
 }
 

@@ -158,6 +158,7 @@ extern u32 siw_held_max;
 /* siw_assoc.c */
 void siw_remote_put(struct siw_remote *remote);
 struct sctp_association *siw_assoc_sctp(const struct sock *sk);
+unsigned int siw_assoc_frag_point(const struct sctp_association *peer);
 void siw_assoc_learn_seg_max(struct siw_assoc *assoc,
 			     const struct sctp_association *peer);
 void siw_assoc_check_restart(struct siw_assoc *assoc,

@@ -535,6 +535,18 @@ static void siw_sctp_end(struct siw_cep *cep)
 		cep->assoc->owes_terminate = true;
 }
 
+static bool needs_fragments(struct sock *sk, size_t len)
+{
+	const struct sctp_association *peer;
+	bool needs;
+
+	lock_sock(sk);
+	peer = siw_assoc_sctp(sk);
+	needs = peer && len > siw_assoc_frag_point(peer);
+	release_sock(sk);
+	return needs;
+}
+
 /**
  * siw_sctp_send_segment - send a DDP segment
  * @assoc: the association
@@ -552,9 +564,12 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 {
 	/* The caller may send this again and needs the length then */
 	u16 length = get_unaligned_be16(iov[0].iov_base);
-	int rv = send_chunk(s, &assoc->chan[0], SIW_SCTP_PPID_SEGMENT, iov, num,
-			    len);
+	int rv;
 
+	if (len > SIW_SCTP_SEG_MIN && needs_fragments(s->sk, len))
+		return -EMSGSIZE;
+	rv = send_chunk(s, &assoc->chan[0], SIW_SCTP_PPID_SEGMENT, iov, num,
+			len);
 	put_unaligned_be16(length, iov[0].iov_base);
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
