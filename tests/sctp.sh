@@ -317,7 +317,7 @@ holds_what_is_charged() { # PORT
 	local before
 	before=$(sctp_pages)
 	start_responder "$1"
-	start peer a 90 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 ssn=2 flood=1500 quiet=15 abort
+	start peer a 90 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 ssn=2 flood=1500 quiet=5 abort
 	wait_for 60 'SCTP to have charged 330 pages' has_charged $((before + 330))
 	ended_well peer 60
 	wait_for 10 'the end of all associations' no_assocs
@@ -488,10 +488,10 @@ closes_in_two_minutes() {
 
 # A peer that does not answer has 256 associations that are being shut down; others are aborted
 closing_is_bounded() { # PORT
-	start server b 200 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 170 --backlog 512
+	start server b 330 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 300 --backlog 512
 	wait_listener 10.77.0.2 "$1"
-	start client a 200 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 170
-	wait_for 120 '300 associations' has_assocs "$1" 300
+	start client a 330 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 300
+	wait_for 240 '300 associations' has_assocs "$1" 300
 	pause 1
 	path loss 100%
 	stop server KILL
@@ -633,8 +633,14 @@ plays_raw() { # PORT WHAT OPTION...
 	within b ip neigh del 10.77.0.99 dev eth0
 }
 
+# Each fragment of one byte costs the receive buffer that and a struct sk_buff, which has 232 bytes or less: 1000 of them have
+# to fill it
 parts_of_a_message() { # PORT
+	local default
+	default=$(</proc/sys/net/core/rmem_default)
+	echo 131072 >/proc/sys/net/core/rmem_default
 	plays_raw "$1" parts
+	echo "$default" >/proc/sys/net/core/rmem_default
 	wait_line server '^conn 1 received 1024 ' 10
 	wait_line server '^conn 1 received 5 hello' 10
 }

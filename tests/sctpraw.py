@@ -112,7 +112,7 @@ class Host:
                     break
             if done():
                 return
-        raise SystemExit(f'sctpraw: acknowledged up to {self.acked - FIRST_TSN}, received {self.got}')
+        raise SystemExit(f'sctpraw: acknowledged up to {self.acked - FIRST_TSN}, received {self.got}, room for {self.room} bytes')
 
     def setup(self, kinds, body):
         if INIT_ACK in kinds:
@@ -155,11 +155,10 @@ def play_parts(host):
     def fill():
         nonlocal at
         host.send(*fragments[at:at + PER_PACKET])
-        at += PER_PACKET
+        at = at + PER_PACKET if at + 2 * PER_PACKET < len(fragments) else 2
 
-    host.until(lambda: host.room == 0 or at > len(fragments) - PER_PACKET, fill, 0.05)
-    if host.room:
-        raise SystemExit(f'sctpraw: {at} fragments leave room for {host.room} bytes')
+    # A slow host may acknowledge the last one long after it was sent, and may lose some
+    host.until(lambda: host.room == 0, fill, 0.05)
     # SCTP drops some others for the second one, and cannot wait for the end any more
     host.send(fragments[1])
 
