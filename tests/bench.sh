@@ -3,14 +3,14 @@
 #
 # Usage: scripts/vm run --timeout 7200 -- tests/bench.sh STOCK-DIR MODE [ROUNDS [ROWS]]
 #
-# MODE is setup, data, path, storage, quick, memory, llp, llp-data, smp, smp-data or handovers.
+# MODE is setup, data, path, storage, quick, memory, llp, smp, smp-data or handovers.
 # Not a test: scripts/bench runs this in its machines. Measures by turns with our modules and with the
 # unmodified ones in STOCK-DIR, and prints a line of JSON for each result: connection setup and plain
 # TCP, the data path, or the memory of connections. path measures the data path of ours, with both lengths
-# of FPDUs, of the unmodified one and of plain TCP; storage does so for NVMe-oF and NFS. llp and llp-data measure by turns siw over TCP and
+# of FPDUs, of the unmodified one and of plain TCP; storage does so for NVMe-oF and NFS. llp measures by turns siw over TCP and
 # over SCTP, ours both. smp measures connection setup on all processors of the machine and counts
 # hand-overs between them, smp-data the data path there; handovers shows each hand-over. All but data,
-# llp-data, smp, smp-data and handovers need a machine with --icount, where time is the number of
+# smp, smp-data and handovers need a machine with --icount, where time is the number of
 # instructions. ROWS is a regular expression: of path, only the rows are measured whose program with its
 # options and fields, such as 'ib_write_bw -n 1000 -s 64 {"size": 64}', match it.
 set -euo pipefail
@@ -37,7 +37,6 @@ path | storage) rounds=3 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
 llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
-llp-data) rounds=3 counts=() delays=() nodes=(2) ;;
 smp) rounds=7 counts=(1 64 200 1000) delays=(0) nodes=(16) ;;
 smp-data) rounds=7 counts=() delays=() nodes=(8) ;;
 handovers) rounds=1 counts=(1 64) delays=(0) nodes=(2) ;;
@@ -322,7 +321,7 @@ measure_memory() {
 }
 
 measure_llp() {
-	local count delay _
+	local count delay client_nice=10 server_nice=19 _
 	for delay in "${delays[@]}"; do
 		set_delay "$delay"
 		for count in "${counts[@]}"; do
@@ -332,6 +331,22 @@ measure_llp() {
 		done
 	done
 	set_delay 0
+	client_nice=0 server_nice=0 run_perftest ib_send_lat typical_us 5 -e -n 200 -s 64
+	lossy with_timeouts run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
+}
+
+# with_timeouts FUNCTION [ARG…]: also says how often the retransmission timer of SCTP expired
+with_timeouts() {
+	local before
+	[[ $variant == siw_sctp ]] || { "$@" && return; }
+	before=$(timeouts)
+	"$@"
+	say timeouts "{\"t3\": $(($(timeouts) - before))}"
+}
+
+# shellcheck disable=SC2016 # of awk
+timeouts() {
+	ip netns exec a awk '$1 == "SctpT3RtxExpireds" { print $2 }' /proc/net/sctp/snmp
 }
 
 # lossy FUNCTION [ARG…]: with a round trip of 1 ms, and parts of the packets to b lost
@@ -362,13 +377,6 @@ on_links() {
 	"$@"
 	set_link gso_max_segs 65535
 	extra=$given
-}
-
-# Programs that poll: on one processor they would measure its clock. A round trip takes 1 ms: without a delay,
-# each protocol finds a loss at once
-measure_llp_data() {
-	run_perftest ib_send_lat typical_us 5 -n 1000 -s 64
-	lossy run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
 
 measure_data() {

@@ -302,6 +302,7 @@ router_with_smaller_mtu() { # PORT
 	is 'the number of fragmented messages of a' "$after" "$before"
 }
 
+# shellcheck disable=SC2016 # of awk
 fragmented_in_a() {
 	within a awk '$1 == "SctpFragUsrMsgs" { print $2 }' /proc/net/sctp/snmp
 }
