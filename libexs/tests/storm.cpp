@@ -5,6 +5,7 @@
 // sees accesses that come too late, and with AddressSanitizer.
 #include "exs.h"
 
+#include <algorithm>
 #include <array>
 #include <atomic>
 #include <cerrno>
@@ -298,13 +299,20 @@ void Storm::settle()
 	for (const exs_fd_t fd : open)
 		started(exs_close(fd, queues_[0], nullptr));
 	const auto until = Clock::now() + std::chrono::milliseconds(patience);
-	for (size_t i = 0; !all_done() && Clock::now() < until; i++) {
-		exs_event event{};
-		if (exs_qdequeue(queues_[i % queues_.size()], &event, 1, 10) != 1)
-			continue;
-		take(event);
-		if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
-			started(exs_close(event.accepted, queues_[0], nullptr));
+	std::array<exs_event, 64> events{};
+	for (int wait = 0; !all_done() && Clock::now() < until;) {
+		int taken = 0;
+		for (const exs_qh_t queue : queues_) {
+			const int count = exs_qdequeue(queue, events.data(), events.size(), wait);
+			for (int i = 0; i < count; i++) {
+				const exs_event &event = events[static_cast<size_t>(i)];
+				take(event);
+				if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
+					started(exs_close(event.accepted, queues_[0], nullptr));
+			}
+			taken += std::max(count, 0);
+		}
+		wait = taken == 0 ? 10 : 0; // all others wait meanwhile
 	}
 	for (const auto &[op, record] : records_)
 		problems_.push_back(fmt::format("operation {} has {} events, not 1{}", op, record.finished,
