@@ -827,10 +827,10 @@ const struct siw_llp_ops siw_llp_sctp = {
 int __init siw_sctp_init(void)
 {
 	siw_held_pool.max = min_t(unsigned long,
-			      totalram_pages() / SIW_SCTP_HELD_PART,
-			      LONG_MAX >> PAGE_SHIFT) << PAGE_SHIFT;
+				  totalram_pages() / SIW_SCTP_HELD_PART,
+				  LONG_MAX >> PAGE_SHIFT) << PAGE_SHIFT;
 	siw_held_max = min_t(long, SIW_SCTP_HELD_MAX,
-			 siw_ssn_share_max(&siw_held_pool));
+			     siw_ssn_share_max(&siw_held_pool));
 	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
 	return closing_wq ? 0 : -ENOMEM;
 }
