@@ -13,6 +13,8 @@
 #include <linux/sched.h>
 #include <linux/string.h>
 
+#include <rdma/ib_verbs.h>
+
 #include "iw_mpa_side.h"
 
 /*

@@ -9,6 +9,8 @@
 #include <linux/prandom.h>
 #include <linux/string.h>
 
+#include <rdma/ib_verbs.h>
+
 #include "frame.h"
 
 #define UNTOUCHED	0xa5
