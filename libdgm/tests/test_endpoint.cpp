@@ -504,7 +504,7 @@ TEST(Endpoint, OpenFailsWithInvalidOptions)
 		EXPECT_EQ(dgm_open(any(address), sizeof(address), &chosen), nullptr);
 		EXPECT_EQ(errno, EINVAL);
 	};
-	refused([](auto &o) { o.flags = 32; });
+	refused([](auto &o) { o.flags = 128; });
 	refused([](auto &o) { o.flags = DGM_NO_THREAD | DGM_SOLICITED_ONLY; });
 	refused([](auto &o) { o.records = 0; });
 	refused([](auto &o) { o.receives = 0; });

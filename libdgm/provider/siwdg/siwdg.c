@@ -522,8 +522,10 @@ struct ibv_qp *siwdg_create_qp_ex(struct ibv_pd *pd,
 				  SIW_DG_QP_GAP);
 	req.segment = siwdg_member(dg, SIWDG_QP_SEGMENT, dg->segment, &req,
 				   SIW_DG_QP_SEGMENT);
-	req.flags = siwdg_member(dg, SIWDG_QP_FLAGS, dg->flags, &req,
-				 SIW_DG_QP_FLAGS);
+	/* Programs of an earlier header have no such member */
+	if (dg->comp_mask & SIWDG_QP_FLAGS)
+		req.flags = siwdg_member(dg, SIWDG_QP_FLAGS, dg->flags, &req,
+					 SIW_DG_QP_FLAGS);
 	return siwdg_make_qp(pd, attr, &req);
 }
 

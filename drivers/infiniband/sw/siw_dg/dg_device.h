@@ -427,7 +427,7 @@ int dg_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid);
 int dg_report_create(struct dg_qp *qp, u32 flags);
 void dg_report_stop(struct dg_qp *qp);
 void dg_report_destroy(struct dg_qp *qp);
-void dg_report_reset(struct dg_qp *qp);
+void dg_report_set_state(struct dg_qp *qp, enum ib_qp_state state);
 bool dg_report_may(struct dg_qp *qp, const struct dg_source *source, u64 now);
 void dg_report_add(struct dg_qp *qp, const struct dg_address *to, u16 port,
 		   enum dg_refusal why, const void *header, u32 len);

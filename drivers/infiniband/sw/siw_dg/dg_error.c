@@ -21,7 +21,8 @@
  * @now: the time in ns
  *
  * If so, its next one is %DG_REFUSAL_PAUSE later, and so is that of each address
- * with this entry: nobody fills the table.
+ * with this entry. So nobody can use more memory, but one who sends from many
+ * addresses, or with that of @source, can use up the error messages of others.
  *
  * Return: true if so
  */
@@ -119,6 +120,7 @@ bool dg_writes_take(struct dg_writes *writes, const struct dg_source *source,
 	if (!write->stag || write->stag != cause->stag ||
 	    write->qkey != cause->qkey || write->msn != cause->msn ||
 	    write->ml != cause->ml || cause->mo > cause->ml ||
+	    cause->len > cause->ml - cause->mo ||
 	    write->base + cause->mo != cause->to ||
 	    !is_same_source(&write->target, source))
 		return false;

@@ -135,6 +135,7 @@ struct claim {
 	u32 ml;
 	u32 mo;
 	u64 to;
+	u16 len;
 	u8 host;
 	u16 port;
 	bool of_send;
@@ -150,6 +151,7 @@ static const struct claim wrong[] = {
 	{ "with another length of the message is not believed", .ml = 1 },
 	{ "with another offset in the zone is not believed", .to = 1 },
 	{ "with an offset behind the message is not believed", .mo = 51, .to = 51 },
+	{ "of octets behind the message is not believed", .len = 41 },
 	{ "from another address is not believed", .host = 1 },
 	{ "from another port is not believed", .port = 1 },
 	{ "about a Send is not believed", .of_send = true },
@@ -168,7 +170,7 @@ static bool take(struct dg_writes *writes, const struct claim *c,
 	struct dg_source from = source(1 + c->host, 7000 + c->port);
 	u8 header[DG_WRITE_HDR] = { 0xa1, 0x40 };
 	struct dg_error error = {
-		.length = DG_WRITE_HDR + 10,
+		.length = DG_WRITE_HDR + 10 + c->len,
 		.cause = header,
 		.cause_len = c->of_send ? DG_SEND_HDR : DG_WRITE_HDR,
 	};

@@ -474,8 +474,7 @@ static void dg_set_state(struct dg_qp *qp, enum ib_qp_state state)
 	if ((state == IB_QPS_RESET || state == IB_QPS_ERR) && qp->slots)
 		dg_track_init(&qp->track, qp->slots, qp->num_slots,
 			      get_random_u32(), &qp->times);
-	if (state == IB_QPS_RESET || state == IB_QPS_ERR)
-		dg_report_reset(qp);
+	dg_report_set_state(qp, state);
 	spin_unlock_bh(&qp->rq_lock);
 	if (state == IB_QPS_RESET) {
 		dg_tx_forget(qp);

@@ -132,14 +132,18 @@ void dg_report_destroy(struct dg_qp *qp)
 }
 
 /**
- * dg_report_reset - forget what has been sent, and what waits
+ * dg_report_set_state - forget what a QP does not need in its new state
  * @qp: the QP; the caller holds rq_lock
+ * @state: the new state
+ *
+ * Only RTS sends error messages. The work item leaves those that wait when the
+ * QP leaves RTS, and RTS does not queue it again.
  */
-void dg_report_reset(struct dg_qp *qp)
+void dg_report_set_state(struct dg_qp *qp, enum ib_qp_state state)
 {
-	if (qp->reports)
+	if (qp->reports && state != IB_QPS_RTS)
 		qp->reports->waiting = 0;
-	if (qp->writes)
+	if (qp->writes && (state == IB_QPS_RESET || state == IB_QPS_ERR))
 		memset(qp->writes, 0, sizeof(*qp->writes));
 }
 
