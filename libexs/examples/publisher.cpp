@@ -49,7 +49,7 @@ exs::task<> serve(exs::socket peer, const exs::memory &table)
 exs::task<> listen(exs::loop &loop, exs::endpoint at, const exs::memory &table)
 {
 	exs::socket listener(loop, at.family(), SOCK_SEQPACKET);
-	listener.set(EXS_SHARED, 1); // the table is registered once, not for each client
+	listener.set(EXS_SHARED, 1); // registers the table once, not for each client; clients must trust each other
 	listener.bind(at);
 	listener.listen(16);
 	std::cout << "listening" << std::endl;

@@ -159,7 +159,7 @@ enum exs_queue_option {
  * exs_qset - set an option of a queue
  * @option: enum exs_queue_option
  *
- * EXS_QUEUE_PROGRESS: a thread in exs_qdequeue() handles the connections of all sockets itself, without the switch
+ * EXS_QUEUE_PROGRESS: a thread in exs_qdequeue() handles connections itself: with EXS_QUEUE_THREAD those of its queue, else all, without the switch
  * from the progress thread, which returns to its work 10 ms after the last such call. For programs whose threads are rarely elsewhere.
  * exs_qfd() is not sufficient to learn of events then.
  *
@@ -192,7 +192,7 @@ int exs_qpost(exs_qh_t queue, void *context);
  * @access: EXS_MEM_SEND, EXS_MEM_RECV or both
  *
  * It must stay mapped until it is deregistered. It is pinned (RLIMIT_MEMLOCK) when a socket uses it first, for each
- * connection (EXS_SHARED: once). exs(7) describes what a peer can read of it, and for how long.
+ * connection (EXS_SHARED: once for persistent sends). exs(7) describes what a peer can read of it, and for how long.
  *
  * Errors: EINVAL: length 0, an end beyond the last address, no access; EFAULT: not all of it is mapped.
  */
@@ -338,8 +338,10 @@ enum exs_option {
  * acknowledged or answered for this time. Over RDMA it does none of these while it uses persistent memory.
  *
  * EXS_SHARED: all sockets with it that use the same device register persistent sends of the same memory once, in place of once for each
- * connection. Their keys are then valid on all of these connections: a peer can read the memory until the last of these sends
- * has ended, and a peer that guesses keys can reach what other connections with this option expose. Not for secrets of one peer.
+ * connection. The memory behind it must not be replaced (mmap(), madvise()) until the last of these sends has ended. Keys are then valid
+ * on all of these connections: a peer can read the memory until then, a peer that learns or guesses a key can read and write what
+ * other connections with this option expose, and over siw a peer can end the registration for all by a Send with Invalidate. For
+ * peers that trust each other.
  *
  * Returns the value, or 0. Errors: EINVAL: unknown option, or out of its range; EISCONN: already connected or listening.
  */

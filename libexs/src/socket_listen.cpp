@@ -126,6 +126,7 @@ std::vector<Socket::Handed> Socket::hand_out()
 		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
 		operations_.at(op).event.accepted = handle;
 		const auto queue = operations_.at(op).report.queue;
+		handed.reserve(handed.size() + 1); // once the event is queued, nothing may fail
 		if (finish(op, 0) || !queue) {
 			handed.push_back({child, queue ? &queue->engine() : &library_.engine});
 			continue;

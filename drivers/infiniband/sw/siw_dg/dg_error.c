@@ -21,8 +21,8 @@
  * @now: the time in ns
  *
  * If so, its next one is %DG_REFUSAL_PAUSE later, and so is that of each address
- * with this entry. So nobody can use more memory, but one who sends from many
- * addresses, or with that of @source, can use up the error messages of others.
+ * with this entry: the table has a fixed size. A sender with many addresses, or
+ * with that of @source, can use up the error messages of others.
  *
  * Return: true if so
  */
