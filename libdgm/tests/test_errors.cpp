@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
-// DGM-27: error messages. Who gets one, how often, and which ones an endpoint believes
+// DGM-27: error messages: who gets them and how often, and which of them an endpoint believes
 #include "world.h"
 
 using namespace world;

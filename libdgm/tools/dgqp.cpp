@@ -362,7 +362,7 @@ int Qp::drain()
 	return std::max(ibv_poll_cq(cq_.get(), 16, wc), 0);
 }
 
-// What the target has refused
+// Prints the refusals that the target has reported
 void print_error(const siwdg_wc &wc)
 {
 	fmt::print("error {:04x} about {} at {} of {:08x} msn {} of {} at {} from {} port {}\n", wc.bytes, wc.wc.byte_len, wc.wc.wr_id,

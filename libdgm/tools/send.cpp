@@ -90,7 +90,7 @@ Done send_all(dgm_endpoint *endpoint, const Options &options, const Target &targ
 	return done;
 }
 
-// What the target has refused, without a wait
+// Prints the refusals that the target has reported, without a wait
 void print_errors(dgm_endpoint *endpoint)
 {
 	dgm_event event;

@@ -13,7 +13,7 @@ namespace libexs {
 
 class Registration;
 
-// A protection domain, of one connection or of all that share memory on a device. Who has it has an id of that device, too,
+// A protection domain, of one connection or of all that share memory on a device. Each owner has an id of that device, too,
 // and keeps it longer.
 class Domain : public std::enable_shared_from_this<Domain> {
 public:

@@ -127,8 +127,8 @@ static bool wants_auth(const struct sctp_association *peer)
 /*
  * The largest message that SCTP does not fragment. If an ICMP message lowers
  * the path MTU while the socket is owned, sendmsg() compares the next message
- * with the old limit, and then fragments it to fit the new MTU. Nor does the
- * limit account for an AUTH chunk.
+ * with the old limit, and then fragments it to fit the new MTU. The limit also
+ * ignores an AUTH chunk.
  */
 unsigned int siw_assoc_frag_point(const struct sctp_association *peer)
 {

@@ -216,7 +216,7 @@ static void error_message_that_differs_from_what_was_sent_is_not_believed(struct
 
 	dg_writes_add(writes, &message);
 	KUNIT_EXPECT_FALSE(test, take(writes, test->param_value, &cause));
-	/* Nor does it keep out the right one */
+	/* The right one is still believed */
 	KUNIT_EXPECT_TRUE(test, take(writes, &right, &cause));
 }
 
