@@ -386,8 +386,8 @@ measure_data() {
 	[[ $variant == stock ]] || with_default crc crc required run_perftest ib_write_bw mib_s 4 -n 500 -s 65536
 }
 
-# Messages for each size, so that each run moves some MiB and no more
-declare -A messages=([64]=1000 [4096]=1000 [65536]=640 [1048576]=80)
+# Messages for each size: some MiB and no more, and many time slices of the scheduler, of up to 28 ms
+declare -A messages=([64]=10000 [4096]=1000 [65536]=640 [1048576]=80)
 
 # Programs that poll would take half of the only processor from the thread of siw that sends: the client of a WRITE polls
 # for completions, the server of READ and WRITE for the end of the test. So they wait for events, or have a low priority.
