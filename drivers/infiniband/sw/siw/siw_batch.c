@@ -49,6 +49,24 @@ void siw_batch_exit(void)
 				put_page(per_cpu(siw_full_blocks, cpu).page[i]);
 }
 
+/* Returns the page fragments of TCP's packet that @len octets add at most */
+static unsigned int count_frags(const struct siw_batch *batch, unsigned int len)
+{
+	const struct page_frag *frag = &current->task_frag;
+	const struct bio_vec *vec = batch->vec + batch->n_vecs;
+	unsigned int used;
+
+	/* They follow the last ones, and may use the rest of their page */
+	if (batch->n_vecs && vec[-1].bv_page == frag->page &&
+	    vec[-1].bv_offset + vec[-1].bv_len == frag->offset &&
+	    frag->size - frag->offset >= sizeof(union iwarp_hdr)) {
+		used = offset_in_page(frag->offset);
+		return DIV_ROUND_UP(used + len, PAGE_SIZE) - !!used;
+	}
+	/* They may begin in the middle of a page */
+	return DIV_ROUND_UP(len, PAGE_SIZE) + 1;
+}
+
 /**
  * siw_batch_has_room - does a batch have room for another FPDU?
  * @batch: the batch
@@ -60,8 +78,7 @@ void siw_batch_exit(void)
 bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 			unsigned int max)
 {
-	/* It may begin in the middle of a page and continue in another block */
-	unsigned int frags = DIV_ROUND_UP(len, PAGE_SIZE) + 1;
+	unsigned int frags = count_frags(batch, len);
 
 	return !batch->len ||
 	       (batch->len + len <= max &&
