@@ -153,6 +153,7 @@ enum exs_queue_option {
 	EXS_QUEUE_PROGRESS = 1, /* who calls exs_qdequeue() makes progress, 0 or 1 (0) */
 	EXS_QUEUE_SPIN_US = 2,	/* exs_qdequeue() does not sleep for this time, 0 to 1000000 us (0) */
 	EXS_QUEUE_THREAD = 3,	/* connections have a progress thread of this queue, 0 or 1 (0) */
+	EXS_QUEUE_BATCH = 4,	/* over TCP sends wait for each other until exs_qdequeue(), 0 or 1 (0) */
 };
 
 /**
@@ -169,6 +170,10 @@ enum exs_queue_option {
  * programs with a queue for each thread or processor. With EXS_QUEUE_PROGRESS a thread in exs_qdequeue() handles these
  * connections alone. Set it before exs_connect() and exs_accept(). The first thread of the library sets up connections over RDMA and
  * ends what is too late, for all queues.
+ *
+ * EXS_QUEUE_BATCH: over TCP the messages of exs_send() and exs_recv() that report to the queue leave together, before exs_qdequeue()
+ * waits or finds no event: throughput of small messages, if several are started between two waits. A thread that starts an operation has to
+ * call exs_qdequeue() of this queue soon, not exs_poll() alone. Messages leave at once while a thread waits in exs_qdequeue(), and after exs_qfd().
  *
  * Errors: EINVAL: unknown option, or out of its range; EAGAIN, EMFILE, ENOMEM: no thread or descriptors for it.
  */

@@ -171,6 +171,7 @@ int delete_queue(exs_qh_t queue)
 		if (const auto socket = library().sockets.remove(fd))
 			socket->close({}, op);
 	}
+	found->send();
 	return 0;
 }
 

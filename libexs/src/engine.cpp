@@ -264,7 +264,7 @@ void Engine::step(int timeout)
 	expire();
 }
 
-std::optional<int> Engine::drive(int fd, int timeout)
+std::optional<int> Engine::drive(int fd, int timeout, const std::function<void()> &waited)
 {
 	if (driver_.exchange(true))
 		return std::nullopt;
@@ -287,6 +287,7 @@ std::optional<int> Engine::drive(int fd, int timeout)
 	std::array<pollfd, 2> both{{{.fd = fd, .events = POLLIN, .revents = 0}, {.fd = epoll_.get(), .events = POLLIN, .revents = 0}}};
 	const int ready = ::poll(both.data(), both.size(), timeout);
 	const int error = errno;
+	waited();
 	if (ready >= 0)
 		step(0);
 	errno = error;

@@ -54,8 +54,8 @@ public:
 	void stop_timer(uint64_t token);
 
 	// In the caller's thread, without any lock, in place of the progress thread: until fd is readable or something was done, for
-	// so many ms (negative: no limit). -1 with errno; nothing if another thread does.
-	std::optional<int> drive(int fd, int timeout);
+	// so many ms (negative: no limit). -1 with errno; nothing if another thread does. waited(): the wait is over, the work begins.
+	std::optional<int> drive(int fd, int timeout, const std::function<void()> &waited);
 
 	// In the progress thread, soon
 	void run(std::function<void()> task);

@@ -14,6 +14,28 @@
 #include <sys/eventfd.h>
 
 namespace libexs {
+namespace {
+
+thread_local Wakes *wakes = nullptr; // the outermost one
+
+} // namespace
+
+Wakes::Wakes()
+{
+	if (wakes == nullptr)
+		wakes = this;
+}
+
+Wakes::~Wakes()
+{
+	if (wakes != this)
+		return;
+	wakes = nullptr;
+	for (const auto &queue : queues_) {
+		const std::lock_guard lock(queue->mutex_);
+		queue->wake();
+	}
+}
 
 Queue::Queue(Engine &engine, Engines &engines)
     : library_engine_(engine), engines_(engines), event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), engine_(&engine)
@@ -25,8 +47,79 @@ Queue::Queue(Engine &engine, Engines &engines)
 void Queue::add(const exs_event &event)
 {
 	events_.push_back(event);
-	if (events_.size() == 1)
-		::eventfd_write(event_.get(), 1);
+	if (wakes == nullptr)
+		wake();
+	else if (events_.size() == 1)
+		wake_later();
+}
+
+void Queue::wake_later()
+{
+	try {
+		wakes->queues_.push_back(shared_from_this());
+	} catch (const std::bad_alloc &) {
+		wake();
+	}
+}
+
+// With the lock
+void Queue::wake()
+{
+	if (readable_ || events_.empty() || (waiters_ == 0 && !known_))
+		return;
+	readable_ = true;
+	::eventfd_write(event_.get(), 1);
+}
+
+int Queue::fd()
+{
+	const std::lock_guard lock(mutex_);
+	known_ = true;
+	wake();
+	return event_.get();
+}
+
+bool Queue::send_later(const std::shared_ptr<Sender> &sender)
+{
+	if (!batch_)
+		return false;
+	const std::lock_guard lock(mutex_);
+	if (closed_ || known_ || waiters_ != 0)
+		return false;
+	if (std::ranges::find(senders_, sender) == senders_.end())
+		senders_.push_back(sender);
+	return true;
+}
+
+void Queue::send()
+{
+	for (;;) {
+		std::vector<std::shared_ptr<Sender>> senders;
+		{
+			const std::lock_guard lock(mutex_);
+			senders.swap(senders_);
+		}
+		if (senders.empty())
+			return;
+		for (const auto &sender : senders)
+			sender->send_now();
+	}
+}
+
+// False: there is nothing to wait for
+bool Queue::begin_wait()
+{
+	const std::lock_guard lock(mutex_);
+	if (closed_ || !events_.empty() || !senders_.empty())
+		return false;
+	waiters_++;
+	return true;
+}
+
+void Queue::end_wait()
+{
+	const std::lock_guard lock(mutex_);
+	waiters_--;
 }
 
 bool Queue::push(const exs_event &event)
@@ -83,8 +176,9 @@ int Queue::take_now(exs_event *events, int max)
 		events[taken++] = event;
 		events_.pop_front();
 	}
-	if (taken != 0 && events_.empty()) {
+	if (readable_ && events_.empty()) {
 		eventfd_t count = 0;
+		readable_ = false;
 		::eventfd_read(event_.get(), &count);
 	}
 	return taken;
@@ -110,7 +204,10 @@ int Queue::set(int option, unsigned value)
 		own_engine(value != 0);
 	} else if (option == EXS_QUEUE_PROGRESS && value <= 1)
 		progress_ = value != 0;
-	else if (option == EXS_QUEUE_SPIN_US && value <= 1000000)
+	else if (option == EXS_QUEUE_BATCH && value <= 1) {
+		batch_ = value != 0;
+		send();
+	} else if (option == EXS_QUEUE_SPIN_US && value <= 1000000)
 		spin_us_ = value;
 	else
 		return EINVAL;
@@ -125,13 +222,19 @@ int Queue::wait(std::optional<Clock::time_point> until, bool spin)
 		left = 0;
 	else if (until)
 		left = static_cast<int>(std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count(), 0, INT_MAX));
+	if (!begin_wait())
+		return 1;
 	if (progress_) {
-		if (const auto driven = engine().drive(event_.get(), left))
+		if (const auto driven = engine().drive(event_.get(), left, [this] { end_wait(); }))
 			return *driven;
 		left = left < 0 ? 10 : std::min(left, 10); // another thread does, for the time being
 	}
 	pollfd one{.fd = event_.get(), .events = POLLIN, .revents = 0};
-	return ::poll(&one, 1, left);
+	const int ready = ::poll(&one, 1, left);
+	const int error = errno;
+	end_wait();
+	errno = error;
+	return ready;
 }
 
 int Queue::take(exs_event *events, int max, int timeout)
@@ -142,8 +245,11 @@ int Queue::take(exs_event *events, int max, int timeout)
 		until = start + std::chrono::milliseconds(timeout);
 	const auto spin_until = start + std::chrono::microseconds(spin_us_);
 	for (bool waited = false;; waited = true) {
-		if (const int taken = take_now(events, max); taken != 0 || (timeout == 0 && (waited || !progress_)))
+		if (const int taken = take_now(events, max); taken != 0)
 			return taken;
+		send();
+		if (timeout == 0 && (waited || !progress_))
+			return take_now(events, max);
 		const auto now = Clock::now();
 		if (waited && until && now >= *until)
 			return 0;

@@ -8,6 +8,7 @@
 #include <atomic>
 #include <chrono>
 #include <deque>
+#include <memory>
 #include <mutex>
 #include <optional>
 #include <unordered_map>
@@ -17,9 +18,31 @@ namespace libexs {
 
 class Engine;
 class Engines;
+class Queue;
 
-// A queue of events with an eventfd, which is readable while there are any
-class Queue {
+// While one exists, the events that its thread queues wake nobody: all do so when it ends. It outlives locks of sockets, as who is
+// woken wants the lock, and finds all events of one descriptor instead of the first.
+class Wakes {
+public:
+	Wakes();
+	~Wakes();
+	Wakes(const Wakes &) = delete;
+	Wakes &operator=(const Wakes &) = delete;
+
+private:
+	friend class Queue;
+	std::vector<std::shared_ptr<Queue>> queues_;
+};
+
+// Keeps what it has to send until it is called, without any lock
+class Sender {
+public:
+	virtual ~Sender() = default;
+	virtual void send_now() = 0;
+};
+
+// A queue of events with an eventfd, which is readable while there are any and somebody waits for that
+class Queue : public std::enable_shared_from_this<Queue> {
 public:
 	explicit Queue(Engine &engine, Engines &engines); // throws std::system_error
 
@@ -39,7 +62,13 @@ public:
 	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
 	std::vector<exs_fd_t> close();
 
-	[[nodiscard]] int fd() const { return event_.get(); }
+	int fd(); // the program waits for it from now on
+
+	// Calls the sender before somebody waits for an event. False: it does not.
+	bool send_later(const std::shared_ptr<Sender> &sender);
+
+	// Calls all of them
+	void send();
 
 	// Operations that report to it
 	void enter() { users_++; }
@@ -49,8 +78,13 @@ public:
 private:
 	using Clock = std::chrono::steady_clock;
 	int take_now(exs_event *events, int max);
+	friend class Wakes;
 	int wait(std::optional<Clock::time_point> until, bool spin);
+	bool begin_wait();
+	void end_wait();
 	void add(const exs_event &event);
+	void wake();
+	void wake_later();
 	void own_engine(bool wanted);
 
 	Engine &library_engine_;
@@ -58,10 +92,15 @@ private:
 	Descriptor event_;
 	std::mutex mutex_;
 	bool closed_ = false;
+	bool known_ = false;    // the descriptor, to the program
+	bool readable_ = false; // likewise
+	unsigned waiters_ = 0;
 	std::deque<exs_event> events_;
+	std::vector<std::shared_ptr<Sender>> senders_;
 	std::unordered_map<exs_op_t, exs_event *> notes_; // among them
 	std::atomic<int> users_ = 0;
 	std::atomic<bool> progress_ = false;
+	std::atomic<bool> batch_ = false;
 	std::atomic<unsigned> spin_us_ = 0;
 	std::atomic<Engine *> engine_;
 };

@@ -412,8 +412,15 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	}
 	operation.mapping = std::move(transfer.mapping);
 	op = static_cast<exs_op_t>(number);
-	settle();
+	settle(!report.queue || !report.queue->send_later(shared_from_this()));
 	return 0;
+}
+
+void Socket::send_now()
+{
+	const Wakes wakes;
+	const Lock lock(mutex_);
+	settle();
 }
 
 int Socket::send(Transfer transfer, const Report &report, exs_op_t &op)
@@ -690,7 +697,7 @@ void Socket::save_addresses()
 // ---- the link and the machine
 
 // Until neither has anything to say
-void Socket::settle()
+void Socket::settle(bool sends)
 {
 	if (settling_)
 		return;
@@ -698,7 +705,7 @@ void Socket::settle()
 	for (;;) {
 		const bool acted = act();
 		const auto link = link_;
-		if (link)
+		if (link && sends)
 			link->flush();
 		const auto events = link ? link->take() : std::vector<LinkEvent>();
 		if (events.empty() && !acted)
@@ -956,6 +963,7 @@ void Socket::start_as_child(Descriptor connection, const CmEvent *request)
 
 void Socket::on_ready(uint64_t token, uint32_t events)
 {
+	const Wakes wakes;
 	{
 		const Lock lock(mutex_);
 		if (!listening_) {

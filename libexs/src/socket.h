@@ -93,7 +93,7 @@ struct Report {
 
 // One socket. One lock; the progress thread and the program's threads take it in turns. Functions return an errno value, or
 // set op to the operation that they start.
-class Socket : public Actor, public std::enable_shared_from_this<Socket> {
+class Socket : public Actor, public Sender, public std::enable_shared_from_this<Socket> {
 public:
 	Socket(Library &library, int domain, int type, int protocol, const Settings &settings = {},
 	       std::weak_ptr<Socket> parent = {});
@@ -137,6 +137,8 @@ public:
 
 	// The region is not used; no key to it is left
 	void forget(const Region &region);
+
+	void send_now() override;
 
 	// A thread handles its data
 	void move_to_engine(Engine &engine);
@@ -220,7 +222,7 @@ private:
 	int start_verbs();
 	int start_tcp();
 	bool start_next_port(int error);
-	void settle();
+	void settle(bool sends = true);
 	[[nodiscard]] int ready() const;
 	void ready_changed();
 	void on_link(const LinkEvent &event);

@@ -211,10 +211,10 @@ public:
 	}
 
 	// Waits for that
-	[[nodiscard]] bool is_readable() const
+	[[nodiscard]] bool is_readable(int ms = patience) const
 	{
 		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
-		return ::poll(&readable, 1, patience) == 1;
+		return ::poll(&readable, 1, ms) == 1;
 	}
 
 	[[nodiscard]] bool is_dropped() const

@@ -483,7 +483,7 @@ TEST_F(Library, TheThreadOfADeletedQueueServesItsConnectionsAndThenTheNextQueue)
 
 TEST_F(Library, InvalidQueueOptionsFailWithEinval)
 {
-	for (const auto &[option, value] : {std::pair(0, 0U), std::pair(4, 0U), std::pair(1, 2U), std::pair(2, 1000001U), std::pair(3, 2U)}) {
+	for (const auto &[option, value] : {std::pair(0, 0U), std::pair(5, 0U), std::pair(1, 2U), std::pair(2, 1000001U), std::pair(3, 2U), std::pair(4, 2U)}) {
 		EXPECT_EQ(exs_qset(queue, option, value), -1) << option;
 		EXPECT_EQ(errno, EINVAL);
 	}

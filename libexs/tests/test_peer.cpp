@@ -3,6 +3,7 @@
 // The library against a peer that keeps to the format and not to its promises. Over TCP.
 #include "library.h"
 
+#include <atomic>
 #include <chrono>
 #include <memory>
 #include <thread>
@@ -48,6 +49,93 @@ protected:
 
 	std::unique_ptr<RawClient> peer;
 };
+
+// Sends of a queue with EXS_QUEUE_BATCH
+class BatchingPeer : public Peer {
+protected:
+	void meet_batching()
+	{
+		meet();
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_BATCH, 1), 0);
+		uint8_t kind = 1;
+		peer->next(kind);
+		ASSERT_EQ(kind, 0); // the hello
+	}
+
+	bool has_left() const { return peer->is_readable(300); }
+	void expect_advertised(uint32_t id) const { EXPECT_EQ(peer->next_message(RawClient::adv_imm).id, id); }
+};
+
+TEST_F(BatchingPeer, WithQueueBatchSendsLeaveWhenQdequeueFindsNoEvent)
+{
+	meet_batching();
+	Memory one(10), two(20);
+	send(b, one);
+	send(b, two);
+	EXPECT_FALSE(has_left());
+	exs_event event{};
+	EXPECT_EQ(exs_qdequeue(queue, &event, 1, 0), 0);
+	expect_advertised(1);
+	expect_advertised(2);
+}
+
+TEST_F(BatchingPeer, WithQueueBatchSendsLeaveBeforeQdequeueWaits)
+{
+	meet_batching();
+	Memory from(10);
+	const auto sending = send(b, from);
+	std::thread answering([this] {
+		expect_advertised(1);
+		peer->say({.type = RawClient::ack, .id = 1, .length = 10});
+	});
+	EXPECT_EQ(wait(sending).error, 0);
+	answering.join();
+}
+
+TEST_F(BatchingPeer, WithQueueBatchASendLeavesAtOnceWhileAThreadWaitsInQdequeue)
+{
+	meet_batching();
+	std::atomic<pid_t> thread = 0;
+	exs_event event{};
+	std::thread waiter([&] {
+		thread = ::gettid();
+		EXPECT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+	});
+	while (thread == 0)
+		std::this_thread::yield();
+	wait_asleep(thread);
+	Memory from(10);
+	const auto sending = send(b, from);
+	expect_advertised(1);
+	peer->say({.type = RawClient::ack, .id = 1, .length = 10});
+	waiter.join();
+	EXPECT_EQ(event.op, sending);
+}
+
+TEST_F(BatchingPeer, WithQueueBatchASendLeavesAtOnceAfterQfd)
+{
+	meet_batching();
+	EXPECT_GE(exs_qfd(queue), 0);
+	Memory from(10);
+	send(b, from);
+	expect_advertised(1);
+}
+
+TEST_F(BatchingPeer, WithQueueBatchASendLeavesWhenItsQueueIsAbandonedOrNoLongerBatches)
+{
+	meet_batching();
+	Memory from(10);
+	send(b, from);
+	EXPECT_FALSE(has_left());
+	EXPECT_EQ(exs_qset(queue, EXS_QUEUE_BATCH, 0), 0);
+	expect_advertised(1);
+	const auto other = exs_qcreate();
+	EXPECT_EQ(exs_qset(other, EXS_QUEUE_BATCH, 1), 0);
+	exs_send(b, from.handle, from.bytes.data(), 10, 0, other, nullptr);
+	EXPECT_FALSE(has_left());
+	EXPECT_EQ(exs_qabandon(other), 0);
+	expect_advertised(2);
+}
 
 TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnsweredAndDisconnectsThePeer)
 {

@@ -57,6 +57,7 @@ void add_options(CLI::App &app, Options &options)
 		->check(CLI::Range(0, 3600000));
 	app.add_option("--spin-us", options.spin_us, "the thread that waits handles connections itself, and does not sleep for this time")
 		->check(CLI::Range(0, 1000000));
+	app.add_flag("--batch", options.batch, "messages over TCP that are started between two waits leave together");
 	app.add_option("--ird", options.ird, "maximum number of Reads in flight from the peer (16)")->check(CLI::Range(0, 255));
 	app.add_option("--ord", options.ord, "maximum number of own Reads in flight (16)")->check(CLI::Range(0, 255));
 	app.add_flag("--json", options.json, "print one line of JSON");
@@ -102,6 +103,8 @@ exs::socket make_socket(exs::loop &loop, const Options &options)
 	const exs::endpoint at(options.address, options.port);
 	if (options.spin_us && (exs_qset(loop.queue(), EXS_QUEUE_PROGRESS, 1) != 0 ||
 				exs_qset(loop.queue(), EXS_QUEUE_SPIN_US, *options.spin_us) != 0))
+		throw std::system_error(errno, std::generic_category(), "exs_qset");
+	if (options.batch && exs_qset(loop.queue(), EXS_QUEUE_BATCH, 1) != 0)
 		throw std::system_error(errno, std::generic_category(), "exs_qset");
 	exs::socket socket(loop, at.family(), options.type, options.protocol);
 	socket.set(EXS_SEND_CREDITS, options.credits);

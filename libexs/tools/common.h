@@ -47,6 +47,7 @@ struct Options {
 	unsigned ird = 16, ord = 16;
 	unsigned keepalive_ms = 0;
 	std::optional<unsigned> spin_us; // then the thread that waits handles the connections itself
+	bool batch = false;
 	std::string input, output; // of blast
 	bool json = false;
 	bool progress = false;
