@@ -24,7 +24,6 @@ Domain::~Domain()
 std::shared_ptr<Registration> Domain::shared(uint64_t address, uint64_t length, int access)
 {
 	const std::lock_guard lock(mutex_);
-	std::erase_if(shared_, [](const auto &one) { return one.second.expired(); });
 	auto &known = shared_[{address, length, access}];
 	auto found = known.lock();
 	if (!found) {
@@ -34,8 +33,17 @@ std::shared_ptr<Registration> Domain::shared(uint64_t address, uint64_t length, 
 	return found;
 }
 
+// Unless somebody has named it again
+void Domain::forget(const Range &range)
+{
+	const std::lock_guard lock(mutex_);
+	if (const auto found = shared_.find(range); found != shared_.end() && found->second.expired())
+		shared_.erase(found);
+}
+
 Registration::~Registration()
 {
+	domain_->forget({address_, length_, access_});
 	if (mr_ != nullptr)
 		ibv_dereg_mr(mr_);
 }

@@ -29,11 +29,14 @@ public:
 	std::shared_ptr<Registration> shared(uint64_t address, uint64_t length, int access);
 
 private:
+	friend class Registration;
+	using Range = std::tuple<uint64_t, uint64_t, int>;
 	explicit Domain(ibv_pd *pd) : pd_(pd) {}
+	void forget(const Range &range);
 
 	ibv_pd *const pd_;
 	std::mutex mutex_; // of all below
-	std::map<std::tuple<uint64_t, uint64_t, int>, std::weak_ptr<Registration>> shared_;
+	std::map<Range, std::weak_ptr<Registration>> shared_;
 };
 
 // Memory that a device may access, until the last owner leaves

@@ -147,6 +147,20 @@ rdma_event_channel *Engine::channel()
 	return channel_.get();
 }
 
+// librdmacm asks the kernel about the id of an event by its number. Another thread may have destroyed it meanwhile: if the kernel gave
+// this number to a new id, librdmacm would take the id without a device for resolved, and use its device.
+rdma_cm_id *Engine::make_id(uint64_t token)
+{
+	rdma_event_channel *const ids = channel();
+	if (ids == nullptr) {
+		errno = ENODEV;
+		return nullptr;
+	}
+	rdma_cm_id *id = nullptr;
+	const std::lock_guard lock(ids_mutex_);
+	return rdma_create_id(ids, &id, reinterpret_cast<void *>(static_cast<uintptr_t>(token)), RDMA_PS_TCP) == 0 ? id : nullptr;
+}
+
 uint64_t Engine::adopt(std::shared_ptr<Actor> actor)
 {
 	const std::lock_guard lock(mutex_);
@@ -203,19 +217,30 @@ void Engine::on_wake()
 		task();
 }
 
-// Events are acknowledged before anything is done about them: an id can be destroyed then. Not all at once: connections that
-// are under way go on between requests for others.
+// It is acknowledged before anything is done about it: the id can be destroyed then
+std::optional<CmEvent> Engine::next_event()
+{
+	const std::lock_guard lock(ids_mutex_);
+	rdma_cm_event *raw = nullptr;
+	if (rdma_get_cm_event(channel_.get(), &raw) != 0)
+		return std::nullopt;
+	const CmEvent event(*raw);
+	rdma_ack_cm_event(raw);
+	return event;
+}
+
+// Not all at once: connections that are under way go on between requests for others
 void Engine::drain_channel()
 {
 	constexpr int at_a_time = 16;
-	rdma_cm_event *raw = nullptr;
-	for (int i = 0; i < at_a_time && rdma_get_cm_event(channel_.get(), &raw) == 0; i++) {
-		const CmEvent event(*raw);
-		rdma_ack_cm_event(raw);
-		if (const auto actor = find(event.token))
-			call(actor, [&](Actor &found) { found.on_cm(event.token, event); });
-		else if (event.is_request())
-			rdma_destroy_id(event.id); // its listener is gone
+	for (int i = 0; i < at_a_time; i++) {
+		const auto event = next_event();
+		if (!event)
+			return;
+		if (const auto actor = find(event->token))
+			call(actor, [&](Actor &found) { found.on_cm(event->token, *event); });
+		else if (event->is_request())
+			rdma_destroy_id(event->id); // its listener is gone
 	}
 }
 

@@ -16,6 +16,7 @@
 #include <unordered_map>
 #include <vector>
 
+struct rdma_cm_id;
 struct rdma_event_channel;
 
 namespace libexs {
@@ -60,8 +61,8 @@ public:
 	// In the progress thread, soon
 	void run(std::function<void()> task);
 
-	// Of all ids; nullptr: there is no RDMA here
-	rdma_event_channel *channel();
+	// nullptr with errno (ENODEV: there is no RDMA here); adopt() gives the token
+	rdma_cm_id *make_id(uint64_t token);
 	uint64_t adopt(std::shared_ptr<Actor> actor); // the context of an id
 	void forget(uint64_t token);
 
@@ -74,12 +75,14 @@ private:
 		std::weak_ptr<Actor> actor;
 	};
 
+	rdma_event_channel *channel();
 	void loop();
 	void step(int timeout);
 	void leave_to_drivers();
 	static void call(const std::shared_ptr<Actor> &actor, const std::function<void(Actor &)> &function);
 	void on_wake();
 	void drain_channel();
+	std::optional<CmEvent> next_event();
 	void expire();
 	int wait_time();
 	void wake();
@@ -95,6 +98,7 @@ private:
 	std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel *)> channel_;
 	bool no_channel_ = false;
 	bool stop_ = false;
+	std::mutex ids_mutex_;   // librdmacm handles no event while an id is made
 	std::mutex drive_mutex_; // of who does the work
 	std::atomic<bool> driver_ = false; // other than the thread, or one that is about to
 	std::atomic<uint64_t> driven_ = 0; // how often that was

@@ -65,8 +65,8 @@ public:
 
 	std::vector<LinkEvent> take() { return std::exchange(events_, {}); }
 
-	// Another thread handles it from now on, unless that cannot watch its descriptor
-	virtual void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) = 0;
+	// Another thread handles it from now on. False: that cannot watch its descriptor.
+	virtual bool move_to(Engine &engine, const std::shared_ptr<Actor> &actor) = 0;
 
 	// Something is to be had of the descriptor that is watched with this token
 	virtual void progress(uint64_t token, uint32_t events) = 0;

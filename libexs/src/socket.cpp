@@ -835,14 +835,14 @@ void Socket::perform(const action::Opened & /*action*/)
 			move_to(*engine);
 }
 
-// With the lock. A connection for which there is no memory there stays where it is.
+// With the lock. A connection that cannot be watched there stays where it is.
 void Socket::move_to(Engine &engine)
 {
 	if (engine_ == &engine || !link_ || down_)
 		return;
 	try {
-		link_->move_to(engine, shared_from_this());
-		engine_ = &engine;
+		if (link_->move_to(engine, shared_from_this()))
+			engine_ = &engine;
 	} catch (const std::bad_alloc &) {
 	}
 }

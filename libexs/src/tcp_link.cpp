@@ -122,20 +122,23 @@ void TcpLink::abort()
 	answers_.clear();
 	reads_.clear();
 	in_.reset();
+	ahead_.reset();
+	ahead_at_ = ahead_end_ = 0;
 	const std::lock_guard lock(windows_mutex_);
 	windows_.clear();
 }
 
-void TcpLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
+bool TcpLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
 {
 	if (token_ == 0 || state_ == State::ended)
-		return;
+		return false;
 	const uint64_t token = engine.watch(fd_.get(), EPOLLIN | (wants_output_ ? EPOLLOUT : 0U), actor);
 	if (token == 0)
-		return;
+		return false;
 	engine_->unwatch(token_, fd_.get());
 	engine_ = &engine;
 	token_ = token;
+	return true;
 }
 
 // ---- memory

@@ -37,7 +37,7 @@ public:
 
 	~TcpLink() override;
 
-	void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
+	bool move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
 	void progress(uint64_t token, uint32_t events) override;
 	void accept(const wire::Hello &hello) override;
 	void refuse(wire::Reason reason) override;

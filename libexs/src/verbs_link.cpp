@@ -64,20 +64,13 @@ VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor
 		from_ = *from;
 		has_from_ = true;
 	}
-	rdma_event_channel *channel = engine_.channel();
-	if (channel == nullptr) {
-		error = ENODEV;
-		state_ = State::ended;
-		return;
-	}
 	id_token_ = engine_.adopt(actor);
-	rdma_cm_id *id = nullptr;
-	if (rdma_create_id(channel, &id, context_of(id_token_), RDMA_PS_TCP) != 0) {
+	id_.reset(engine_.make_id(id_token_));
+	if (!id_) {
 		error = errno;
 		abort();
 		return;
 	}
-	id_.reset(id);
 	error = 0;
 	resolve();
 }
@@ -144,16 +137,15 @@ void VerbsLink::fail(int error, bool other_way)
 		emit({.kind = LinkEvent::Kind::failed, .error = error, .other_way = other_way});
 }
 
-void VerbsLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
+bool VerbsLink::move_to(Engine &engine, const std::shared_ptr<Actor> &actor)
 {
-	if (token_ == 0)
-		return;
-	const uint64_t token = engine.watch(channel_->fd, EPOLLIN, actor);
+	const uint64_t token = token_ != 0 ? engine.watch(channel_->fd, EPOLLIN, actor) : 0;
 	if (token == 0)
-		return;
+		return false;
 	data_->unwatch(token_, channel_->fd);
 	data_ = &engine;
 	token_ = token;
+	return true;
 }
 
 // ---- connecting
@@ -624,20 +616,10 @@ VerbsListener::VerbsListener(Engine &engine, const std::shared_ptr<Actor> &actor
 			     int backlog, int &error)
     : engine_(engine)
 {
-	rdma_event_channel *channel = engine_.channel();
-	if (channel == nullptr) {
-		error = ENODEV;
-		return;
-	}
 	token_ = engine_.adopt(actor);
-	rdma_cm_id *id = nullptr;
-	if (rdma_create_id(channel, &id, context_of(token_), RDMA_PS_TCP) != 0) {
-		error = errno;
-		return;
-	}
-	id_.reset(id);
+	id_.reset(engine_.make_id(token_));
 	sockaddr_storage copy = address;
-	if (rdma_bind_addr(id, raw(copy)) != 0 || rdma_listen(id, backlog) != 0) {
+	if (!id_ || rdma_bind_addr(id_.get(), raw(copy)) != 0 || rdma_listen(id_.get(), backlog) != 0) {
 		error = errno;
 		return;
 	}

@@ -52,7 +52,7 @@ public:
 	void on_cm(const CmEvent &event);
 	[[nodiscard]] bool owns(uint64_t token) const { return token == id_token_; }
 
-	void move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
+	bool move_to(Engine &engine, const std::shared_ptr<Actor> &actor) override;
 	void progress(uint64_t token, uint32_t events) override;
 	void accept(const wire::Hello &hello) override;
 	void refuse(wire::Reason reason) override;

@@ -2,15 +2,25 @@
 //
 // Registrations that several owners share, with functions of verbs that count
 #include "../src/domain.h"
+#include "../src/engine.h"
+#include "../src/tcp_link.h"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
+#include <chrono>
+#include <ctime>
 #include <latch>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <rdma/rdma_cma.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #undef ibv_reg_mr
 
@@ -20,6 +30,9 @@ std::atomic<int> domains = 0, registrations = 0; // that there are
 std::atomic<int> registered = 0;		 // ever
 std::atomic<bool> refuses = false;
 std::array<ibv_context, 2> devices{};
+std::atomic<bool> handles_event = false; // rdma_get_cm_event()
+std::atomic<int> ids = 0;
+std::atomic<bool> watches = true; // epoll_ctl()
 constexpr uint64_t table = 0x10000, length = 4096;
 constexpr int access_flags = IBV_ACCESS_REMOTE_READ;
 
@@ -40,6 +53,57 @@ ibv_mr *make_mr(ibv_pd *pd)
 } // namespace
 
 extern "C" {
+
+// Its descriptor is readable, but the event is gone when it is handled
+rdma_event_channel *rdma_create_event_channel()
+{
+	return new rdma_event_channel{.fd = ::eventfd(1, EFD_CLOEXEC)};
+}
+
+void rdma_destroy_event_channel(rdma_event_channel *channel)
+{
+	::close(channel->fd);
+	delete channel;
+}
+
+int rdma_get_cm_event(rdma_event_channel *channel, rdma_cm_event ** /*event*/)
+{
+	handles_event = true;
+	::usleep(2000);
+	handles_event = false;
+	EXPECT_GE(channel->fd, 0);
+	errno = EAGAIN;
+	return -1;
+}
+
+int rdma_ack_cm_event(rdma_cm_event * /*event*/)
+{
+	return 0;
+}
+
+int rdma_create_id(rdma_event_channel * /*channel*/, rdma_cm_id **id, void * /*context*/, rdma_port_space /*ps*/)
+{
+	EXPECT_FALSE(handles_event) << "an id is made while librdmacm handles an event";
+	ids++;
+	*id = new rdma_cm_id{};
+	return 0;
+}
+
+int rdma_destroy_id(rdma_cm_id *id)
+{
+	ids--;
+	delete id;
+	return 0;
+}
+
+int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
+{
+	if (operation == EPOLL_CTL_ADD && !watches) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
 
 ibv_pd *ibv_alloc_pd(ibv_context *device)
 {
@@ -150,6 +214,21 @@ TEST_F(Shared, ARegistrationThatFailedIsTriedAgainByTheNextOwner)
 	EXPECT_EQ(registrations, 1);
 }
 
+// Ten times as many take ten times as long, not a hundred times
+TEST_F(Shared, TimeToShareARangeDoesNotGrowWithTheRangesOfADevice)
+{
+	const auto cost = [this](uint64_t ranges) {
+		const auto domain = all.of(&devices[0]);
+		std::vector<std::shared_ptr<Registration>> owners;
+		const std::clock_t start = std::clock();
+		for (uint64_t i = 0; i < ranges; i++)
+			owners.push_back(domain->shared(table + i, length, access_flags));
+		return static_cast<double>(std::clock() - start);
+	};
+	cost(4000);
+	EXPECT_LT(cost(40000), 40 * cost(4000));
+}
+
 // With ThreadSanitizer, too
 TEST_F(Shared, ThreadsThatTakeAndLeaveOneRangeLeaveNoRegistration)
 {
@@ -164,6 +243,45 @@ TEST_F(Shared, ThreadsThatTakeAndLeaveOneRangeLeaveNoRegistration)
 				EXPECT_EQ(owner->get()->pd->context, &devices[0]);
 			}
 		});
+}
+
+// The kernel would give a destroyed id's number to the new one, and librdmacm ask for its device: it crashed
+TEST(Ids, AnIdIsNotMadeWhileLibrdmacmHandlesAnEvent)
+{
+	Engine engine;
+	for (int i = 0; i < 50; i++) {
+		rdma_cm_id *const id = engine.make_id(1);
+		ASSERT_NE(id, nullptr);
+		rdma_destroy_id(id);
+		::usleep(1000);
+	}
+	EXPECT_EQ(ids, 0);
+}
+
+class Idle : public Actor {
+	void on_ready(uint64_t /*token*/, uint32_t /*events*/) override {}
+	void on_cm(uint64_t /*token*/, const CmEvent & /*event*/) override {}
+	void on_timer(uint64_t /*token*/) override {}
+	void on_failure() noexcept override {}
+};
+
+TEST(Links, AMoveToAnEngineThatCannotWatchTheDescriptorIsRefused)
+{
+	Engine first, second;
+	std::array<int, 2> pair{};
+	ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_NONBLOCK, 0, pair.data()), 0);
+	const auto actor = std::make_shared<Idle>();
+	TcpLink link(first, actor, Descriptor(pair[0]), {.count = 1, .data = 0});
+	const Descriptor peer(pair[1]);
+	watches = false;
+	EXPECT_FALSE(link.move_to(second, actor));
+	watches = true;
+	EXPECT_EQ(first.actors().size(), 1U);
+	EXPECT_EQ(second.actors().size(), 0U);
+	EXPECT_TRUE(link.move_to(second, actor));
+	EXPECT_EQ(first.actors().size(), 0U);
+	EXPECT_EQ(second.actors().size(), 1U);
+	EXPECT_FALSE((link.abort(), link.move_to(first, actor)));
 }
 
 } // namespace

@@ -27,6 +27,7 @@
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <linux/userfaultfd.h>
+#include <malloc.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
@@ -1327,6 +1328,29 @@ TEST_F(Library, ConnectionsOfPeersThatSendNothingTakeNoReceiveMemory)
 }
 
 #if !defined(__SANITIZE_ADDRESS__) && !defined(__SANITIZE_THREAD__)
+TEST_F(Library, ConnectionsThatHaveEndedKeepNoReceiveMemoryBeforeTheyAreClosed)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "over RDMA none of it is the heap's";
+	constexpr size_t connections = 20, octets = 65536; // of what TCP had received in advance
+	options = {{EXS_RECV_CREDITS, 1}, {EXS_SEND_CREDITS, 1}, {EXS_SMALL_MAX, 0}};
+	std::vector<exs_fd_t> ended;
+	size_t before = 0;
+	for (size_t i = 0; i <= connections; i++) {
+		connect();
+		Memory to(10);
+		const auto receiving = recv(b, to);
+		wait(exs_close(a, queue, nullptr));
+		wait(receiving);
+		exs_pollfd gone{.fd = b, .events = 0, .revents = 0};
+		ASSERT_EQ(exs_poll(&gone, 1, patience), 1);
+		ended.push_back(b);
+		if (i == 0)
+			before = mallinfo2().uordblks;
+	}
+	EXPECT_LT(mallinfo2().uordblks, before + connections * octets / 2);
+}
+
 TEST_F(Library, AConnectionIsDroppedWhileMemoryIsExhaustedAndALaterOneSucceeds)
 {
 	if (rdma_address != nullptr)
