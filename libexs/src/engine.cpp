@@ -213,8 +213,13 @@ void Engine::on_wake()
 		const std::lock_guard lock(mutex_);
 		tasks.swap(tasks_);
 	}
-	for (const auto &task : tasks)
-		task();
+	for (const auto &task : tasks) {
+		try {
+			task();
+		} catch (const std::exception &) {
+			// likewise: of what it had begun, destructors give up the rest
+		}
+	}
 }
 
 // It is acknowledged before anything is done about it: the id can be destroyed then

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// Registrations that several owners share, with functions of verbs that count
+// Registrations that several owners share, and the engine, with functions of verbs, rdma_cm and epoll that count or fail
 #include "../src/domain.h"
 #include "../src/engine.h"
 #include "../src/tcp_link.h"
@@ -256,6 +256,15 @@ TEST(Ids, AnIdIsNotMadeWhileLibrdmacmHandlesAnEvent)
 		::usleep(1000);
 	}
 	EXPECT_EQ(ids, 0);
+}
+
+TEST(Engines, ATaskWithoutMemoryDoesNotEndTheProgram)
+{
+	Engine engine;
+	std::latch done(1);
+	engine.run([] { throw std::bad_alloc(); });
+	engine.run([&done] { done.count_down(); });
+	done.wait();
 }
 
 class Idle : public Actor {
