@@ -27,6 +27,7 @@ measure() {
 	exs | rxe | siw) options+=(--protocol rdma) ;;
 	exs-caller) options+=(--protocol rdma --spin-us 0) ;;
 	exs-tcp) options+=(--protocol tcp) ;;
+	exs-tcp-batch) options+=(--protocol tcp --batch) ;;
 	tcp) options+=(--plain) ;;
 	tcp-nagle) options+=(--plain --nagle) ;;
 	rsockets) options+=(--plain) with=(env "LD_PRELOAD=$RSOCKETS") ;;
@@ -71,6 +72,9 @@ fallback() {
 			for mode in normal immediate persistent-recv; do
 				measure exs-tcp blast -m $mode -s "$size" -n 2000 -k "$flight" --small-max 65536
 			done
+		done
+		for mode in normal immediate persistent-recv; do
+			measure exs-tcp-batch blast -m $mode -s "$size" -n 2000 -k 8 --small-max 65536
 		done
 		for transport in tcp tcp-nagle; do measure $transport blast -s "$size" -n 2000; done
 	done
