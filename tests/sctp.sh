@@ -411,6 +411,7 @@ global_address_has_no_scope() { # PORT
 
 # Another program has the port of an address that the device gets later
 logs_an_address_that_is_in_use() { # PORT
+	local count
 	start server b 60 rping -s -P -a 0.0.0.0 -p "$1"
 	wait_listener 10.77.0.2 "$1"
 	within b sysctl -qw net.ipv4.ip_nonlocal_bind=1
@@ -420,10 +421,37 @@ s.bind(('10.77.0.22', $1)); s.listen(1); print('listening', flush=True); time.sl
 	wait_line other listening 20
 	within b ip addr add 10.77.0.22/24 dev eth0
 	wait_for 10 'the message about the address' log_says "cannot listen on 10.77.0.22:$1: -98"
+	# a scan for further addresses may be under way; repeated ones would come after 1, 3 and 7 s at the latest
+	pause 8
+	count=$(dmesg | grep -cF "cannot listen on 10.77.0.22:$1: -98")
+	((count <= 2)) || fail "the failure is logged $count times in 8 s, at most twice was expected"
 	within b ip addr del 10.77.0.22/24 dev eth0
 	within b sysctl -qw net.ipv4.ip_nonlocal_bind=0
 	stop other
 	stop server
+}
+
+# IPv6 detects duplicates of the address for 50 s, and does not report the end. Scans at 0, 1, 3, 7 and 11 s find it
+# unusable; every 0.5 s would be 24.
+scans_less_and_less_often() { # PORT
+	local count
+	start server b 60 rping -s -P -a :: -p "$1"
+	wait_listener fd77::2 "$1"
+	within b sysctl -qw net.ipv6.conf.eth0.dad_transmits=50
+	echo 'p:scan siw:add_new_addrs' >>"$TRACING/kprobe_events"
+	echo >"$TRACING/trace"
+	echo 1 >"$TRACING/events/kprobes/scan/enable"
+	within b ip addr add fd77::23/64 dev eth0
+	pause 12
+	count=$(grep -c ' scan: ' "$TRACING/trace")
+	echo 0 >"$TRACING/events/kprobes/scan/enable"
+	echo '-:scan' >>"$TRACING/kprobe_events"
+	within b ip -6 addr show dev eth0 tentative >"$WORK/tentative.log"
+	within b ip addr del fd77::23/64 dev eth0
+	within b sysctl -qw net.ipv6.conf.eth0.dad_transmits=1
+	stop server
+	has_line tentative 'fd77::23' || fail 'the address has been usable before 12 s were over'
+	((count >= 2 && count <= 8)) || fail "siw scanned for addresses $count times in 12 s, 2 to 8 were expected"
 }
 
 log_says() { # TEXT
@@ -447,6 +475,40 @@ dead_at_close() {
 
 no_assoc_of_a() {
 	[[ -z $(assocs a) ]]
+}
+
+# The program has ended and its namespace has no name any more, but the association is still being shut down for 5 s
+namespace_waits_for_the_shutdown() { # PORT
+	local before took
+	ip netns add c
+	ip link add eth1 netns a type veth peer name eth0 netns c
+	within a ip addr add 10.77.3.1/24 dev eth1
+	within a ip link set eth1 up
+	within c ip addr add 10.77.3.3/24 dev eth0
+	within c ip link set eth0 up
+	add_device a siw2 eth1
+	add_device c siw3
+	start server c 60 rping -s -P -a 10.77.3.3 -p "$1"
+	wait_listener 10.77.3.3 "$1"
+	start client a 60 rping -c -a 10.77.3.3 -p "$1" -C 1000000
+	wait_for 20 'an association' has_assoc "$1"
+	pause 1
+	within c tc qdisc add dev eth0 root netem loss 100%
+	before=$(now_ms)
+	stop server KILL
+	rdma link del siw3
+	ip netns del c
+	wait_for 20 'the end of the namespace' a_lacks_eth1
+	took=$(($(now_ms) - before))
+	((took >= 4500)) ||
+		fail "the namespace was freed $took ms after the kill, before the end of its association (not less than 4500 was expected)"
+	stop client KILL
+	rdma link show | grep -q '^link siw2/' && rdma link del siw2
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+a_lacks_eth1() {
+	! within a ip link show dev eth1 >"$WORK/link.log" 2>&1
 }
 
 # What a killed program has sent is on its way for 15 s, while a dead peer gets 5 s
@@ -745,6 +807,12 @@ check 'F108: rping over SCTP with 10,000 octets completes over a path MTU of 552
 check 'F107: the SCTP send buffer is limited to the amount that our own receiver accepts' sends_no_more_than_it_holds 7528
 check "F114: the global IPv6 address of a peer is reported without a scope" global_address_has_no_scope 7529
 check 'a wildcard SCTP listener logs a failure to listen on an address that is added later' logs_an_address_that_is_in_use 7531
+if [[ -e $TRACING/kprobe_events ]]; then
+	check 'a wildcard SCTP listener looks less and less often for the end of duplicate address detection' scans_less_and_less_often 7538
+else
+	note 'this kernel has no kprobes: the intervals between scans for addresses are not measured'
+fi
+check 'a network namespace is freed only after the SCTP association of its killed server' namespace_waits_for_the_shutdown 7539
 check 'the SCTP association of a program killed on a dead path ends within 9 s' dead_at_close
 check 'the SCTP association of a killed program ends without an ABORT, after its data is sent' closes_slowly
 [[ $only != *'two minutes'* ]] || check 'F112: an association in shutdown is closed within two minutes although its peer acknowledges data' closes_in_two_minutes
