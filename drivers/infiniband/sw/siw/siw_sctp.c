@@ -535,15 +535,17 @@ static void siw_sctp_end(struct siw_cep *cep)
 		cep->assoc->owes_terminate = true;
 }
 
+/*
+ * Takes the lock: otherwise it would not wait while another thread owns the
+ * socket to receive, which is when SCTP leaves a new path MTU pending.
+ */
 static bool needs_fragments(struct sock *sk, size_t len)
 {
-	const struct sctp_association *peer;
-	bool needs;
+	bool slow = lock_sock_fast(sk);
+	const struct sctp_association *peer = siw_assoc_sctp(sk);
+	bool needs = peer && len > siw_assoc_frag_point(peer);
 
-	lock_sock(sk);
-	peer = siw_assoc_sctp(sk);
-	needs = peer && len > siw_assoc_frag_point(peer);
-	release_sock(sk);
+	unlock_sock_fast(sk, slow);
 	return needs;
 }
 

@@ -57,16 +57,16 @@ struct siw_first {
 static struct siw_first peek_first(struct sock *sk)
 {
 	struct siw_first first = {};
+	bool slow = lock_sock_fast(sk);
 	const struct sk_buff *skb;
 
-	lock_sock(sk);
 	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
 		first.len = skb->len;
 		if (skb->len >= sizeof(first.ssn))
 			skb_copy_bits(skb, 0, &first.ssn, sizeof(first.ssn));
 	}
-	release_sock(sk);
+	unlock_sock_fast(sk, slow);
 	return first;
 }
 
