@@ -812,7 +812,7 @@ if [[ -e $TRACING/kprobe_events ]]; then
 else
 	note 'this kernel has no kprobes: the intervals between scans for addresses are not measured'
 fi
-check 'a network namespace is freed only after the SCTP association of its killed server' namespace_waits_for_the_shutdown 7539
+check 'F111: a network namespace is freed only after the SCTP association of its killed server' namespace_waits_for_the_shutdown 7539
 check 'the SCTP association of a program killed on a dead path ends within 9 s' dead_at_close
 check 'the SCTP association of a killed program ends without an ABORT, after its data is sent' closes_slowly
 [[ $only != *'two minutes'* ]] || check 'F112: an association in shutdown is closed within two minutes although its peer acknowledges data' closes_in_two_minutes
