@@ -44,7 +44,7 @@ struct Options {
 	std::string device, group, provider, target, output, data = "hello";
 	std::vector<std::string> from;
 	int gid = 0, timeout = 30, linger = 0;
-	uint32_t qkey = 0x11111111, count = 1, depth = 16, records = 64, qpn = 0;
+	uint32_t qkey = 0x11111111, count = 1, every = 1, depth = 16, records = 64, qpn = 0;
 	size_t size = 2048;
 	uint32_t zone = 0, key = 0;
 	uint64_t zone_size = 4096, offset = 0;
@@ -1065,6 +1065,79 @@ int zone_errors(const Options &options)
 	return 0;
 }
 
+// Posts --every writes, and waits for their completions and for the peer's one write, or the other way round
+class Player {
+public:
+	explicit Player(const Options &options) : options_(options), qp_(options), region_(qp_, options.zone_size),
+		zone_(qp_, region_, attr_of(options)), request_(to_zone(options)), length_(std::max(options.size, options.data.size()))
+	{
+		done(zone_.allow_any(), "siwdg_allow_any");
+		qp_.make_address(parse_gid(options.target));
+		fmt::print("ready {}\n", qp_.number());
+		std::fflush(stdout);
+	}
+	void write(uint32_t number, size_t length)
+	{
+		for (; number > 0; number--) {
+			done(qp_.post_write(request_, length), "siwdg_post_write");
+			if (++open_ == options_.depth)
+				wait(0, 1);
+		}
+	}
+	// Until so many records have come, and so few writes are open
+	void wait(uint32_t records, uint32_t open)
+	{
+		const auto until = deadline(options_);
+		while (records_ < records || open_ > open) {
+			siwdg_wc wc{};
+			if (!qp_.next(wc, until))
+				throw std::runtime_error(fmt::format("{} of {} records came", records_, records));
+			if (wc.wc.status != IBV_WC_SUCCESS)
+				throw std::runtime_error(ibv_wc_status_str(wc.wc.status));
+			(wc.wc.opcode == IBV_WC_DRIVER1 ? records_ : open_) += wc.wc.opcode == IBV_WC_DRIVER1 ? 1 : -1;
+		}
+		records_ -= records;
+	}
+	[[nodiscard]] size_t length() const { return length_; }
+
+private:
+	const Options &options_;
+	Qp qp_;
+	Region region_;
+	Zone zone_;
+	siwdg_write request_;
+	size_t length_;
+	uint32_t records_ = 0, open_ = 0;
+};
+
+// Prints the median of --count rounds in ns
+int ping(const Options &options)
+{
+	Player player(options);
+	std::vector<int64_t> rounds;
+	for (uint32_t round = 0; round < options.count; round++) {
+		const auto begin = std::chrono::steady_clock::now();
+		player.write(options.every, player.length());
+		player.wait(1, 0);
+		rounds.push_back(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
+	}
+	std::ranges::sort(rounds);
+	fmt::print("{{\"octets\": {}, \"every\": {}, \"ns\": {}}}\n", player.length(), options.every, rounds[rounds.size() / 2]);
+	return 0;
+}
+
+int pong(const Options &options)
+{
+	Player player(options);
+	for (uint32_t round = 0; round < options.count; round++) {
+		player.wait(options.every, 0);
+		// A stream is answered by few octets
+		player.write(1, options.every == 1 ? player.length() : 1);
+	}
+	player.wait(0, 0);
+	return 0;
+}
+
 // Requests of both queues complete when the QP enters ERROR
 int flush(const Options &options)
 {
@@ -1225,9 +1298,13 @@ int main(int argc, char **argv)
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most})
+	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
+	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most, first, second})
 		add_common(*sub, o);
-	for (CLI::App *sub : {random, faults, open, put, change, wrong, most})
+	for (CLI::App *sub : {first, second})
+		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
+	for (CLI::App *sub : {random, faults, open, put, change, wrong, most, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -1242,7 +1319,7 @@ int main(int argc, char **argv)
 	put->add_flag("--guess", o.guess, "random keys");
 	put->add_option("--interrupt", o.interrupt, "leave RTS while the message waits")->check(CLI::IsMember({"sqd", "reset", "error"}));
 	put->add_option("--linger", o.linger, "milliseconds to wait for error messages");
-	for (CLI::App *sub : {out, random, faults, put, wrong}) {
+	for (CLI::App *sub : {out, random, faults, put, wrong, first, second}) {
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
@@ -1253,6 +1330,7 @@ int main(int argc, char **argv)
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
 			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors}, {most, zone_limit},
+			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)
 			if (sub->parsed())

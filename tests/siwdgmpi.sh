@@ -1,0 +1,71 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --mem 3072 --packages openmpi-bin,python3-mpi4py,libfabric-bin,ucx-utils -- tests/siwdgmpi.sh [REGEX]
+#
+# Module siw_dg: Open MPI over UCX's ud_verbs, between namespaces a (device d0) and b (d1). UD queue pairs carry all that the
+# ranks exchange; UCX sends again what is lost. Read libdgm/NOTICE first.
+#
+# Runs as siwdgmpi: --mem 3072 --packages openmpi-bin,python3-mpi4py,libfabric-bin,ucx-utils; 600 s
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/mpi.sh
+source "$TESTS/mpi.sh"
+
+readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg
+# Each rank has the device of its namespace: the names of both are seen in both
+readonly RANK=/run/rank
+
+counter() { # DEVICE NAME
+	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
+}
+
+start_mpi() { # SECONDS ARG of mpi.py
+	start mpi a "$1" "${MPIRUN[@]}" -np 4 --host 10.77.0.1:2,10.77.0.2:2 --mca oob_tcp_if_include 10.77.0.0/24 --mca pml ucx \
+		--mca osc '^ucx,rdma' --mca btl '^openib,vader,tcp' --mca opal_common_ucx_tls any --mca opal_common_ucx_devices any \
+		-x UCX_TLS=ud_verbs,self -x UCX_IB_GID_INDEX=0 -x UCX_WARN_UNUSED_ENV_VARS=n -x LD_LIBRARY_PATH "$RANK" "$2"
+}
+
+mpi_works() {
+	local sent=0 device
+	for device in d0 d1; do
+		sent=$((sent - $(counter $device sent)))
+	done
+	start_mpi 300 all
+	ended_well mpi 300
+	has_line mpi '^done: 4 ranks$' || fail 'not done'
+	for device in d0 d1; do
+		sent=$((sent + $(counter $device sent)))
+	done
+	note "$(grep '^MPI_Init' "$WORK/mpi.log"); $sent datagrams"
+	((sent > 1000)) || fail 'the ranks used another transport'
+}
+
+mpi_is_cut() {
+	start_mpi 250 forever
+	wait_line mpi '^running' 200
+	pkill -KILL -f 'mpi.py forever' -n
+	ended mpi 90
+	[[ $STATUS != 0 && $STATUS != 124 ]] || fail "mpirun ended with status $STATUS"
+}
+
+echo "driver $PROVIDER/libsiwdg" >/etc/libibverbs.d/siwdg.driver
+modprobe -aq libcrc32c crc32c || true
+modprobe ib_uverbs
+insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
+within a rdma link add d0 type siw_dg netdev eth0
+within b rdma link add d1 type siw_dg netdev eth0
+# shellcheck disable=SC2016 # for the agent
+namespace_agent 'case $1 in *.1) echo a ;; *) echo b ;; esac'
+cat >"$RANK" <<-END
+	#!/bin/bash
+	device=d0
+	[[ \$(ip netns identify \$\$) == a ]] || device=d1
+	export UCX_NET_DEVICES=\$device:1
+	exec python3 "$TESTS/mpi.py" "\$@"
+END
+chmod +x "$RANK"
+check 'siw_dg DGM-21: Open MPI over UCX ud_verbs: four ranks complete point to point, all to all and one-sided transfers' mpi_works
+check 'siw_dg DGM-21: Open MPI over UCX ud_verbs: mpirun ends the other ranks with an error when a rank is killed' mpi_is_cut
+rmmod siw_dg
+finish
