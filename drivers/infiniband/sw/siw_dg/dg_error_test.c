@@ -11,9 +11,9 @@
 
 #include "dg_wire.c"
 #include "dg_error.c"
+#include "dg_test.h"
 
 #define SECOND	1000000000ULL
-#define LONGEST	64
 
 /* Zone 12345601, offset 1000 (hex), MSN 7, ML 4, Q_Key c001d00d */
 #define V3_HEADER "e140123456010000000000001000000000070000000000000004c001d00d"
@@ -41,20 +41,6 @@ static void refusal_desc(const struct refusal *r, char *desc)
 }
 
 KUNIT_ARRAY_PARAM(refusal, refusals, refusal_desc);
-
-static u8 digit(char c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
-static void bytes_of(struct kunit *test, const char *hex, u8 *bytes)
-{
-	size_t len = strlen(hex) / 2, i;
-
-	KUNIT_ASSERT_LE(test, len, (size_t)LONGEST);
-	for (i = 0; i < len; i++)
-		bytes[i] = digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]);
-}
 
 static void refused_datagram_has_the_error_message_of_its_reason(struct kunit *test)
 {

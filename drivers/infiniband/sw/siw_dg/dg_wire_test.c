@@ -10,8 +10,7 @@
 #include <linux/module.h>
 
 #include "dg_wire.c"
-
-#define LONGEST	64
+#include "dg_test.h"
 
 struct vector {
 	const char *name;
@@ -90,21 +89,6 @@ KUNIT_ARRAY_PARAM(built, vectors, built_desc);
 KUNIT_ARRAY_PARAM(truncated, vectors, truncated_desc);
 KUNIT_ARRAY_PARAM(longer, vectors, longer_desc);
 KUNIT_ARRAY_PARAM(flipped, vectors, flipped_desc);
-
-static u8 digit(char c)
-{
-	return c <= '9' ? c - '0' : c - 'a' + 10;
-}
-
-static size_t bytes_of(struct kunit *test, const char *hex, u8 *bytes)
-{
-	size_t len = strlen(hex) / 2, i;
-
-	KUNIT_ASSERT_LE(test, len, (size_t)LONGEST);
-	for (i = 0; i < len; i++)
-		bytes[i] = digit(hex[2 * i]) << 4 | digit(hex[2 * i + 1]);
-	return len;
-}
 
 static void expect_segment(struct kunit *test, const struct dg_segment *want,
 			   const struct dg_segment *seg)
