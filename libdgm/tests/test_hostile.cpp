@@ -131,17 +131,21 @@ TEST(Timers, DGM_14_PartialMessageWithoutItsLastSegmentEndsAtItsDeadline)
 	}
 }
 
+// The hole comes at once behind it, and is late
 TEST(Timers, LastSegmentEndsAPartialMessageIfTheGapTimeIsZero)
 {
-	auto chosen = options();
+	auto chosen = options(DGM_NO_THREAD);
 	chosen.gap_ms = 0;
 	const Endpoint b(&chosen);
 	const Raw raw;
 	Zone zone(b, 2000, DGM_PARTIAL);
-	raw.send(b.address(), Datagram::write(zone.number, zone.qkey, 0, 1, 8, 16, random_bytes(8)).sealed());
+	for (const uint32_t mo : {8, 0})
+		raw.send(b.address(), Datagram::write(zone.number, zone.qkey, 0, 1, mo, 16, random_bytes(8)).sealed());
 	const auto events = b.events(1);
 	ASSERT_EQ(events.size(), 1u);
 	EXPECT_EQ(events[0].offset, 8u);
+	EXPECT_EQ(events[0].length, 8u);
+	EXPECT_EQ(b.counter("late"), 1u);
 }
 
 TEST_F(Pieces, DGM_15_NewerMessageDiscardsAnOlderIncompleteMessage)
