@@ -17,10 +17,8 @@
 #            b, mpapeer in a
 set -euo pipefail
 
-fail() {
-	echo "deb.sh: $*" >&2
-	exit 1
-}
+# shellcheck source=tests/until.sh
+source "${0%/*}/until.sh"
 
 # Modules of the kernel that depend on one that we replace
 dependents() {
@@ -126,15 +124,6 @@ find_init() {
 }
 
 inside() { nsenter --target "$INIT" --mount --pid "$@"; }
-
-until_ok() { # SECONDS COMMAND…
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		((SECONDS < end)) || fail "timed out waiting for: $*"
-		sleep 0.2
-	done
-}
 
 # do_line COMMAND: a line of the README
 do_line() {

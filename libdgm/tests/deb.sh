@@ -12,19 +12,8 @@ set -euo pipefail
 
 CTL=/run/vm/ctl
 
-fail() {
-	echo "deb.sh: $*" >&2
-	exit 1
-}
-
-until_ok() { # SECONDS COMMAND…
-	local end=$((SECONDS + $1))
-	shift
-	until "$@"; do
-		((SECONDS < end)) || fail "timed out waiting for: $*"
-		sleep 0.2
-	done
-}
+# shellcheck source=tests/until.sh
+source "${0%/*}/../../tests/until.sh"
 
 is_active() { ibv_devinfo -d d0 2>/dev/null | grep -q 'state:.*PORT_ACTIVE'; }
 
