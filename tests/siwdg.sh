@@ -508,6 +508,20 @@ corked() { # option | data
 	region_is 4096 0 right
 }
 
+write_to_all() {
+	open_zone --port 7701 --from "$(address a)" --count 1
+	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 --broadcast 10.77.0.255 7701 --zone "0x$zone" --key "0x$key" \
+		--offset 9 --data all
+	ended_well server 10
+	has_line server "^record 3 at 9 of $zone "
+	region_is 4096 9 all
+}
+
+write_to_all_fails() {
+	run client a 30 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 10.77.0.255 7701 --zone 5 --key 6 --data all
+	is 'the status of the source' $STATUS 2
+}
+
 # The option is for the program's own datagrams
 segmented_socket() {
 	open_zone --any --count 1
@@ -860,6 +874,16 @@ waited_well() { # SIZE MSN
 	region_is 2000000 0 @"$WORK/message"
 }
 
+# ICMP reports the closed port: to a program that wants it, as the error of its next request
+closed_port() { # before | after, GID-INDEX, FAMILY, NAME of the counter
+	local before
+	before=$(network_counter a "$4")
+	run client a 30 "$DGQP" write --device d0 --gid "$2" "${OWN[@]}" --port 7705 --recverr "$1" "$(address b "$3")" 7999 --zone 5 --key 6 \
+		--count 5 --data lost
+	is 'the status of the source' $STATUS 0
+	(($(network_counter a "$4") > before)) || fail 'no message of ICMP has come'
+}
+
 # 1,000,000 octets are 696 datagrams
 full_socket() {
 	start_waiting 1000000
@@ -966,35 +990,35 @@ tclass_route() { # OPTION of dgqp…
 # ---- IP fragments
 
 # within NETNS: the number of packets that IP has cut into fragments, or put together
-fragments() { # NETNS IpFragCreates | IpReasmOKs | Ip6FragCreates | Ip6ReasmOKs
+network_counter() { # NETNS NAME of nstat
 	within "$1" nstat -az "$2" | awk -v name="$2" '$1 == name { print $2 }'
 }
 
 # 100,000 octets in two datagrams
 fragments_come() {
 	local cut joined
-	joined=$(fragments b IpReasmOKs)
-	cut=$(fragments a IpFragCreates)
+	joined=$(network_counter b IpReasmOKs)
+	cut=$(network_counter a IpFragCreates)
 	from_libdgm 60000 --segment 60000 --fragment
-	(($(fragments a IpFragCreates) - cut >= 60)) || fail 'the datagrams came without fragments'
-	is 'datagrams that IP has put together' $(($(fragments b IpReasmOKs) - joined)) 2
+	(($(network_counter a IpFragCreates) - cut >= 60)) || fail 'the datagrams came without fragments'
+	is 'datagrams that IP has put together' $(($(network_counter b IpReasmOKs) - joined)) 2
 }
 
 no_fragments() { # GID-INDEX FAMILY
 	local cut name=Ip${2}FragCreates
-	cut=$(fragments a "$name")
+	cut=$(network_counter a "$name")
 	open_zone --any --zone-size 200000 --count 1
 	run client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--segment 20000 --size 100000 --data text --offset 77
 	is 'the status of the source' $STATUS 0
 	ended_well server 10
-	is 'fragments' $(($(fragments a "$name") - cut)) 0
+	is 'fragments' $(($(network_counter a "$name") - cut)) 0
 }
 
 # Five datagrams of 20,000 octets of data
 fragments_leave() { # GID-INDEX FAMILY
 	local cut before name=Ip${2}FragCreates
-	cut=$(fragments a "$name")
+	cut=$(network_counter a "$name")
 	before=$(counter d0 sent)
 	open_zone --any --zone-size 200000 --count 1
 	run client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" --key "0x$key" \
@@ -1003,7 +1027,7 @@ fragments_leave() { # GID-INDEX FAMILY
 	is datagrams $(($(counter d0 sent) - before)) 5
 	ended_well server 10
 	has_line server "^record 100000 at 77 of $zone msn 1 "
-	(($(fragments a "$name") - cut >= 70)) || fail 'the datagrams left without fragments'
+	(($(network_counter a "$name") - cut >= 70)) || fail 'the datagrams left without fragments'
 	message 100000 text >"$WORK/message"
 	region_is 200000 77 @"$WORK/message"
 }
@@ -1552,6 +1576,8 @@ check 'siw_dg DGM-09 DGM-10: the first datagram of a message that ends beyond th
 check 'siw_dg DGM-22 DGM-14: a QP that enters ERROR discards its messages in progress' error_discards
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv4 is sent in bundles of datagrams of the path MTU and has one record' long_write 0 '' 70
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv6 is sent in bundles of datagrams of the path MTU and has one record' long_write 1 6 71
+check 'siw_dg DGM-19: a write to the IPv4 broadcast address arrives if the QP has a socket with SO_BROADCAST' write_to_all
+check 'siw_dg DGM-19: a write to the IPv4 broadcast address completes with an error without SO_BROADCAST' write_to_all_fails
 check 'siw_dg DGM-25: a write of 1,438 octets is one datagram' cut_write 1 1438
 check 'siw_dg DGM-16: a write of 1,439 octets is two datagrams' cut_write 2 1439
 check 'siw_dg DGM-16: a QP with a segment size of 100 sends 1,000 octets in ten datagrams' cut_write 10 1000 --segment 100
@@ -1578,6 +1604,12 @@ check 'siw_dg DGM-16 DGM-25: a write over IPv6 with a segment size above the pat
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv4 as IP fragments' fragments_leave 0 ''
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv6 as IP fragments' fragments_leave 1 6
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends a message of 8,000 octets' fragmented_send
+for when in before after; do
+	check "siw_dg DGM-09: IP_RECVERR set $when the socket is handed over: a write does not complete with an ICMP error of an earlier one" \
+		closed_port $when 0 '' IcmpInDestUnreachs
+	check "siw_dg DGM-09: IPV6_RECVERR set $when the socket is handed over: a write does not complete with an ICMPv6 error of an earlier one" \
+		closed_port $when 1 6 Icmp6InDestUnreachs
+done
 check 'siw_dg DGM-27: a write to an unknown zone has the error message invalid STag' answers 1100 zone --offset 4000
 check 'siw_dg DGM-27: a write with a wrong Q_Key has the error message of an unknown zone' answers 1100 key --offset 4000
 check 'siw_dg DGM-27: a write beyond the zone has the error message bounds violation' answers 1101 none --offset 4000

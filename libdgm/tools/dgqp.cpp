@@ -52,8 +52,8 @@ struct Options {
 	std::optional<uint32_t> slots, deadline, gap, segment, flags;
 	uint16_t port = 0;
 	int socket_segment = 0, socket_tclass = 0, tclass = 0;
-	std::string cork, interrupt;
-	bool use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false;
+	std::string cork, recverr, interrupt;
+	bool broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -220,6 +220,24 @@ void cork(int fd, const std::string &by)
 		fail("MSG_MORE", errno);
 }
 
+// Errors of ICMP, for IPv4 and IPv6
+void set_recverr(int fd)
+{
+	const int on = 1;
+	if (::setsockopt(fd, SOL_IP, IP_RECVERR, &on, sizeof(on)) != 0 || ::setsockopt(fd, SOL_IPV6, IPV6_RECVERR, &on, sizeof(on)) != 0)
+		fail("IP_RECVERR", errno);
+}
+
+void expect_no_recverr(int fd)
+{
+	int value4 = 1, value6 = 1;
+	socklen_t length = sizeof(int);
+	if (::getsockopt(fd, SOL_IP, IP_RECVERR, &value4, &length) != 0 || ::getsockopt(fd, SOL_IPV6, IPV6_RECVERR, &value6, &length) != 0)
+		fail("IP_RECVERR", errno);
+	if (value4 != 0 || value6 != 0)
+		throw std::runtime_error("the QP's socket has IP_RECVERR");
+}
+
 // A socket with this port, for siwdg_create_qp() of the provider
 int bound_socket(const Options &options)
 {
@@ -236,6 +254,10 @@ int bound_socket(const Options &options)
 		fail("UDP_SEGMENT", errno);
 	if (options.socket_tclass != 0 && ::setsockopt(fd, SOL_IPV6, IPV6_TCLASS, &options.socket_tclass, sizeof(int)) != 0)
 		fail("IPV6_TCLASS", errno);
+	if (options.broadcast && ::setsockopt(fd, SOL_SOCKET, SO_BROADCAST, &on, sizeof(on)) != 0)
+		fail("SO_BROADCAST", errno);
+	if (options.recverr == "before")
+		set_recverr(fd);
 	cork(fd, options.cork);
 	return fd;
 }
@@ -269,8 +291,12 @@ void Qp::create(ibv_qp_init_attr &init)
 		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
 	else
 		qp_.reset(made(provider_->create_qp(pd_.get(), &init, &attr), "siwdg_create_qp_ex"));
-	if (options_.port != 0)
-		::close(attr.sockfd);
+	if (options_.port == 0)
+		return;
+	expect_no_recverr(attr.sockfd);
+	if (options_.recverr == "after")
+		set_recverr(attr.sockfd);
+	::close(attr.sockfd);
 }
 
 void Qp::to_rts()
@@ -1265,6 +1291,8 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--port", o.port, "UDP port of a socket that the QP is to use");
 	app.add_option("--socket-segment", o.socket_segment, "UDP_SEGMENT of that socket");
 	app.add_option("--socket-tclass", o.socket_tclass, "IPV6_TCLASS of that socket");
+	app.add_flag("--broadcast", o.broadcast, "that socket has SO_BROADCAST");
+	app.add_option("--recverr", o.recverr, "that socket has IP_RECVERR, set before or after it is handed over")->check(CLI::IsMember({"before", "after"}));
 	app.add_option("--cork", o.cork, "that socket is corked: by its option, or by data that has begun")->check(CLI::IsMember({"option", "data"}));
 	app.add_option("--provider", o.provider, "library of the provider, for --port and for Write-Record");
 	app.add_option("--zone", o.zone, "number of the zone");

@@ -109,28 +109,35 @@ static void dg_unhook_socket(struct dg_qp *qp)
 	write_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* Datagrams come in bundles, leave whole by default, and groups are the QP's own */
+/*
+ * Datagrams come in bundles, leave whole by default, and groups are the QP's own.
+ * Nobody reads the queue of IP_RECVERR, which would take the room of datagrams.
+ */
 static int dg_set_options(struct dg_qp *qp)
 {
 	/* IPv6 has the same values */
 	int discover = qp->fragment ? IP_PMTUDISC_DONT : IP_PMTUDISC_DO;
-	struct socket *socket = qp->socket;
-	struct sock *sk = socket->sk;
-	int ret;
+	const struct {
+		int level;
+		int name;
+		int value;
+	} options[] = {
+		{ SOL_UDP, UDP_GRO, 1 },
+		{ SOL_IP, IP_MTU_DISCOVER, discover },
+		{ SOL_IP, IP_MULTICAST_ALL, 0 },
+		{ SOL_IP, IP_RECVERR, 0 },
+		{ SOL_IPV6, IPV6_MTU_DISCOVER, discover },
+		{ SOL_IPV6, IPV6_MULTICAST_ALL, 0 },
+		{ SOL_IPV6, IPV6_RECVERR, 0 },
+	};
+	const struct sock *sk = qp->socket->sk;
+	int i, ret = 0;
 
 	qp->restore_gro = !udp_test_bit(GRO_ENABLED, sk);
-	ret = dg_set_option(socket, SOL_UDP, UDP_GRO, 1);
-	if (!ret)
-		ret = dg_set_option(socket, SOL_IP, IP_MTU_DISCOVER, discover);
-	if (!ret)
-		ret = dg_set_option(socket, SOL_IP, IP_MULTICAST_ALL, 0);
-	if (!ret && sk->sk_family == AF_INET6) {
-		ret = dg_set_option(socket, SOL_IPV6, IPV6_MTU_DISCOVER,
-				    discover);
-		if (!ret)
-			ret = dg_set_option(socket, SOL_IPV6,
-					    IPV6_MULTICAST_ALL, 0);
-	}
+	for (i = 0; i < ARRAY_SIZE(options) && !ret; i++)
+		if (options[i].level != SOL_IPV6 || sk->sk_family == AF_INET6)
+			ret = dg_set_option(qp->socket, options[i].level,
+					    options[i].name, options[i].value);
 	return ret;
 }
 

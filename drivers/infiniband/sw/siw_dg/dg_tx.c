@@ -589,6 +589,8 @@ int dg_sendmsg(const struct dg_qp *qp, const struct dg_address *to, u16 port,
 		dg_set_target6(qp, to, port, &msg, &control);
 	dg_put_cmsg(&control, SOL_UDP, UDP_SEGMENT, &size, sizeof(size));
 	msg.msg_controllen = control.length;
+	/* An error of ICMP, which the program can ask for, is about an earlier datagram */
+	sock_error(qp->socket->sk);
 	ret = sock_sendmsg(qp->socket, &msg);
 	return ret < 0 ? ret : 0;
 }
