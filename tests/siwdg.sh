@@ -1102,6 +1102,40 @@ silent_to_errors() {
 	is_silent error_messages_received run_well peer a 10 "$DGMPEER" send "$(address b)" "$qpn" error --data "$TEXT"
 	is_silent dropped_crc refused --bad-crc to=0
 	is_silent dropped_qkey dgm_send qkey=5 --data "$TEXT$TEXT"
+# A flood of refused writes from another port of a named address
+others_use_nothing_up() {
+	local i
+	open_zone --from "$(address a),7711" --flags 2 --count 1000
+	before dropped_no_zone error_messages_sent
+	start flood a 60 "$DGQP" write --device d0 "${OWN[@]}" "$(address b)" "$qpn" --zone 5 --key 6 --size 100 --data flood \
+		--count 10000000 --timeout 50
+	wait_for 30 'the flood' is_above dropped_no_zone
+	for ((i = 0; i < 10; i++)); do
+		! is_above error_messages_sent || break
+		refused to=4090
+	done
+	wait_for 20 'an error message' is_above error_messages_sent
+	stop flood
+	stop server
+}
+
+# The last write, which is beyond the zone, has no error message, and has used none up: one to this host alone has it
+has_not_answered() {
+	rises dropped_range 1
+	is 'error messages' "$(counter d1 error_messages_sent)" "${value_before[error_messages_sent]}"
+	refused to=4090
+	rises error_messages_sent 1
+	stop server
+}
+
+silent_to_broadcast() {
+	open_zone --port 7701 --from "$(address a)" --flags 2 --count 1000
+	before dropped_range error_messages_sent
+	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 --broadcast 10.77.0.255 7701 --zone "0x$zone" --key "0x$key" \
+		--offset 4090 --size 100 --data all
+	has_not_answered
+}
+
 	stop server
 }
 
@@ -1110,10 +1144,7 @@ silent_to_multicast() {
 	# Nobody else has the group
 	before dropped_range error_messages_sent
 	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" 239.7.7.7 7701 --zone "0x$zone" --key "0x$key" --offset 4090 --size 100 --data all
-	rises dropped_range 1
-	pause 1
-	is 'error messages' "$(counter d1 error_messages_sent)" "${value_before[error_messages_sent]}"
-	stop server
+	has_not_answered
 }
 
 # However fast they come: one a second
@@ -1641,6 +1672,8 @@ if [[ -e /sys/kernel/debug/failslab ]]; then
 	check 'siw_dg: after each memory allocation in the kernel has failed once, a new QP works' no_memory
 fi
 check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
+check 'siw_dg DGM-27: a broadcast write beyond the zone gets no error message' silent_to_broadcast
+check 'siw_dg DGM-27: refused writes from a port that no zone names use up no error message of a named one' others_use_nothing_up
 check 'siw_dg: a program with a zone that is killed under traffic ends' zone_is_killed
 check 'siw_dg DGM-14: a program that is killed while a message is in progress ends, and its timer with it' pending_goes kill
 check 'siw_dg DGM-14: rdma link del removes a device while a message is in progress, and its timer with it' pending_goes link

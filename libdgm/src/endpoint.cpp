@@ -351,11 +351,9 @@ void Endpoint::refuse(Counter why, const Arrival &arrival, std::span<const uint8
 	const auto reason = refusal_of(why);
 	if (!limit_ || !reason || datagram.size() < DG_REFUSAL_LEN || !arrival.target || is_multicast(*arrival.target))
 		return;
-	// First the limit, as the rest costs time
-	if (!dg_limit_pass(limit_.get(), &*arrival.source, now))
-		return;
+	// Last the limit: it is for those alone who may have an error message
 	if (std::ranges::none_of(zones_, [&](const auto &zone) { return zone.second->sources.names(*arrival.source); }) ||
-	    !dg_crc_good(datagram.data(), datagram.size()))
+	    !dg_crc_good(datagram.data(), datagram.size()) || !dg_limit_pass(limit_.get(), &*arrival.source, now))
 		return;
 	std::array<uint8_t, DG_REFUSAL_LEN> message;
 	dg_build_refusal(++error_msn_, *reason, datagram.data(), static_cast<uint32_t>(datagram.size()), message.data());

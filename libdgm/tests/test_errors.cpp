@@ -84,6 +84,33 @@ TEST_F(Refusing, DGM_27_SourceHasOneErrorMessageASecond)
 	EXPECT_TRUE(b.wait_counter("error_messages_sent", 2));
 }
 
+// Whoever may not have an error message does not use up that of its address
+TEST_F(Refusing, DGM_27_WriteWithAWrongCrcUsesUpNoErrorMessage)
+{
+	const Datagram cause = to_zone(zone.number ^ 1, zone.qkey, 0);
+	Bytes bytes = cause.sealed();
+	bytes.back() ^= 1;
+	raw.send(b.address(), bytes);
+	ASSERT_TRUE(b.wait_counter("no_zone", 1));
+	expect_answer(cause, 1, 1, 0);
+}
+
+TEST(Errors, DGM_27_WriteFromAPortThatNoZoneNamesUsesUpNoErrorMessage)
+{
+	const auto chosen = options(DGM_SEND_ERRORS);
+	const Endpoint b(&chosen);
+	const Zone zone(b, 100, 0, false);
+	const Raw named, other;
+	const auto source = named.address();
+	ASSERT_EQ(dgm_allow(zone, any(source), sizeof(source), 32), 0);
+	const Datagram cause = Datagram::write(zone.number ^ 1, zone.qkey, 0, 1, 0, 24, random_bytes(24));
+	other.send(b.address(), cause.sealed());
+	ASSERT_TRUE(b.wait_counter("no_zone", 1));
+	named.send(b.address(), cause.sealed());
+	EXPECT_EQ(named.receive(), Datagram::error(1, 1, 1, 0, cause).sealed());
+	EXPECT_EQ(other.receive(quiet), Bytes());
+}
+
 // The datagram has the least length whose error message is not longer
 TEST_F(Refusing, DGM_27_NoErrorMessageIsLongerThanItsCause)
 {

@@ -456,6 +456,7 @@ void dg_flush_rq(struct dg_qp *qp);
 extern const struct uapi_definition dg_zone_defs[];
 bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
 		    u16 port);
-bool dg_zones_name(struct dg_qp *qp, const struct in6_addr *address, u16 port);
+bool dg_zones_name(struct dg_qp *qp, const struct dg_zone *first,
+		   const struct in6_addr *address, u16 port);
 
 #endif

@@ -28,7 +28,7 @@
  * @offset: where the datagram begins in it
  * @len: its length in octets
  * @seg: its header
- * @zone: Write-Record: where it goes, once it is judged
+ * @zone: Write-Record: where it goes, once it is judged; NULL: unknown
  */
 struct dg_datagram {
 	struct sk_buff *skb;
@@ -233,13 +233,12 @@ static void dg_refuse(struct dg_qp *qp, const struct dg_datagram *d,
 	    !dg_refusal_of(counter, &why) || !dg_is_unicast(d))
 		return;
 	source = dg_source_of(d);
-	/* First the limit, as the rest costs time */
-	if (!dg_report_may(qp, &source, qp->now))
-		return;
 	dg_answer_address(d, &answer);
-	if (dg_zones_name(qp, &answer.target, source.port) &&
+	/* Last the limit: it is for those alone who may have an error message */
+	if (dg_zones_name(qp, d->zone, &answer.target, source.port) &&
 	    dg_crc_is_good(d) &&
-	    !skb_copy_bits(d->skb, d->offset, header, sizeof(header)))
+	    !skb_copy_bits(d->skb, d->offset, header, sizeof(header)) &&
+	    dg_report_may(qp, &source, qp->now))
 		dg_report_add(qp, &answer, source.port, why, header, d->len);
 }
 

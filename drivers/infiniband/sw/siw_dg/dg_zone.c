@@ -60,35 +60,50 @@ bool dg_zone_allows(const struct dg_zone *zone, const struct in6_addr *address,
 	return false;
 }
 
-/* The most rules that are read for one error message */
+/* A rule for all sources names none */
+static bool dg_zone_names(const struct dg_zone *zone,
+			  const struct in6_addr *address, u16 port)
+{
+	const struct dg_source_rule *rule;
+
+	list_for_each_entry(rule, &zone->sources, entry)
+		if (rule->prefix && (!rule->port || rule->port == port) &&
+		    dg_rule_has(rule, address))
+			return true;
+	return false;
+}
+
+/* What may be read for one error message: so many rules, and the cost of a zone in rules */
 #define DG_NAMES	1024
+#define DG_NAMES_ZONE	16
 
 /**
  * dg_zones_name - does any zone name this source?
  * @qp: the QP; the caller holds rq_lock
+ * @first: one of its zones, or NULL
  * @address: of the source, an IPv4 address mapped
  * @port: of the source
  *
- * A rule for all sources names none. Any context.
+ * Everybody can make the QP ask this, so beside @first only zones with the lowest
+ * numbers are read: 60 with a rule each, fewer with more rules. Any context.
  *
- * Return: true if so; false, too, if many other rules come first
+ * Return: true if one of these does
  */
-bool dg_zones_name(struct dg_qp *qp, const struct in6_addr *address, u16 port)
+bool dg_zones_name(struct dg_qp *qp, const struct dg_zone *first,
+		   const struct in6_addr *address, u16 port)
 {
-	const struct dg_source_rule *rule;
 	const struct dg_zone *zone;
-	unsigned long number;
 	int left = DG_NAMES;
+	unsigned long number;
 
+	if (first && dg_zone_names(first, address, port))
+		return true;
 	xa_for_each(&qp->zones, number, zone) {
-		list_for_each_entry(rule, &zone->sources, entry) {
-			if (!left--)
-				return false;
-			if (rule->prefix &&
-			    (!rule->port || rule->port == port) &&
-			    dg_rule_has(rule, address))
-				return true;
-		}
+		left -= DG_NAMES_ZONE + zone->num_sources;
+		if (left < 0)
+			break;
+		if (dg_zone_names(zone, address, port))
+			return true;
 	}
 	return false;
 }
