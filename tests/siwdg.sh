@@ -1196,6 +1196,31 @@ forged_errors() {
 	wait_line client '^error' 10
 	stop client
 	is 'error messages that the source has seen' "$(grep '^error' "$WORK/client.log")" \
+has_errors() { # NUMBER
+	[[ $(grep -c '^error' "$WORK/client.log") == "$1" ]]
+}
+
+# The client's queue has 8 entries, and keeps one for each of its two requests
+full_queue_of_errors() {
+	local msn before_full
+	before_sent=$(counter d0 sent)
+	start client a $((60 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
+		--data "${TEXT:0:24}" --flags 4 --count 7 --depth 1 --records 4 --linger $((50000 * SLOW))
+	wait_for 20 'the writes' counter_is d0 sent $((before_sent + 7))
+	pause 1
+	pkill -STOP -P "${pid_of[client]}"
+	before_full=$(counter d0 dropped_cq_full)
+	for msn in {1..7}; do
+		forge 7720 "$(error_about "$msn" 6)"
+	done
+	wait_for 20 'an error message without room' counter_is d0 dropped_cq_full $((before_full + 1))
+	pkill -CONT -P "${pid_of[client]}"
+	wait_for 20 'six error messages' has_errors 6
+	forge 7720 "$(error_about 7 6)"
+	wait_for 20 'the seventh error message' has_errors 7
+	stop client
+}
+
 		'error 1100 about 24 at 1000 of 00000005 msn 1 of 24 at 1000 from ::ffff:10.77.0.2 port 7720'
 }
 
@@ -1651,6 +1676,7 @@ check 'siw_dg DGM-27: a datagram that is shorter than its error message gets non
 check 'siw_dg DGM-27: an error message, a wrong CRC and a Send get no error message' silent_to_errors
 check 'siw_dg DGM-27: a multicast write beyond the zone gets no error message' silent_to_multicast
 check 'siw_dg DGM-27: many refused writes get one error message a second at most' answers_are_few
+check 'siw_dg DGM-27: an error message that finds the completion queue full has its completion when it comes again' full_queue_of_errors
 check 'siw_dg DGM-27: error messages from another port, with another Q_Key, about another message or a second time are counted and have no completion' forged_errors
 check 'siw_dg DGM-27: dgm-recv of libdgm sends an error message, which the QP of the source completes' libdgm_answers
 check 'siw_dg DGM-27: dgm-send of libdgm prints the error message of a QP' answers_libdgm

@@ -328,6 +328,11 @@ void Endpoint::report_refused(const dg_source &source, std::span<const uint8_t> 
 {
 	dg_error error;
 	dg_segment cause;
+	// Each message has one event: without room a later error message has it
+	if (!queue_.has_room_for_error()) {
+		count(Counter::errors_lost);
+		return;
+	}
 	dg_parse_error(datagram.data(), &error);
 	if (!sender_.take_refused(source, error, cause))
 		return;
@@ -341,8 +346,7 @@ void Endpoint::report_refused(const dg_source &source, std::span<const uint8_t> 
 	event.length = cause.len;
 	event.message = cause.to - cause.mo;
 	event.message_length = cause.ml;
-	if (!queue_.push(event))
-		count(Counter::errors_lost);
+	queue_.push(event);
 }
 
 // Answers a Write-Record that is refused, seldom

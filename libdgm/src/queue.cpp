@@ -46,7 +46,7 @@ bool Queue::push(const dgm_event &event)
 {
 	if (event.type == DGM_RECORD && !has_room())
 		return false;
-	if (is_error(event) && errors_ == errors_max)
+	if (is_error(event) && !has_room_for_error())
 		return false;
 	events_.push_back(event);
 	records_ += event.type == DGM_RECORD;

@@ -15,6 +15,7 @@ public:
 
 	[[nodiscard]] int fd() const { return fd_.get(); }
 	[[nodiscard]] bool has_room() const { return records_ < limit_; }
+	[[nodiscard]] bool has_room_for_error() const { return errors_ < errors_max; }
 	[[nodiscard]] size_t receives() const { return receives_; }
 	// Returns false, and drops it, if too many of its type wait. Receives always fit: dgm_recv() counts them
 	bool push(const dgm_event &event);

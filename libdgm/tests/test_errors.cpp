@@ -232,6 +232,30 @@ TEST_F(Refused, DGM_27_ForgedErrorMessageIsCountedAndChangesNothing)
 	EXPECT_EQ(a.events(1).size(), 1u);
 }
 
+TEST(Errors, DGM_27_ErrorMessageThatFindsTheQueueFullHasItsEventWhenItIsRepeated)
+{
+	constexpr uint32_t full = 64;
+	const auto chosen = options(DGM_RECEIVE_ERRORS);
+	const Endpoint a(&chosen);
+	const Raw target;
+	const auto to = target.address();
+	const Bytes data = random_bytes(24);
+	const auto refuse = [&](uint32_t msn) {
+		target.send(a.address(), Datagram::error(msn, 1, 1, 0, Datagram::write(5, 6, 1000, msn, 0, 24, data)).sealed());
+	};
+	for (uint32_t msn = 1; msn <= full + 1; msn++) {
+		ASSERT_EQ(dgm_write(a, any(to), sizeof(to), 5, 6, 1000, data.data(), data.size(), nullptr), 0);
+		refuse(msn);
+		ASSERT_TRUE(a.wait_counter("error_messages", msn));
+	}
+	EXPECT_EQ(a.counter("errors_lost"), 1u);
+	EXPECT_EQ(a.events(full).size(), full);
+	refuse(full + 1);
+	const auto events = a.events(1);
+	ASSERT_EQ(events.size(), 1u);
+	EXPECT_EQ(events[0].msn, full + 1);
+}
+
 TEST(Errors, DGM_27_WithoutTheOptionAnErrorMessageIsCounted)
 {
 	const Endpoint a;

@@ -474,6 +474,11 @@ static void dg_receive_error(struct dg_qp *qp, const struct dg_datagram *d)
 	if (!qp->writes ||
 	    skb_copy_bits(d->skb, d->offset, buf, d->seg.hdr_len))
 		return;
+	/* Each message has one completion: without room a later error message has it */
+	if (!dg_cq_has_room(to_dg_cq(qp->base.recv_cq), SIW_DG_WC_ERROR)) {
+		dg_count(qp, DG_CQ_FULL);
+		return;
+	}
 	dg_parse_error(buf, &error);
 	if (!dg_writes_take(qp->writes, &source, &error, &cause))
 		return;
