@@ -904,40 +904,37 @@ bundle_is_refused() {
 	waited_well 500000 2
 }
 
-# SQD holds what has not been sent, until RTS
-stopped_in_sqd() {
+# interrupted STATE: the QP of a message that waits enters it; then the packets pass, and the client reports STATUS
+interrupted() { # STATE STATUS
 	local sent
-	start_waiting 1000000 --interrupt sqd --linger $((3000 * SLOW))
+	start_waiting 1000000 --interrupt "$1" --linger $((3000 * SLOW))
 	wait_line client '^interrupted' $((10 * SLOW))
 	sent=$(counter d0 sent)
-	pass_packets
-	pause 1
-	is 'datagrams sent in SQD' "$(counter d0 sent)" "$sent"
 	((sent - before_sent < 600)) || fail 'the message did not wait'
+	pass_packets
+	if [[ $1 == sqd ]]; then
+		pause 1
+		is 'datagrams sent in SQD' "$(counter d0 sent)" "$sent"
+	fi
 	ended_well client $((10 * SLOW))
 	stop_holding
-	has_line client '^status success$'
+	has_line client "^status $2\$"
+}
+
+# SQD holds what has not been sent, until RTS
+stopped_in_sqd() {
+	interrupted sqd success
 	waited_well 1000000 1
 }
 
 # RESET forgets the message; the next one is complete
 stopped_in_reset() {
-	start_waiting 1000000 --interrupt reset --linger $((3000 * SLOW))
-	wait_line client '^interrupted' $((10 * SLOW))
-	pass_packets
-	ended_well client $((10 * SLOW))
-	stop_holding
-	has_line client '^status success$'
+	interrupted reset success
 	waited_well 1000000 2
 }
 
 stopped_in_error() {
-	start_waiting 1000000 --interrupt error --linger $((3000 * SLOW))
-	wait_line client '^interrupted' $((10 * SLOW))
-	pass_packets
-	ended_well client $((10 * SLOW))
-	stop_holding
-	has_line client '^status Work Request Flushed Error$'
+	interrupted error 'Work Request Flushed Error'
 	stop server
 }
 
@@ -1102,6 +1099,9 @@ silent_to_errors() {
 	is_silent error_messages_received run_well peer a 10 "$DGMPEER" send "$(address b)" "$qpn" error --data "$TEXT"
 	is_silent dropped_crc refused --bad-crc to=0
 	is_silent dropped_qkey dgm_send qkey=5 --data "$TEXT$TEXT"
+	stop server
+}
+
 # A flood of refused writes from another port of a named address
 others_use_nothing_up() {
 	local i
@@ -1134,9 +1134,6 @@ silent_to_broadcast() {
 	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 --broadcast 10.77.0.255 7701 --zone "0x$zone" --key "0x$key" \
 		--offset 4090 --size 100 --data all
 	has_not_answered
-}
-
-	stop server
 }
 
 silent_to_multicast() {
@@ -1196,6 +1193,9 @@ forged_errors() {
 	wait_line client '^error' 10
 	stop client
 	is 'error messages that the source has seen' "$(grep '^error' "$WORK/client.log")" \
+		'error 1100 about 24 at 1000 of 00000005 msn 1 of 24 at 1000 from ::ffff:10.77.0.2 port 7720'
+}
+
 has_errors() { # NUMBER
 	[[ $(grep -c '^error' "$WORK/client.log") == "$1" ]]
 }
@@ -1219,9 +1219,6 @@ full_queue_of_errors() {
 	forge 7720 "$(error_about 7 6)"
 	wait_for 20 'the seventh error message' has_errors 7
 	stop client
-}
-
-		'error 1100 about 24 at 1000 of 00000005 msn 1 of 24 at 1000 from ::ffff:10.77.0.2 port 7720'
 }
 
 forge() { # SOURCE-PORT HEX
@@ -1579,6 +1576,8 @@ check 'siw_dg DGM-31 DGM-18: a write to a zone without records is not recorded, 
 check 'siw_dg DGM-35: a write raises no solicited event and uses no receive' raises_no_event
 check 'siw_dg DGM-10: a write to one of two zones with equal numbers and keys arrives in the zone of the addressed QP' zone_of_another_qp
 check 'siw_dg DGM-19: a write to an IPv4 group arrives in the zone of each QP that joined' write_to_group 239.7.7.7 0
+check 'siw_dg DGM-19: a write to the IPv4 broadcast address arrives if the QP has a socket with SO_BROADCAST' write_to_all
+check 'siw_dg DGM-19: a write to the IPv4 broadcast address completes with an error without SO_BROADCAST' write_to_all_fails
 check 'siw_dg DGM-09 DGM-10: a write to an unknown zone is counted and writes nothing' wrong_write dropped_no_zone stag=1
 check 'siw_dg DGM-09 DGM-10: a write with a wrong Q_Key is counted as one to an unknown zone and writes nothing' wrong_write dropped_no_zone qkey=$QKEY
 check 'siw_dg DGM-09 DGM-10: a write from an address that the zone does not name is counted and writes nothing' wrong_source 10.77.0.2 fd77::1
@@ -1605,6 +1604,12 @@ check 'siw_dg DGM-23: a write that wraps around completes with an error at its s
 check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an error' corked option
 check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
 check 'siw_dg DGM-25: a write of a QP whose socket has UDP_SEGMENT 100 arrives as one datagram of 1,000 octets' segmented_socket
+for when in before after; do
+	check "siw_dg DGM-09: IP_RECVERR set $when the socket is handed over: a write does not complete with an ICMP error of an earlier one" \
+		closed_port $when 0 '' IcmpInDestUnreachs
+	check "siw_dg DGM-09: IPV6_RECVERR set $when the socket is handed over: a write does not complete with an ICMPv6 error of an earlier one" \
+		closed_port $when 1 6 Icmp6InDestUnreachs
+done
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
 check 'siw_dg DGM-10: a QP that joins groups opens 1,024 zones, and number 1,025 fails with ENOSPC' zone_limit
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
@@ -1632,8 +1637,6 @@ check 'siw_dg DGM-09 DGM-10: the first datagram of a message that ends beyond th
 check 'siw_dg DGM-22 DGM-14: a QP that enters ERROR discards its messages in progress' error_discards
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv4 is sent in bundles of datagrams of the path MTU and has one record' long_write 0 '' 70
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv6 is sent in bundles of datagrams of the path MTU and has one record' long_write 1 6 71
-check 'siw_dg DGM-19: a write to the IPv4 broadcast address arrives if the QP has a socket with SO_BROADCAST' write_to_all
-check 'siw_dg DGM-19: a write to the IPv4 broadcast address completes with an error without SO_BROADCAST' write_to_all_fails
 check 'siw_dg DGM-25: a write of 1,438 octets is one datagram' cut_write 1 1438
 check 'siw_dg DGM-16: a write of 1,439 octets is two datagrams' cut_write 2 1439
 check 'siw_dg DGM-16: a QP with a segment size of 100 sends 1,000 octets in ten datagrams' cut_write 10 1000 --segment 100
@@ -1660,12 +1663,6 @@ check 'siw_dg DGM-16 DGM-25: a write over IPv6 with a segment size above the pat
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv4 as IP fragments' fragments_leave 0 ''
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends datagrams of 20,000 octets over IPv6 as IP fragments' fragments_leave 1 6
 check 'siw_dg DGM-16: a QP with SIWDG_FRAGMENT sends a message of 8,000 octets' fragmented_send
-for when in before after; do
-	check "siw_dg DGM-09: IP_RECVERR set $when the socket is handed over: a write does not complete with an ICMP error of an earlier one" \
-		closed_port $when 0 '' IcmpInDestUnreachs
-	check "siw_dg DGM-09: IPV6_RECVERR set $when the socket is handed over: a write does not complete with an ICMPv6 error of an earlier one" \
-		closed_port $when 1 6 Icmp6InDestUnreachs
-done
 check 'siw_dg DGM-27: a write to an unknown zone has the error message invalid STag' answers 1100 zone --offset 4000
 check 'siw_dg DGM-27: a write with a wrong Q_Key has the error message of an unknown zone' answers 1100 key --offset 4000
 check 'siw_dg DGM-27: a write beyond the zone has the error message bounds violation' answers 1101 none --offset 4000
@@ -1675,9 +1672,11 @@ check 'siw_dg DGM-27: a source that no zone names gets no error message' silent_
 check 'siw_dg DGM-27: a datagram that is shorter than its error message gets none' silent_to_short
 check 'siw_dg DGM-27: an error message, a wrong CRC and a Send get no error message' silent_to_errors
 check 'siw_dg DGM-27: a multicast write beyond the zone gets no error message' silent_to_multicast
+check 'siw_dg DGM-27: a broadcast write beyond the zone gets no error message' silent_to_broadcast
+check 'siw_dg DGM-27: refused writes from a port that no zone names use up no error message of a named one' others_use_nothing_up
 check 'siw_dg DGM-27: many refused writes get one error message a second at most' answers_are_few
-check 'siw_dg DGM-27: an error message that finds the completion queue full has its completion when it comes again' full_queue_of_errors
 check 'siw_dg DGM-27: error messages from another port, with another Q_Key, about another message or a second time are counted and have no completion' forged_errors
+check 'siw_dg DGM-27: an error message that finds the completion queue full has its completion when it comes again' full_queue_of_errors
 check 'siw_dg DGM-27: dgm-recv of libdgm sends an error message, which the QP of the source completes' libdgm_answers
 check 'siw_dg DGM-27: dgm-send of libdgm prints the error message of a QP' answers_libdgm
 check 'siw_dg DGM-16: a write of 10,000,000 octets over lo arrives unchanged' huge_write
@@ -1698,8 +1697,6 @@ if [[ -e /sys/kernel/debug/failslab ]]; then
 	check 'siw_dg: after each memory allocation in the kernel has failed once, a new QP works' no_memory
 fi
 check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
-check 'siw_dg DGM-27: a broadcast write beyond the zone gets no error message' silent_to_broadcast
-check 'siw_dg DGM-27: refused writes from a port that no zone names use up no error message of a named one' others_use_nothing_up
 check 'siw_dg: a program with a zone that is killed under traffic ends' zone_is_killed
 check 'siw_dg DGM-14: a program that is killed while a message is in progress ends, and its timer with it' pending_goes kill
 check 'siw_dg DGM-14: rdma link del removes a device while a message is in progress, and its timer with it' pending_goes link
