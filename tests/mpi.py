@@ -54,9 +54,11 @@ def all_to_all(octets):
 
 def one_sided(octets):
     window = MPI.Win.Allocate(octets * SIZE, comm=WORLD)
+    # Until the second fence MPI may read them
+    sent = [pattern(RANK, to, octets) for to in range(SIZE)]
     window.Fence()
     for to in range(SIZE):
-        window.Put([pattern(RANK, to, octets), MPI.BYTE], to, target=[RANK * octets, octets, MPI.BYTE])
+        window.Put([sent[to], MPI.BYTE], to, target=[RANK * octets, octets, MPI.BYTE])
     window.Fence()
     expect('put', window.tomemory(), b''.join(pattern(source, RANK, octets) for source in range(SIZE)))
     got = bytearray(octets)
