@@ -6,11 +6,7 @@
 #define _DG_TEST_H
 
 #include <kunit/test.h>
-/* Before Linux 6.4 hex2bin() is in kernel.h */
-#include <linux/kernel.h>
-#if __has_include(<linux/hex.h>)
 #include <linux/hex.h>
-#endif
 #include <linux/string.h>
 
 #define LONGEST	64
