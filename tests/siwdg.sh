@@ -955,11 +955,12 @@ sent_on_d1_is_more() { # VALUE
 	(($(counter d1 sent) > $1))
 }
 
-# The route of this TOS is narrower than the interface. Bit 0 chooses no route
+# The route of this TOS is narrower than the interface. Bit 0 chooses no route, but a lookup with it finds none with a gateway
 tos_route() { # TCLASS TOS-OF-THE-ROUTE…
 	local tos added=0
+	within a ip neigh replace 10.77.0.99 lladdr "$(within b cat /sys/class/net/eth0/address)" dev eth0 nud permanent
 	for tos in "${@:2}"; do
-		! within a ip route add 10.77.0.2/32 tos "$tos" dev eth0 mtu 1000 2>/dev/null || added=$((added + 1))
+		! within a ip route add 10.77.0.2/32 tos "$tos" via 10.77.0.99 dev eth0 mtu 1000 2>/dev/null || added=$((added + 1))
 	done
 	((added > 0)) || fail 'no route was added'
 	open_zone --any --zone-size 200000 --count 1
@@ -967,6 +968,7 @@ tos_route() { # TCLASS TOS-OF-THE-ROUTE…
 	for tos in "${@:2}"; do
 		within a ip route del 10.77.0.2/32 tos "$tos" dev eth0 2>/dev/null || true
 	done
+	within a ip neigh del 10.77.0.99 dev eth0
 	has_line server "^record 5000 at 77 of $zone msn 1 "
 }
 
