@@ -1,37 +1,39 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --pair --mem 3072 -- tests/siwdgbench.sh
+# Usage: scripts/vm run --icount -- tests/siwdgbench.sh
 #
-# For `scripts/datagram bench-module`: measures module siw_dg between two machines beside rxe's UD queue pairs and a
-# connection of siw, ROUNDS times in turn, and prints a line of JSON for each result. Read libdgm/NOTICE first.
+# For `scripts/datagram bench-module`: measures module siw_dg beside a connection of siw, both between namespaces a and b, and
+# beside rxe's UD queue pairs, and prints a line of JSON for each result. Read libdgm/NOTICE first.
 set --
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg ROUNDS=${ROUNDS:-3}
+readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg
 readonly DGQP=$PRODUCTS/lib/dgqp
+# Of each transport: namespace and device of the client, then of the server, and the server's address. On Linux 6.1 rxe is in
+# the first namespace alone, so it has a veth pair whose ends are both there
+readonly -A ENDS=([dg]='a d0 b d1 10.77.0.2' [siw]='a siw0 b siw1 10.77.0.2'
+	[rxe]='first rxe0 first rxe1 10.79.0.2')
 
-# both SERVER… -- CLIENT…: b has the server. The client starts anew until the server is there
-both() {
-	local -a server=()
-	while [[ $1 != -- ]]; do
-		server+=("$1")
-		shift
-	done
-	if [[ $ROLE == b ]]; then
-		run_well server b 120 "${server[@]}"
-	else
-		until_served 110 60 "${@:2}"
-	fi
-}
-
-# perftest DEVICE TRANSPORT PROGRAM OCTETS OPTION…: perftest's median latency in us, or MB/s
+# perftest TRANSPORT PROGRAM OCTETS OPTION…: perftest's median latency in us, or MiB in a second
 perftest() {
-	local device=$1 transport=$2 program=$3 octets=$4
-	shift 4
-	both "$program" -d "$device" -F -s "$octets" "$@" -- "$program" -d "$device" -F -s "$octets" "$@" "$(address b)"
-	[[ $ROLE == a ]] || return 0
+	local transport=$1 program=$2 octets=$3 client device server remote address
+	local -a options=(-F -e -s "$octets" "${@:4}")
+	read -r client device server remote address <<<"${ENDS[$transport]}"
+	if [[ $transport == siw* ]]; then
+		options+=(-R)
+	else
+		options+=(-c UD)
+	fi
+	start server "$server" 100000 "$program" -d "$remote" "${options[@]}" ${GID[$remote]:+-x "${GID[$remote]}"}
+	if [[ $transport == siw* ]]; then
+		wait_listener "$address" 18515
+	else
+		wait_for 1000 "$program" socket_listens 18515 tcp
+	fi
+	run_well client "$client" 100000 "$program" -d "$device" "${options[@]}" ${GID[$device]:+-x "${GID[$device]}"} "$address"
+	ended_well server 1000
 	awk -v transport="$transport" -v octets="$octets" -v latency="$([[ $program == *_lat ]] && echo 1)" \
 		'/^ *[0-9]+ +[0-9]+ +[0-9.]+/ {
 			if (latency) printf "{\"what\": \"latency\", \"transport\": \"%s\", \"octets\": %d, \"value\": %s}\n", transport, octets, $5
@@ -39,53 +41,80 @@ perftest() {
 		"$WORK/client.log"
 }
 
-# record OCTETS EVERY ROUNDS: Write-Record, from a to b and back
+# record OCTETS ROUNDS: Write-Record, from a to b and back: half of the median round in us
 record() {
-	local -a own=(--device d0 --provider "$PROVIDER/libsiwdg.so.1" --zone 77 --key 78 --zone-size 2000000 --size "$1" --every "$2"
-		--count "$3" --records 4096 --depth 16 --data x)
-	both "$DGQP" pong "${own[@]}" --timeout 60 --port 7706 "$(address a)" 7705 -- \
-		"$DGQP" ping "${own[@]}" --timeout 10 --port 7705 "$(address b)" 7706
-	[[ $ROLE == a ]] || return 0
-	# half of a round; or MiB in the time of one
-	jq -c '{octets} + if .every == 1 then {what: "latency", transport: "record", value: (.ns / 2000)}
-		else {what: "throughput", transport: "record", value: (.octets * .every / 1048576 / (.ns / 1e9))} end' "$WORK/client.log"
+	local -a own=(--provider "$PROVIDER/libsiwdg.so.1" --zone 77 --key 78 --zone-size 2000000 --size "$1" --count "$2" --records 4096
+		--depth 16 --data x --timeout 1000)
+	start server b 100000 "$DGQP" pong --device d1 "${own[@]}" --port 7706 "$(address a)" 7705
+	wait_line server '^ready' 1000
+	run_well client a 100000 "$DGQP" ping --device d0 "${own[@]}" --port 7705 "$(address b)" 7706
+	stop server
+	grep '^{' "$WORK/client.log" | jq -c '{what: "latency", transport: "record", octets, value: (.ns / 2000)}'
 }
 
 measure() {
-	local round octets
-	for ((round = 0; round < ROUNDS; round++)); do
-		for octets in 64 1024; do
-			perftest d0 dg ib_send_lat $octets -c UD -e -n 300
-			perftest rxe0 rxe ib_send_lat $octets -c UD -e -n 300 -x "$RXE_GID"
-			perftest siw0 siw ib_send_lat $octets -R -e -n 300
-			record $octets 1 300
-			perftest d0 dg ib_send_bw $octets -c UD -e -n 2000
-			perftest rxe0 rxe ib_send_bw $octets -c UD -e -n 2000 -x "$RXE_GID"
-			perftest siw0 siw ib_send_bw $octets -R -e -n 2000
-			record $octets 1000 3
+	local octets transport
+	for octets in 64 1024; do
+		for transport in dg rxe siw; do
+			perftest $transport ib_send_lat $octets -n 50
+			# Fewer than the server's receives: none is lost
+			perftest $transport ib_send_bw $octets -n 400
 		done
-		for octets in 65536 1048576; do
-			perftest siw0 siw-write ib_write_bw $octets -R -n $((octets > 65536 ? 20 : 100))
-			record $octets $((octets > 65536 ? 20 : 100)) 3
-		done
+	done
+	for octets in 16384 65536; do
+		perftest siw ib_send_lat $octets -n 50
+	done
+	for octets in 64 1024 16384 65536; do
+		record $octets 50
 	done
 }
 
+# The IPv4-mapped one
+gid_index() { # DEVICE
+	local file
+	file=$(grep -l 0000:ffff: "/sys/class/infiniband/$1/ports/1/gids/"* 2>/dev/null | head -n 1)
+	echo "${file##*/}"
+}
+
+add_rxe() {
+	local i
+	ip netns attach first $$
+	ip link add rx0 type veth peer name rx1
+	for i in 0 1; do
+		# both addresses are this host's own: what comes has one as its source
+		sysctl -qw net.ipv4.conf.rx$i.accept_local=1 net.ipv4.conf.rx$i.rp_filter=0
+		ip address add 10.79.0.$((i + 1))/24 dev rx$i
+		ip link set rx$i up
+		rdma link add rxe$i type rxe netdev rx$i
+	done
+	ip neigh replace 10.79.0.2 lladdr "$(cat /sys/class/net/rx1/address)" dev rx0 nud permanent
+	ip neigh replace 10.79.0.1 lladdr "$(cat /sys/class/net/rx0/address)" dev rx1 nud permanent
+	for i in 0 1; do
+		wait_for 1000 "the address of rxe$i" has_gid rxe$i
+		GID[rxe$i]=$(gid_index rxe$i)
+	done
+}
+
+has_gid() { # DEVICE
+	[[ $(gid_index "$1") ]]
+}
+
+declare -A GID=()
 echo "driver $PROVIDER/libsiwdg" >/etc/libibverbs.d/siwdg.driver
 echo 'driver rxe' >/etc/libibverbs.d/rxe.driver
 modprobe -aq libcrc32c crc32c || true
 modprobe ib_uverbs
 insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
 modprobe rdma_rxe
-rdma link add d0 type siw_dg netdev eth0
-rdma link add rxe0 type rxe netdev eth0
+within a rdma link add d0 type siw_dg netdev eth0
+within b rdma link add d1 type siw_dg netdev eth0
 # siw and siw_dg always have a CRC
-"${TESTS%/*}/build/rdma" mpa set default crc required || true
-# The IPv4-mapped one
-RXE_GID=$(grep -l 0000:ffff: /sys/class/infiniband/rxe0/ports/1/gids/* | head -n 1)
-RXE_GID=${RXE_GID##*/}
+"${TESTS%/*}/build/rdma" mpa set default crc required
+add_rxe
 check 'siw_dg, rxe and siw are measured' measure
 rmmod siw_dg
 rdma link del rxe0
+rdma link del rxe1
 rmmod rdma_rxe
+ip netns del first
 finish
