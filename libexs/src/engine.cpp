@@ -161,6 +161,13 @@ rdma_cm_id *Engine::make_id(uint64_t token)
 	return rdma_create_id(ids, &id, reinterpret_cast<void *>(static_cast<uintptr_t>(token)), RDMA_PS_TCP) == 0 ? id : nullptr;
 }
 
+// To an event that says that the connection has ended, librdmacm changes the state of the id's queue pair
+void Engine::destroy_queue_pair(rdma_cm_id *id)
+{
+	const std::lock_guard lock(ids_mutex_);
+	rdma_destroy_qp(id);
+}
+
 uint64_t Engine::adopt(std::shared_ptr<Actor> actor)
 {
 	const std::lock_guard lock(mutex_);

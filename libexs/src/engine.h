@@ -63,6 +63,7 @@ public:
 
 	// nullptr with errno (ENODEV: there is no RDMA here); adopt() gives the token
 	rdma_cm_id *make_id(uint64_t token);
+	void destroy_queue_pair(rdma_cm_id *id);
 	uint64_t adopt(std::shared_ptr<Actor> actor); // the context of an id
 	void forget(uint64_t token);
 
@@ -98,7 +99,7 @@ private:
 	std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel *)> channel_;
 	bool no_channel_ = false;
 	bool stop_ = false;
-	std::mutex ids_mutex_;   // librdmacm handles no event while an id is made
+	std::mutex ids_mutex_;   // librdmacm handles no event while an id is made or loses its queue pair
 	std::mutex drive_mutex_; // of who does the work
 	std::atomic<bool> driver_ = false; // other than the thread, or one that is about to
 	std::atomic<uint64_t> driven_ = 0; // how often that was

@@ -106,7 +106,7 @@ void VerbsLink::abort()
 		return;
 	state_ = State::ended;
 	if (id_ && id_->qp != nullptr)
-		rdma_destroy_qp(id_.get());
+		engine_.destroy_queue_pair(id_.get());
 	if (token_ != 0)
 		data_->unwatch(token_, channel_->fd);
 	token_ = 0;

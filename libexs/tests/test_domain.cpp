@@ -89,6 +89,12 @@ int rdma_create_id(rdma_event_channel * /*channel*/, rdma_cm_id **id, void * /*c
 	return 0;
 }
 
+void rdma_destroy_qp(rdma_cm_id *id)
+{
+	EXPECT_FALSE(handles_event) << "a queue pair is destroyed while librdmacm handles an event";
+	id->qp = nullptr;
+}
+
 int rdma_destroy_id(rdma_cm_id *id)
 {
 	ids--;
@@ -255,6 +261,20 @@ TEST(Ids, AnIdIsNotMadeWhileLibrdmacmHandlesAnEvent)
 		rdma_destroy_id(id);
 		::usleep(1000);
 	}
+	EXPECT_EQ(ids, 0);
+}
+
+// librdmacm moves it to ERROR when the connection is refused or lost: it crashed
+TEST(Ids, AQueuePairIsNotDestroyedWhileLibrdmacmHandlesAnEvent)
+{
+	Engine engine;
+	rdma_cm_id *const id = engine.make_id(1);
+	ASSERT_NE(id, nullptr);
+	for (int i = 0; i < 50; i++) {
+		engine.destroy_queue_pair(id);
+		::usleep(1000);
+	}
+	rdma_destroy_id(id);
 	EXPECT_EQ(ids, 0);
 }
 
