@@ -988,7 +988,7 @@ tclass_route() { # OPTION of dgqp…
 
 # ---- IP fragments
 
-# within NETNS: the number of packets that IP has cut into fragments, or put together
+# A counter of the network namespace NETNS
 network_counter() { # NETNS NAME of nstat
 	within "$1" nstat -az "$2" | awk -v name="$2" '$1 == name { print $2 }'
 }

@@ -73,7 +73,7 @@ static bool dg_zone_names(const struct dg_zone *zone,
 	return false;
 }
 
-/* What may be read for one error message: so many rules, and the cost of a zone in rules */
+/* Rules that are read for one error message at most, and the cost of a zone in rules */
 #define DG_NAMES	1024
 #define DG_NAMES_ZONE	16
 
