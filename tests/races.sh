@@ -17,7 +17,7 @@
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
 #
 # Runs as races races-sctp: 300 s
-# Sample debian/races: F56
+# Sample debian/races: F56|F141
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh
@@ -176,6 +176,15 @@ destroyed_while_it_disconnects() { # TIMES
 	run_well client a 120 "$RDMAFIRST" client "$(address b)" "$port" --times "$1" --torn
 	speed_up
 	[[ $(grep -c '^disconnected' "$WORK/client.log") -eq $1 ]] || fail 'it did not disconnect'
+	in_order
+}
+
+# The kernel has reported that the address is resolved, but the request is still in its list when the id is
+# destroyed. One of the next ids has the memory of this one, and is destroyed while it resolves.
+destroyed_while_it_resolves() { # TIMES
+	slow_down rdma_cm:addr_handler%return 1000
+	run_well resolver a 120 "$RDMAFIRST" resolver "$(address b)" 7800 --times "$1"
+	speed_up
 	in_order
 }
 
@@ -530,6 +539,7 @@ if [[ -z $sample ]]; then
 	check "no process hangs when the network interface goes down and the program exits, in each state: $STATES" interface_goes_down TERM
 	check "namespace and devices are gone within 8 s when the namespace is deleted, in each state: $STATES" namespace_goes
 fi
+check 'F141: no event reaches an id after it is destroyed while its address is resolved' destroyed_while_it_resolves 4
 check 'F56: no process hangs when the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
 check 'all at once: no process hangs while peers connect and end, servers are killed and their device is removed' all_at_once
 if [[ -z $only ]]; then

@@ -231,6 +231,7 @@ std::string pinned_memory(); // of this process, as /proc says it
 // patient.cpp
 void leave_to_nobody(void *page, size_t size); // who looks at it waits for ever
 Exit run_stuck(const Options &options);
+Exit run_resolver(const Options &options);
 Exit run_holder(const Options &options);
 
 // odd.cpp

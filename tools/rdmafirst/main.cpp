@@ -161,6 +161,9 @@ Exit run(int argc, char **argv)
 	add_client(*app.add_subcommand("client", "connect, and wait for a message"), options);
 	auto *stuck = app.add_subcommand("stuck", "read events into memory that is never populated (userfaultfd)");
 	add_common(*stuck, options);
+	auto *resolver = app.add_subcommand("resolver", "resolve the server's address, without a connection");
+	add_common(*resolver, options);
+	resolver->add_option("--times", options.times, "number of ids that are resolved")->capture_default_str();
 	auto *holder = app.add_subcommand("holder", "hold a device with one object of each kind, until SIGTERM");
 	holder->add_option("DEVICE", options.device)->required();
 	holder->add_flag("--busy", options.busy, "poll the completion queue continuously");
@@ -171,6 +174,8 @@ Exit run(int argc, char **argv)
 	}
 	if (stuck->parsed())
 		return rdmafirst::run_stuck(options);
+	if (resolver->parsed())
+		return rdmafirst::run_resolver(options);
 	if (holder->parsed())
 		return rdmafirst::run_holder(options);
 	const rdmafirst::OthersQp other(options.qp_of);

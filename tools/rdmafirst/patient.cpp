@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: GPL-2.0
-// Programs that have time: others must not have to wait for them.
+// Programs that have time, which others must not have to wait for; and one that waits for nothing
 #include "cut.h"
 #include "endpoint.h"
 #include "foreign.h"
@@ -62,6 +62,35 @@ Exit run_stuck(const Options &options)
 	say("reading an event");
 	reader.join();
 	return Exit::failed;
+}
+
+// An id is destroyed as soon as its address is resolved. Others, one of them likely in the memory of the
+// first, are destroyed before.
+Exit run_resolver(const Options &options)
+{
+	constexpr int resolve_ms = 2000;
+	constexpr size_t others = 64;
+	const Channel channel = make_channel();
+	const std::vector<int> fds{channel->fd};
+	sockaddr_storage address = socket_address(options);
+	const auto resolve = [&] {
+		Id id = make_id(channel.get());
+		if (rdma_resolve_addr(id.get(), nullptr, reinterpret_cast<sockaddr *>(&address), resolve_ms) != 0)
+			throw SystemError("rdma_resolve_addr");
+		return id;
+	};
+	for (unsigned i = 0; i < options.times; i++) {
+		Id id = resolve();
+		wait_readable(fds, Clock::now() + options.timeout, "the address");
+		const std::optional<Event> event = next_event(channel.get());
+		if (!event || event->type != RDMA_CM_EVENT_ADDR_RESOLVED)
+			return Exit::failed;
+		id.reset();
+		std::vector<Id> unresolved;
+		while (unresolved.size() < others)
+			unresolved.push_back(resolve());
+	}
+	return Exit::ok;
 }
 
 namespace {
