@@ -729,13 +729,27 @@ goes_while_it_stalls() { # PORT
 	stop server
 }
 
-killed_before_it_answers() { # PORT
+ends_before_it_answers() { # PORT SIGNAL
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --ignore undecided
+	wait_listener 10.77.0.2 "$1"
+	start peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=${INITIATE}756e64656369646564 expect=0004 over=5
+	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	stop server "$2"
+	ended_well peer 30
+	wait_for 10 'the end of all associations' no_assocs
+}
+
+# The program is still busy with the first request, and never reads the second
+dies_with_an_unread_request() { # PORT
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
 	wait_listener 10.77.0.2 "$1"
-	start peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
+	start first a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
 	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	start second a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
+	sleep 2
 	stop server KILL
-	ended_well peer 30
+	ended_well first 30
+	ended_well second 30
 	wait_for 10 'the end of all associations' no_assocs
 }
 
@@ -835,7 +849,9 @@ accepted="send=$INITIATE expect=0006"
 	check 'an association that its peer shuts down before siw accepts it leaves no association' closes_before_accept $((++port))
 	check 'a peer restarted with its old port ends the old session, and clients can connect again' restarts $((++port))
 	check 'F105 SC-06: Initiates beyond the backlog get a session Terminate, a client gets -ECONNRESET' backlog_is_full $((++port))
-	check 'F105 SC-06: an Initiate gets a session Terminate when the server is killed before it accepts' killed_before_it_answers $((++port))
+	check 'F105 SC-06: an Initiate gets a session Terminate when the server is killed before it accepts' ends_before_it_answers $((++port)) KILL
+	check 'F105 SC-06: an Initiate gets a session Terminate when the program destroys its id before it accepts' ends_before_it_answers $((++port)) TERM
+	check 'F105 SC-06: an Initiate whose request no program has read gets a session Terminate when the server is killed' dies_with_an_unread_request $((++port))
 	check 'F106: segments held after a DDP-SSN gap are charged to the memory of SCTP' holds_what_is_charged $((++port))
 	check 'F121: a DDP segment that SCTP delivers in parts is received' parts_of_a_message $((++port))
 	check 'SC-03: segments to a peer that requires SCTP AUTH chunks fit into the packets' demands_auth $((++port))
