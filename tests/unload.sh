@@ -56,7 +56,7 @@ sctp_peers() {
 		start "$1" a 100 "$SCTPPEER" call "$(address b)" "$port" $2 over=90
 		shift 2
 	done
-	wait_for 20 'their associations' has_assocs "$port" "$number"
+	wait_for 60 'their associations' has_assocs "$port" "$number"
 }
 
 # Three peers: no Request, half of one (over SCTP: all of it, behind a gap), and no RTR (over SCTP: a
