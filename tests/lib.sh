@@ -437,6 +437,9 @@ remove_if_there() { # FILE…
 	[[ ${#there[@]} -eq 0 ]] || rm "${there[@]}"
 }
 
+# Suites that change what later cases use define it: called at the end of each case, also of one that fails
+end_case() { :; }
+
 check() {
 	local claim=$1 status start why code=0
 	shift
@@ -447,7 +450,7 @@ check() {
 	set +e
 	(
 		set -eE
-		trap 'status=$?; set +eE; trap - ERR; (stop_all) || exit 1; exit $status' EXIT
+		trap 'status=$?; set +eE; trap - ERR; end_case; (stop_all) || exit 1; exit $status' EXIT
 		trap 'code=$?; [[ -s $WORK/why ]] || echo "line $LINENO: $BASH_COMMAND: status $code" >"$WORK/why"' ERR
 		"$@"
 	)

@@ -835,6 +835,7 @@ narrow_route() {
 
 # Packets wait for the address of a next hop that nobody has, and count for the socket, which takes about 200 KB
 hold_packets() {
+	holds=1
 	within a sysctl -qw net.ipv4.neigh.eth0.unres_qlen_bytes=100000000 net.ipv4.neigh.eth0.mcast_solicit=1000
 	within a ip route add 10.77.0.2/32 via 10.77.0.99 dev eth0
 }
@@ -846,8 +847,13 @@ pass_packets() { # [MTU]
 }
 
 stop_holding() {
+	holds=''
 	within a ip route del 10.77.0.2/32 via 10.77.0.99 dev eth0
 	within a ip neigh del 10.77.0.99 dev eth0
+}
+
+end_case() {
+	[[ -z ${holds:-} ]] || stop_holding
 }
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
@@ -907,7 +913,7 @@ bundle_is_refused() {
 # interrupted STATE: the QP of a message that waits enters it; then the packets pass, and the client reports STATUS
 interrupted() { # STATE STATUS
 	local sent
-	start_waiting 1000000 --interrupt "$1" --linger $((3000 * SLOW))
+	start_waiting 1000000 --interrupt "$1" --linger $((8000 * SLOW))
 	wait_line client '^interrupted' $((10 * SLOW))
 	sent=$(counter d0 sent)
 	((sent - before_sent < 600)) || fail 'the message did not wait'
@@ -916,7 +922,7 @@ interrupted() { # STATE STATUS
 		pause 1
 		is 'datagrams sent in SQD' "$(counter d0 sent)" "$sent"
 	fi
-	ended_well client $((10 * SLOW))
+	ended_well client $((20 * SLOW))
 	stop_holding
 	has_line client "^status $2\$"
 }
