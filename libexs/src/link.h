@@ -63,7 +63,8 @@ public:
 	Link &operator=(const Link &) = delete;
 	virtual ~Link() = default; // after abort()
 
-	std::vector<LinkEvent> take() { return std::exchange(events_, {}); }
+	// next: empty; the next ones go to its memory
+	std::vector<LinkEvent> take(std::vector<LinkEvent> next = {}) { return std::exchange(events_, std::move(next)); }
 
 	// Another thread handles it from now on. False: that cannot watch its descriptor.
 	virtual bool move_to(Engine &engine, const std::shared_ptr<Actor> &actor) = 0;

@@ -237,7 +237,7 @@ void Machine::lost(int error)
 void Machine::gone()
 {
 	phase_ = Phase::dead;
-	for (const Send &send : std::exchange(sends_, {})) {
+	for (const Send &send : sends_) {
 		int error = error_ != 0 ? error_ : EPIPE;
 		if (send.canceled || close_wanted_)
 			error = ECANCELED;
@@ -268,6 +268,7 @@ void Machine::gone()
 
 void Machine::forget_all()
 {
+	sends_.clear();
 	recvs_.clear();
 	adverts_.clear();
 	next_send_ = sends_.end();

@@ -1,14 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #pragma once
 
+#include "spare.h"
 #include "wire.h"
 
 #include <cstdint>
-#include <deque>
-#include <list>
-#include <map>
 #include <optional>
-#include <unordered_map>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -184,7 +181,8 @@ public:
 
 	// ---- what came of it
 
-	std::vector<Action> take() { return std::exchange(actions_, {}); }
+	// next: empty; the next ones go to its memory
+	std::vector<Action> take(std::vector<Action> next = {}) { return std::exchange(actions_, std::move(next)); }
 
 	[[nodiscard]] bool readable() const; // a recv would not wait
 	[[nodiscard]] bool writable() const; // a send would be advertised at once
@@ -258,9 +256,9 @@ private:
 		bool revoking = false;
 	};
 
-	using SendPlace = std::list<Send>::iterator;
-	using RecvPlace = std::list<Recv>::iterator;
-	using AdvertPlace = std::list<Advert>::iterator;
+	using SendPlace = List<Send>::iterator;
+	using RecvPlace = List<Recv>::iterator;
+	using AdvertPlace = List<Advert>::iterator;
 
 	struct ReadWork {
 		RecvPlace recv;
@@ -354,37 +352,38 @@ private:
 	Phase phase_ = Phase::waiting;
 	std::vector<Action> actions_;
 	int error_ = 0;
+	Spare spare_; // of all below
 
 	// No event walks a list: its cost must not grow with what is posted
-	std::list<Send> sends_; // in the order of the calls
+	List<Send> sends_{spare_}; // in the order of the calls
 	SendPlace next_send_ = sends_.end(); // the first one that has not been handed over whole; those before have been
-	std::unordered_map<uint32_t, SendPlace> advertised_; // by id
-	std::unordered_map<OpId, SendPlace> send_ops_;
+	HashMap<uint32_t, SendPlace> advertised_{spare_}; // by id
+	HashMap<OpId, SendPlace> send_ops_{spare_};
 	uint32_t id_ = 0;	// of our last advertisement
 	uint32_t outstanding_ = 0;
 	uint32_t writes_ = 0; // in flight
 	uint64_t work_ = 0;
-	std::map<uint64_t, SendPlace> write_works_, post_works_;
+	Map<uint64_t, SendPlace> write_works_{spare_}, post_works_{spare_};
 	std::optional<RemoteMemory> remote_;
 	bool fin_wanted_ = false, fin_sent_ = false;
 
-	std::list<Recv> recvs_; // in the order of the calls; one that the peer writes to is the last
+	List<Recv> recvs_{spare_}; // in the order of the calls; one that the peer writes to is the last
 	RecvPlace next_recv_ = recvs_.end(); // those before are finished
-	std::unordered_map<OpId, RecvPlace> recv_ops_;
+	HashMap<OpId, RecvPlace> recv_ops_{spare_};
 	std::vector<RecvPlace> overtaking_; // cancelled before they had anything
-	std::list<Advert> adverts_;
+	List<Advert> adverts_{spare_};
 	AdvertPlace next_advert_ = adverts_.end(); // the first one that is not closed; none behind it is
-	std::unordered_map<uint32_t, AdvertPlace> advert_ids_;
+	HashMap<uint32_t, AdvertPlace> advert_ids_{spare_};
 	std::vector<AdvertPlace> ending_; // to be released when no Read of them is in flight
 	uint32_t peer_id_ = 0; // of the peer's last advertisement
 	uint64_t taken_ids_ = 0;
 	uint32_t reads_ = 0;   // in flight
-	std::map<uint64_t, ReadWork> read_works_;
+	Map<uint64_t, ReadWork> read_works_{spare_};
 	bool fin_received_ = false;
 	bool dropped_ = false; // the peer closed before we had all that it advertised
 	uint32_t note_ = 0;    // of which the NOTE_ACK is due
 
-	std::deque<uint32_t> revokes_; // that have to be sent
+	Deque<uint32_t> revokes_{spare_}; // that have to be sent
 	uint32_t revoke_ = 0;	       // of which the REVOKED is due
 	uint32_t peer_revoke_ = 0;     // which we have to answer
 

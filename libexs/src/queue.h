@@ -4,14 +4,13 @@
 #include "exs.h"
 
 #include "descriptor.h"
+#include "spare.h"
 
 #include <atomic>
 #include <chrono>
-#include <deque>
 #include <memory>
 #include <mutex>
 #include <optional>
-#include <unordered_map>
 #include <vector>
 
 namespace libexs {
@@ -95,9 +94,10 @@ private:
 	bool known_ = false;    // the descriptor, to the program
 	bool readable_ = false; // likewise
 	unsigned waiters_ = 0;
-	std::deque<exs_event> events_;
+	Spare spare_; // of the containers of events
+	Deque<exs_event> events_{spare_};
 	std::vector<std::shared_ptr<Sender>> senders_;
-	std::unordered_map<exs_op_t, exs_event *> notes_; // among them
+	HashMap<exs_op_t, exs_event *> notes_{spare_}; // among them
 	std::atomic<int> users_ = 0;
 	std::atomic<bool> progress_ = false;
 	std::atomic<bool> batch_ = false;

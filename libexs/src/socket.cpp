@@ -199,7 +199,7 @@ void Socket::on_idle()
 
 // ---- operations
 
-OpId Socket::begin(int type, const Report &report)
+Socket::Operation &Socket::begin(int type, const Report &report)
 {
 	const OpId op = library_.op++;
 	Operation &operation = operations_[op];
@@ -210,16 +210,15 @@ OpId Socket::begin(int type, const Report &report)
 	operation.event.context = report.context;
 	if (report.queue)
 		report.queue->enter();
-	return op;
+	return operation;
 }
 
 void Socket::release(Operation &operation)
 {
 	if (operation.exposure && link_)
 		link_->withdraw(*operation.exposure);
-	for (const auto &region : operation.regions)
-		region->leave();
-	operation.mapping.reset();
+	leave(operation.transfer);
+	operation.transfer.mapping.reset();
 	if (operation.deadline != 0)
 		library_.engine.stop_timer(operation.deadline);
 }
@@ -362,6 +361,37 @@ int Socket::submit(const Transfer &transfer, int type, OpId op, const Memory &me
 			       .parts = std::move(parts)});
 }
 
+template <typename Predicate> bool Socket::any_region(const Transfer &transfer, const Predicate &predicate)
+{
+	return (transfer.region && predicate(*transfer.region)) ||
+	       std::ranges::any_of(transfer.parts, [&](const Part &part) { return predicate(*part.region); });
+}
+
+// False: one of its regions is deregistered or about to be
+bool Socket::enter(const Transfer &transfer)
+{
+	const auto self = shared_from_this();
+	std::vector<Region *> entered; // of more than one
+	const bool refused = any_region(transfer, [&](Region &region) {
+		const bool is_refused = !region.enter(self);
+		if (!is_refused && !transfer.region)
+			entered.push_back(&region);
+		return is_refused;
+	});
+	if (refused)
+		for (Region *region : entered)
+			region->leave();
+	return !refused;
+}
+
+void Socket::leave(const Transfer &transfer)
+{
+	any_region(transfer, [](Region &region) {
+		region.leave();
+		return false;
+	});
+}
+
 int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op)
 {
 	if (const int error = check(transfer, type); error != 0)
@@ -373,22 +403,8 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 			return ENOTCONN;
 		link = link_;
 	}
-	std::vector<std::shared_ptr<Region>> regions;
-	const auto leave = [&regions](int error) {
-		for (const auto &region : regions)
-			region->leave();
-		return error;
-	};
-	for (const Part &part : transfer.parts) {
-		if (!part.region->enter(shared_from_this()))
-			return leave(EBADF);
-		regions.push_back(part.region);
-	}
-	if (transfer.region) {
-		if (!transfer.region->enter(shared_from_this()))
-			return EBADF;
-		regions.push_back(transfer.region);
-	}
+	if (!enter(transfer))
+		return EBADF;
 	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
 	const Access access = type == EXS_EVENT_SEND ? Access::source : persistent ? Access::target : Access::sink;
 	Memory memory{.length = transfer.length};
@@ -397,20 +413,21 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	int error = transfer.parts.empty() ? expose(link, transfer, access, memory, own) : expose_parts(link, transfer, parts);
 	const Lock lock(mutex_);
 	// of a connection that has ended the machine says what there is to say
-	if (error != 0 && !down_)
-		return leave(error);
-	const OpId number = begin(type, report);
-	Operation &operation = operations_[number];
-	operation.regions = regions;
+	if (error != 0 && !down_) {
+		leave(transfer);
+		return error;
+	}
+	Operation &operation = begin(type, report);
+	const OpId number = number_of(operation);
+	operation.transfer = std::move(transfer);
 	operation.exposure = own;
 	// a close or the cancel_users() of a revocation meanwhile has not seen this operation
-	const bool is_late = closing_ || std::ranges::any_of(regions, [](const auto &region) { return region->is_retired(); });
-	error = is_late ? EBADF : submit(transfer, type, number, memory, std::move(parts));
+	const bool is_late = closing_ || any_region(operation.transfer, [](Region &region) { return region.is_retired(); });
+	error = is_late ? EBADF : submit(operation.transfer, type, number, memory, std::move(parts));
 	if (error != 0) {
 		drop(number);
 		return error;
 	}
-	operation.mapping = std::move(transfer.mapping);
 	op = static_cast<exs_op_t>(number);
 	settle(!report.queue || !report.queue->send_later(shared_from_this()));
 	return 0;
@@ -478,7 +495,7 @@ void Socket::cancel_users(const Region &region)
 	const Lock lock(mutex_);
 	std::vector<OpId> users;
 	for (const auto &[number, operation] : operations_)
-		if (std::ranges::any_of(operation.regions, [&](const auto &one) { return one.get() == &region; }))
+		if (any_region(operation.transfer, [&](const Region &one) { return &one == &region; }))
 			users.push_back(number);
 	for (const OpId number : users)
 		cancel_transfer(number);
@@ -558,7 +575,7 @@ int Socket::connect(const sockaddr *address, socklen_t length, const Report &rep
 	if (report.queue)
 		engine_ = &report.queue->engine();
 	state_ = State::connecting;
-	connect_ = begin(EXS_EVENT_CONNECT, report);
+	connect_ = number_of(begin(EXS_EVENT_CONNECT, report));
 	op = static_cast<exs_op_t>(connect_);
 	start_timer(Timer::connect, std::chrono::milliseconds(settings_.connect_ms));
 	const bool any = protocol_ == EXS_PROTO_ANY;
@@ -702,12 +719,15 @@ void Socket::settle(bool sends)
 	if (settling_)
 		return;
 	settling_ = true;
+	auto events = std::exchange(spare_events_, {});
 	for (;;) {
 		const bool acted = act();
 		const auto link = link_;
 		if (link && sends)
 			link->flush();
-		const auto events = link ? link->take() : std::vector<LinkEvent>();
+		events.clear();
+		if (link)
+			events = link->take(std::move(events));
 		if (events.empty() && !acted)
 			break;
 		for (const LinkEvent &event : events) {
@@ -717,6 +737,7 @@ void Socket::settle(bool sends)
 			act();
 		}
 	}
+	spare_events_ = std::move(events);
 	settling_ = false;
 	ready_changed();
 }
@@ -760,11 +781,13 @@ bool Socket::act()
 	if (!machine_)
 		return false;
 	bool acted = false;
-	for (auto actions = machine_->take(); !actions.empty(); actions = machine_->take()) {
+	auto actions = std::exchange(spare_actions_, {}); // one of its own for each call, as an action can cause another call
+	for (; !(actions = machine_->take(std::move(actions))).empty(); actions.clear()) {
 		acted = true;
 		for (const Action &action : actions)
 			std::visit([this](const auto &a) { perform(a); }, action);
 	}
+	spare_actions_ = std::move(actions);
 	return acted;
 }
 
@@ -900,7 +923,7 @@ int Socket::close(const Report &report, exs_op_t &op)
 			finish(polls_.begin()->first, ECANCELED);
 			polls_.erase(polls_.begin());
 		}
-		close_ = begin(EXS_EVENT_CLOSE, report);
+		close_ = number_of(begin(EXS_EVENT_CLOSE, report));
 		op = static_cast<exs_op_t>(close_);
 		if (state_ == State::listening)
 			children = stop_listening(ECANCELED);
@@ -1040,7 +1063,7 @@ int Socket::start_poll(int events, const Report &report, exs_op_t &op)
 	const Lock lock(mutex_);
 	if (closing_)
 		return EBADF;
-	const OpId number = begin(EXS_EVENT_POLL, report);
+	const OpId number = number_of(begin(EXS_EVENT_POLL, report));
 	op = static_cast<exs_op_t>(number);
 	polls_.emplace(number, events);
 	ready_changed();

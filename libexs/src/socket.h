@@ -7,6 +7,7 @@
 #include "link.h"
 #include "queue.h"
 #include "region.h"
+#include "spare.h"
 #include "tcp_link.h"
 #include "verbs_link.h"
 
@@ -17,7 +18,6 @@
 #include <mutex>
 #include <optional>
 #include <set>
-#include <unordered_map>
 
 namespace libexs {
 
@@ -119,7 +119,7 @@ public:
 		std::unique_ptr<Mapping> mapping;
 		uint64_t address = 0, length = 0;
 		int flags = 0;
-		std::optional<uint64_t> offset;
+		std::optional<uint64_t> offset{};
 		std::vector<Part> parts{}; // of a receive, in place of region and address; none is empty
 	};
 	// The part is within its region, which is for that; an errno value
@@ -162,8 +162,7 @@ private:
 	struct Operation {
 		exs_event event{}; // as it will be reported
 		Report report;
-		std::vector<std::shared_ptr<Region>> regions;
-		std::unique_ptr<Mapping> mapping;
+		Transfer transfer; // if it is one: holds its memory
 		std::optional<Exposure> exposure; // of its own
 		uint64_t deadline = 0;		  // token of the timer that runs since it was cancelled
 	};
@@ -201,13 +200,17 @@ private:
 	};
 
 	// operations
-	OpId begin(int type, const Report &report);
+	Operation &begin(int type, const Report &report);
+	static OpId number_of(const Operation &operation) { return static_cast<OpId>(operation.event.op); }
 	bool finish(OpId op, int error, uint64_t length = 0, uint32_t flags = 0);
 	void drop(OpId op);
 	void cancel_transfer(OpId op);
 	bool is_deadline(uint64_t token) const;
 	int transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op);
 	static int check(const Transfer &transfer, int type);
+	template <typename Predicate> static bool any_region(const Transfer &transfer, const Predicate &predicate);
+	bool enter(const Transfer &transfer);
+	static void leave(const Transfer &transfer);
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own);
 	int expose_parts(const std::shared_ptr<Link> &link, const Transfer &transfer, std::vector<Machine::Part> &parts);
@@ -285,7 +288,8 @@ private:
 	int error_ = 0; // if failed
 	std::optional<sockaddr_storage> local_, peer_; // local_: also what is to be bound
 	std::map<Timer, uint64_t> timers_;
-	std::unordered_map<OpId, Operation> operations_;
+	Spare spare_; // of the operations
+	HashMap<OpId, Operation> operations_{spare_};
 	OpId connect_ = 0, close_ = 0;
 	std::map<OpId, int> polls_; // what each waits for
 	bool closing_ = false;
@@ -298,6 +302,8 @@ private:
 	std::unique_ptr<Machine> machine_;
 	int first_error_ = 0;  // of another way to connect
 	uint16_t meant_port_ = 0; // of RDMA: of a client that tries the next one over TCP, or of a listener that has it
+	std::vector<LinkEvent> spare_events_; // empty, as the next one
+	std::vector<Action> spare_actions_;
 	bool settling_ = false, down_ = false;
 	Clock::time_point heard_; // of the peer, if EXS_IDLE_MS is set
 	bool quiet_ = false; // no events any more

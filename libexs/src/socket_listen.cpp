@@ -103,7 +103,7 @@ int Socket::accept(const Report &report, exs_op_t &op)
 			return EINVAL;
 		if (error_ != 0)
 			return error_;
-		const OpId number = begin(EXS_EVENT_ACCEPT, report);
+		const OpId number = number_of(begin(EXS_EVENT_ACCEPT, report));
 		op = static_cast<exs_op_t>(number);
 		listening_->accepts.push_back(number);
 		handed = hand_out();

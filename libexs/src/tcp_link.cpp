@@ -89,6 +89,7 @@ void TcpLink::start(const Buffers &buffers)
 {
 	buffer_size_ = wire::message_size + buffers.data;
 	most_messages_ = buffers.count;
+	free_buffers_.reserve(buffers.count);
 	slab_ = std::make_unique_for_overwrite<uint8_t[]>(buffer_size_ * buffers.count);
 	for (uint32_t i = 0; i < buffers.count; i++)
 		free_buffers_.push_back(i);
@@ -513,8 +514,8 @@ bool TcpLink::begin_message(const Header &header)
 {
 	if (header.length < wire::message_size || header.length > buffer_size_ || free_buffers_.empty())
 		return false;
-	const uint32_t buffer = free_buffers_.front();
-	free_buffers_.pop_front();
+	const uint32_t buffer = free_buffers_.back();
+	free_buffers_.pop_back();
 	in_ = In{.header = header, .to = &slab_[buffer * buffer_size_], .left = header.length, .buffer = buffer};
 	return true;
 }

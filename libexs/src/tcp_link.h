@@ -3,9 +3,9 @@
 
 #include "engine.h"
 #include "link.h"
+#include "spare.h"
 
 #include <array>
-#include <deque>
 #include <optional>
 #include <random>
 
@@ -137,7 +137,7 @@ private:
 
 	std::unique_ptr<uint8_t[]> slab_; // of the buffers; not touched before something is received
 	size_t buffer_size_ = 0;
-	std::deque<uint32_t> free_buffers_;
+	std::vector<uint32_t> free_buffers_;
 
 	std::unique_ptr<uint8_t[]> ahead_; // what has come behind that which was wanted
 	size_t ahead_at_ = 0, ahead_end_ = 0;
@@ -145,16 +145,18 @@ private:
 	std::array<uint8_t, wire::hello_size> head_{};
 	size_t head_have_ = 0;
 	std::optional<In> in_;
-	std::deque<Out> out_;
+	Spare spare_; // of the containers below, but for windows_
+	Deque<Out> out_{spare_};
 	uint32_t messages_ = 0; // of these
 	uint32_t most_messages_ = 0;
-	std::deque<PendingRead> reads_; // ours
+	Deque<PendingRead> reads_{spare_}; // ours
 	uint32_t requests_ = 0;		// the peer's Reads that are not answered yet
-	std::unordered_map<uint32_t, uint32_t> answers_; // of these, by key
+	HashMap<uint32_t, uint32_t> answers_{spare_}; // of these, by key
 	uint16_t ird_ = 0;
 
 	std::mutex windows_mutex_;
-	std::unordered_map<uint32_t, Window> windows_; // by key
+	Spare spare_windows_;
+	HashMap<uint32_t, Window> windows_{spare_windows_}; // by key
 	std::mt19937 random_;
 };
 
