@@ -4,10 +4,35 @@
 // no Read or Write meets memory whose operation is complete, that each message finds a buffer, and the depths of Reads.
 #include "world.h"
 
+#include <atomic>
 #include <cerrno>
+#include <cstdlib>
 #include <ctime>
+#include <new>
 
 #include <gtest/gtest.h>
+
+#ifndef __SANITIZE_ADDRESS__ // which has operators of its own
+namespace {
+std::atomic<uint64_t> allocations = 0;
+}
+
+void *operator new(size_t size)
+{
+	allocations++;
+	if (void *const memory = std::malloc(size))
+		return memory;
+	throw std::bad_alloc();
+}
+void operator delete(void *memory) noexcept
+{
+	std::free(memory);
+}
+void operator delete(void *memory, size_t /*size*/) noexcept
+{
+	std::free(memory);
+}
+#endif
 
 namespace {
 
@@ -1132,5 +1157,84 @@ TEST(Hostile, PeerIsDisconnectedForAMessageOfAllOnes)
 	peer.machine.message(garbage, 0, 1);
 	EXPECT_EQ(peer.machine.error(), EPROTO);
 }
+
+#ifndef __SANITIZE_ADDRESS__
+// The sender and the receiver, without the memory that World adds
+class Exchange {
+public:
+	explicit Exchange(uint32_t immediate) : sender_(settings(true, immediate)), receiver_(settings(false, immediate))
+	{
+		sender_.start();
+		deliver();
+	}
+
+	// One message of 64 octets is sent, received and acknowledged
+	bool message()
+	{
+		const OpId op = ++op_;
+		const bool taken = sender_.send({.op = op, .memory = {.length = 64}}) == 0 &&
+				   receiver_.recv({.op = op, .memory = {.length = 64}}) == 0;
+		deliver();
+		return taken && std::exchange(completions_, 0) == 2;
+	}
+
+private:
+	static Machine::Config settings(bool initiator, uint32_t immediate)
+	{
+		return {.initiator = initiator, .send_immediate = immediate, .recv_immediate = immediate, .ord = 1, .ird = 1};
+	}
+
+	void deliver()
+	{
+		while (step(sender_, receiver_) || step(receiver_, sender_))
+			;
+	}
+
+	bool step(Machine &from, Machine &to)
+	{
+		actions_.clear();
+		actions_ = from.take(std::move(actions_));
+		for (const Action &action : actions_) {
+			if (const auto *post = std::get_if<action::Post>(&action)) {
+				to.message(wire::encode(post->message), post->data.length, 0);
+				from.done(post->work);
+			} else if (const auto *read = std::get_if<action::Read>(&action)) {
+				from.done(read->work);
+			} else if (std::holds_alternative<action::Complete>(action)) {
+				completions_++;
+			}
+		}
+		return !actions_.empty();
+	}
+
+	std::vector<Action> actions_;
+	unsigned completions_ = 0;
+	OpId op_ = 0;
+
+	Machine sender_, receiver_;
+};
+
+void expect_no_allocations(Exchange &&exchange)
+{
+	bool good = true;
+	for (int i = 0; i < 100; i++)
+		good = exchange.message() && good;
+	const uint64_t before = allocations;
+	for (int i = 0; i < 1000; i++)
+		good = exchange.message() && good;
+	EXPECT_EQ(allocations - before, 0U);
+	EXPECT_TRUE(good);
+}
+
+TEST(Machine, AnImmediateMessageAfterAHundredOthersAllocatesNoMemory)
+{
+	expect_no_allocations(Exchange(64));
+}
+
+TEST(Machine, ANormalMessageAfterAHundredOthersAllocatesNoMemory)
+{
+	expect_no_allocations(Exchange(0));
+}
+#endif
 
 } // namespace
