@@ -13,8 +13,8 @@
 
 namespace libexs {
 
-// Small memory that containers have given back and that their next elements get, so that a message allocates nothing. With the lock
-// of the containers, and no longer-lived than these.
+// Small memory that containers have given back and that their next elements get, so that a message allocates nothing. It has no lock
+// but that of the containers, and outlives them.
 class Spare {
 public:
 	Spare() = default;
