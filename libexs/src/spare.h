@@ -11,6 +11,10 @@
 #include <unordered_map>
 #include <utility>
 
+#ifndef __has_feature
+#define __has_feature(feature) 0
+#endif
+
 namespace libexs {
 
 // Small memory that containers have given back and that their next elements get, so that a message allocates nothing. It has no lock
@@ -53,7 +57,7 @@ private:
 	};
 	static constexpr size_t step = alignof(std::max_align_t);
 
-#ifdef __SANITIZE_ADDRESS__
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) // gcc, clang
 	static constexpr size_t largest = 0; // all of it is freed, so that a late access is found
 #else
 	static constexpr size_t largest = 512; // a piece of a deque
