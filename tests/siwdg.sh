@@ -261,7 +261,7 @@ open_zone() { # OPTION of dgqp…; sets qpn, zone and key
 write_zone() {
 	local device=d0
 	[[ $1 == a ]] || device=d1
-	run client "$1" 30 "$DGQP" write --device $device "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" "${@:2}"
+	run client "$1" 90 "$DGQP" write --device $device "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" "${@:2}"
 }
 
 # Fields of a good one come first
