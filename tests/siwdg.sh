@@ -13,8 +13,10 @@
 # Sample siwdg: GIDs|bounds violation|SIWDG_FRAGMENT sends a message|pingpong|ib_send_bw runs on|DGM-(0[1-7]|09(:| DGM-10)|1[019]|2[1-4]|3[15])|any order|over IPv4 is sent in bundles|module unloads
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/dg.sh
+source "$TESTS/dg.sh"
 
-readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg
+readonly PROVIDER=${TESTS%/*}/build/siwdg
 readonly DGQP=$PRODUCTS/lib/dgqp DGMPEER=$PRODUCTS/lib/dgmpeer DGM=$PRODUCTS/lib
 # Of dgqp's calls that verbs do not have
 readonly OWN=(--provider "$PROVIDER/libsiwdg.so.1")
@@ -22,21 +24,6 @@ readonly OWN=(--provider "$PROVIDER/libsiwdg.so.1")
 readonly MARGIN=100
 # Of perftest, ibv_ud_pingpong and dgqp
 readonly QKEY=0x11111111
-
-load() {
-	modprobe -aq libcrc32c crc32c || true
-	modprobe ib_uverbs
-	insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
-}
-
-add_links() {
-	within a rdma link add d0 type siw_dg netdev eth0
-	within b rdma link add d1 type siw_dg netdev eth0
-}
-
-counter() { # DEVICE NAME
-	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
-}
 
 gid() { # DEVICE INDEX
 	cat "/sys/class/infiniband/$1/ports/1/gids/$2"
@@ -1268,8 +1255,8 @@ errors_under_traffic() { # kill | link | module
 	case $1 in
 	link) within b rdma link add d1 type siw_dg netdev eth0 ;;
 	module)
-		load
-		add_links
+		load_siw_dg
+		add_siw_dg_links
 		;;
 	esac
 }
@@ -1531,12 +1518,11 @@ unloads_under_traffic() {
 	rmmod siw_dg
 	stop flood
 	stop server
-	load
-	add_links
+	load_siw_dg
+	add_siw_dg_links
 }
 
-echo "driver $PROVIDER/libsiwdg" >/etc/libibverbs.d/siwdg.driver
-load
+load_siw_dg "$PROVIDER"
 if [[ -n ${ROLE:-} ]]; then
 	rdma link add d0 type siw_dg netdev eth0
 	check 'siw_dg DGM-21: UCX ud_verbs passes short messages between two machines' ucx_perftest_runs am_lat
@@ -1545,7 +1531,7 @@ if [[ -n ${ROLE:-} ]]; then
 	finish
 	exit
 fi
-add_links
+add_siw_dg_links
 check 'siw_dg: GIDs follow the addresses of the interface' gids_follow
 check 'siw_dg: rdma link add of a second link on an interface fails with EEXIST' second_link
 check 'siw_dg: rdma link del removes a device' link_is_deleted

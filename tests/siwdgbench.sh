@@ -8,8 +8,10 @@
 set --
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/dg.sh
+source "$TESTS/dg.sh"
 
-readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg
+readonly PROVIDER=${TESTS%/*}/build/siwdg
 readonly DGQP=$PRODUCTS/lib/dgqp
 # Of each transport: namespace and device of the client, then of the server, and the server's address. On Linux 6.1 rxe is in
 # the first namespace alone, so it has a veth pair whose ends are both there
@@ -100,14 +102,10 @@ has_gid() { # DEVICE
 }
 
 declare -A GID=()
-echo "driver $PROVIDER/libsiwdg" >/etc/libibverbs.d/siwdg.driver
 echo 'driver rxe' >/etc/libibverbs.d/rxe.driver
-modprobe -aq libcrc32c crc32c || true
-modprobe ib_uverbs
-insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
+load_siw_dg "$PROVIDER"
 modprobe rdma_rxe
-within a rdma link add d0 type siw_dg netdev eth0
-within b rdma link add d1 type siw_dg netdev eth0
+add_siw_dg_links
 # siw and siw_dg always have a CRC
 "${TESTS%/*}/build/rdma" mpa set default crc required
 add_rxe

@@ -11,8 +11,9 @@
 # Sample siwdghost: nft|cgroup
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
+# shellcheck source=tests/dg.sh
+source "$TESTS/dg.sh"
 
-readonly PRODUCTS=${TESTS%/*}/build/datagram
 # Copies that any user can run: this checkout may be root's alone
 readonly COPY=/tmp/siwdg
 readonly DGQP=$COPY/dgqp DGMPEER=$PRODUCTS/lib/dgmpeer
@@ -22,10 +23,6 @@ readonly MARGIN=100 QKEY=0x11111111
 # struct siw_dg_sqe and struct siw_dg_rqe have 192 octets
 readonly ENTRY=192
 readonly CGROUPS=/tmp/cgroups NOBODY=65534
-
-counter() { # DEVICE NAME
-	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
-}
 
 counter_is() { # DEVICE NAME VALUE
 	[[ $(counter "$1" "$2") == "$3" ]]
@@ -197,12 +194,8 @@ guesses() { # NUMBER
 
 mkdir -m 755 "$COPY"
 cp -L "$PRODUCTS/lib/dgqp" "${TESTS%/*}"/build/siwdg/*.so* "$COPY/"
-echo "driver $COPY/libsiwdg" >/etc/libibverbs.d/siwdg.driver
-modprobe -aq libcrc32c crc32c || true
-modprobe ib_uverbs
-insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
-within a rdma link add d0 type siw_dg netdev eth0
-within b rdma link add d1 type siw_dg netdev eth0
+load_siw_dg "$COPY"
+add_siw_dg_links
 mkdir "$CGROUPS"
 mount -t cgroup2 none "$CGROUPS"
 

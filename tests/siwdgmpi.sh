@@ -11,14 +11,12 @@
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpi.sh
 source "$TESTS/mpi.sh"
+# shellcheck source=tests/dg.sh
+source "$TESTS/dg.sh"
 
-readonly PRODUCTS=${TESTS%/*}/build/datagram PROVIDER=${TESTS%/*}/build/siwdg
+readonly PROVIDER=${TESTS%/*}/build/siwdg
 # Each rank has the device of its namespace: the names of both are seen in both
 readonly RANK=/run/rank
-
-counter() { # DEVICE NAME
-	cat "/sys/class/infiniband/$1/ports/1/hw_counters/$2"
-}
 
 start_mpi() { # SECONDS ARG of mpi.py
 	start mpi a "$1" "${MPIRUN[@]}" -np 4 --host 10.77.0.1:2,10.77.0.2:2 --mca oob_tcp_if_include 10.77.0.0/24 --mca pml ucx \
@@ -67,12 +65,8 @@ libfabric_finds_nothing() {
 	[[ $STATUS != 0 && $STATUS != 124 ]] || fail "fi_info ended with status $STATUS"
 }
 
-echo "driver $PROVIDER/libsiwdg" >/etc/libibverbs.d/siwdg.driver
-modprobe -aq libcrc32c crc32c || true
-modprobe ib_uverbs
-insmod "$PRODUCTS/$VM_KERNEL/siw_dg.ko"
-within a rdma link add d0 type siw_dg netdev eth0
-within b rdma link add d1 type siw_dg netdev eth0
+load_siw_dg "$PROVIDER"
+add_siw_dg_links
 # shellcheck disable=SC2016 # for the agent
 namespace_agent 'case $1 in *.1) echo a ;; *) echo b ;; esac'
 cat >"$RANK" <<-END
