@@ -1365,7 +1365,7 @@ from_libdgm() { # MESSAGE [OPTION of dgm-send]…
 
 to_libdgm() {
 	start server b 60 "$DGM/dgm-recv" --bind "$(address b)" --from "$(address a)" --size 4096 --output "$WORK/zone" \
-		--map "$WORK/map" --idle 10 --json
+		--map "$WORK/map" --idle $((5 * SLOW)) --json
 	wait_line server / 30
 	IFS=:/ read -r _ qpn zone key _ <"$WORK/server.log"
 	write_zone a --offset 1000 --data kernel
