@@ -739,6 +739,10 @@ ends_before_it_answers() { # PORT SIGNAL
 	wait_for 10 'the end of all associations' no_assocs
 }
 
+has_requests() { # PORT COUNT
+	[[ $(rdma resource show cm_id link siw1/1 | grep -c "src-addr 10\.77\.0\.2:$1 dst-addr 10\.") -ge $2 ]]
+}
+
 # The program is still busy with the first request, and never reads the second
 dies_with_an_unread_request() { # PORT
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
@@ -746,7 +750,7 @@ dies_with_an_unread_request() { # PORT
 	start first a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
 	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
 	start second a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
-	sleep 2
+	wait_for 20 'the second request' has_requests "$1" 2
 	stop server KILL
 	ended_well first 30
 	ended_well second 30
