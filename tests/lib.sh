@@ -43,6 +43,8 @@ readonly TRACING=/sys/kernel/tracing
 
 # seconds that a process may take to die
 PATIENCE=25
+# tests/run --slow: waits and limits of processes are so many times as long
+readonly SLOW_HOST=${SLOW_HOST:-1}
 # The suite's argument, a regular expression: it picks cases by their claims
 only=${1:-}
 WORK=$(mktemp -d)
@@ -138,7 +140,7 @@ now_ms() {
 
 # wait_for SECONDS WHAT COMMAND…: waits until COMMAND succeeds; WHAT is for the message
 wait_for() {
-	local end=$(($(now_ms) + $1 * 1000)) what=$2
+	local end=$(($(now_ms) + $1 * 1000 * SLOW_HOST)) what=$2
 	shift 2
 	until "$@"; do
 		(($(now_ms) < end)) || fail "timed out waiting for $what"
@@ -161,12 +163,12 @@ has_line() { # NAME REGEX
 # wait_line NAME REGEX SECONDS: waits for such a line in the output of the process. Fails if the process
 # ends before.
 wait_line() {
-	local end=$(($(now_ms) + $3 * 1000))
+	local end=$(($(now_ms) + $3 * 1000 * SLOW_HOST))
 	until has_line "$1" "$2"; do
 		if ! kill -0 "${pid_of[$1]}" 2>/dev/null && ! has_line "$1" "$2"; then
 			fail "$1 ended without printing '$2'"
 		fi
-		(($(now_ms) < end)) || fail "timed out after $3 s waiting for $1 to print '$2'"
+		(($(now_ms) < end)) || fail "timed out after $(($3 * SLOW_HOST)) s waiting for $1 to print '$2'"
 		pause 0.1
 	done
 }
@@ -208,7 +210,7 @@ start() {
 	shift 3
 	: >"$WORK/$name.log"
 	# exec: $! must name the process that a signal is for
-	(within "$netns" exec timeout -k 20 "$seconds" "$@") >"$WORK/$name.log" 2>&1 </dev/null &
+	(within "$netns" exec timeout -k 20 $((seconds * SLOW_HOST)) "$@") >"$WORK/$name.log" 2>&1 </dev/null &
 	pid_of[$name]=$!
 }
 
