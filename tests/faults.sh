@@ -121,12 +121,12 @@ all_have_an_outcome() {
 reserve() {
 	local connected
 	port=$((port + 1))
-	start server b 90 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 80
+	start server b 90 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((80 * SLOW_HOST))
 	wait_line server '^listening' 30
 	[[ $(</sys/kernel/slab/iwcm_work/failslab) == 1 ]] || fail 'the cache iwcm_work is not marked for failslab'
 	requests_fail 1
 	run_well alone a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
-	start many a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 40 --timeout 50
+	start many a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 40 --timeout $((50 * SLOW_HOST))
 	wait_line many 'all have been started' 30
 	wait_for 8 'an outcome of each of 40 connections' all_have_an_outcome
 	connected=$(outcomes ESTABLISHED)

@@ -86,7 +86,7 @@ is_back() {
 serve() {
 	# shellcheck disable=SC2016 # for the other shell
 	start server b 250 bash -c 'ulimit -n 8192; exec "$@"' -- \
-		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout 200 --backlog $BACKLOG
+		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout $((200 * SLOW_HOST)) --backlog $BACKLOG
 	wait_line server '^listening' 30
 }
 

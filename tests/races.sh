@@ -47,7 +47,7 @@ play() { # NAME FILE OPTION…
 # Clients of the server's program, if any, connect to the next port
 serve() {
 	port=$((port + 10))
-	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 160 --ignore undecided
+	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((160 * SLOW_HOST)) --ignore undecided
 	wait_line server '^listening' 30
 }
 
@@ -57,14 +57,14 @@ programs=()
 hold_all() {
 	serve
 	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
-	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout 160
+	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout $((160 * SLOW_HOST))
 	"hold_$LLP"
 	wait_line caller 'all have been started' 30
 }
 
 sctp_initiator() { # NUMBER
 	# shellcheck disable=SC2086 # words of steps
-	start "initiator$1" a 170 "$SCTPPEER" call "$(address b)" "$port" ${SCTP_INITIATORS[$1]} over=160
+	start "initiator$1" a 170 "$SCTPPEER" call "$(address b)" "$port" ${SCTP_INITIATORS[$1]} over=$((160 * SLOW_HOST))
 }
 
 # Those that siw waits for only 5 or 10 s come last
@@ -75,7 +75,7 @@ hold_sctp() {
 	sctp_initiator 3
 	for i in "${!SCTP_RESPONDERS[@]}"; do
 		# shellcheck disable=SC2086 # words of steps
-		start "responder$i" a 170 "$SCTPPEER" hear "$(address a)" $((port + 1 + i)) ${SCTP_RESPONDERS[i]} over=160
+		start "responder$i" a 170 "$SCTPPEER" hear "$(address a)" $((port + 1 + i)) ${SCTP_RESPONDERS[i]} over=$((160 * SLOW_HOST))
 	done
 	for i in "${!SCTP_RESPONDERS[@]}"; do
 		wait_line "responder$i" '^listening' 30
@@ -83,7 +83,7 @@ hold_sctp() {
 	wait_line server 'conn 2 event RDMA_CM_EVENT_CONNECT_REQUEST' 60
 	wait_line server 'event RDMA_CM_EVENT_ESTABLISHED' 30
 	for i in "${!SCTP_RESPONDERS[@]}"; do
-		start "client$i" b 170 "$RDMAFIRST" client "$(address a)" $((port + 1 + i)) --side-by-side 1 --timeout 160
+		start "client$i" b 170 "$RDMAFIRST" client "$(address a)" $((port + 1 + i)) --side-by-side 1 --timeout $((160 * SLOW_HOST))
 		programs+=("client$i")
 	done
 	sctp_initiator 0
@@ -100,7 +100,7 @@ hold_tcp() {
 	play responders "$TESTS/scenarios/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
 	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
 	wait_line responders '^listening on' 30
-	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout 160
+	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout $((160 * SLOW_HOST))
 	wait_line initiators 'all are held' 60
 	wait_line responders 'all are held' 60
 	wait_line client 'conn 3 event RDMA_CM_EVENT_ESTABLISHED' 30
@@ -192,7 +192,7 @@ destroyed_while_it_resolves() { # TIMES
 killed_while_it_disconnects() {
 	port=$((port + 10))
 	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
-	start client b 170 "$RDMAFIRST" client $NOBODY "$port" --cut --timeout 160
+	start client b 170 "$RDMAFIRST" client $NOBODY "$port" --cut --timeout $((160 * SLOW_HOST))
 	wait_line client '^disconnects' 30
 	sleep 1
 	has_line client '^disconnected' && fail 'it does not wait'
@@ -452,7 +452,7 @@ meanwhile() {
 meanwhile_client() {
 	(
 		wait_for 60 "responder$1 to listen" grep -qs '^listening' "$DEADLINES/responder$1"
-		exec ip netns exec d timeout 400 "$RDMAFIRST" client $THIRD.1 "779$1" --timeout 50
+		exec ip netns exec d timeout 400 "$RDMAFIRST" client $THIRD.1 "779$1" --timeout $((50 * SLOW_HOST))
 	) >"$DEADLINES/client$1" 2>&1 </dev/null &
 	deadline_pid[client$1]=$!
 }

@@ -28,12 +28,12 @@ readonly V08='MPA ID Req Frame\x50\x02\x00\x04\x80\x08\x80\x08'
 readonly GAP="ssn=1 send=$INITIATE" S1="send=00058008c008 expect=0006"
 
 serve() { # PORT [OPTION…]
-	start server b 120 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 100 "${@:2}"
+	start server b 120 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout $((100 * SLOW_HOST)) "${@:2}"
 	wait_line server '^listening' 30
 }
 
 connect() { # NAME PORT
-	start "$1" a 100 "$RDMAFIRST" client "$(address b)" "$2" --hold --timeout 90
+	start "$1" a 100 "$RDMAFIRST" client "$(address b)" "$2" --hold --timeout $((90 * SLOW_HOST))
 	wait_line "$1" '^received' 60
 }
 
@@ -157,7 +157,7 @@ initiator_dies() {
 wildcard_dies() {
 	# siw would listen on both devices in one namespace, with the same interface number
 	rdma link del siw0
-	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout 100
+	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout $((100 * SLOW_HOST))
 	wait_line server '^listening' 30
 	half_way 7550
 	run_well remove b "$SOON" rdma link del siw1
