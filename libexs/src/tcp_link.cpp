@@ -18,6 +18,9 @@ namespace libexs {
 namespace {
 
 constexpr size_t at_a_time = 65536; // octets, as far as frames are not larger
+// Large bodies go where they belong: what comes ahead is copied. They may take turns with small ones.
+constexpr size_t large_body = 4096, ahead_of_large = 512;
+constexpr unsigned turns = 64;
 
 void put32(uint8_t *at, uint32_t value)
 {
@@ -408,12 +411,13 @@ bool TcpLink::receive_into(uint8_t *to, size_t &have, size_t want, size_t &budge
 	have += take_ahead(to + have, want - have);
 	if (!ahead_)
 		ahead_ = std::make_unique_for_overwrite<uint8_t[]>(at_a_time);
+	const size_t most_ahead = small_bodies_ < turns ? ahead_of_large : at_a_time;
 	while (have < want && !drained_ && budget != 0) {
-		std::array<iovec, 2> parts{{{.iov_base = to + have, .iov_len = want - have}, {.iov_base = ahead_.get(), .iov_len = at_a_time}}};
+		std::array<iovec, 2> parts{{{.iov_base = to + have, .iov_len = want - have}, {.iov_base = ahead_.get(), .iov_len = most_ahead}}};
 		const ssize_t got = ::readv(fd_.get(), parts.data(), parts.size());
 		if (got > 0) {
 			const auto octets = static_cast<size_t>(got), wanted = std::min(octets, want - have);
-			drained_ = octets < want - have + at_a_time;
+			drained_ = octets < want - have + most_ahead;
 			have += wanted;
 			ahead_at_ = 0;
 			ahead_end_ = octets - wanted;
@@ -555,6 +559,7 @@ bool TcpLink::on_body()
 {
 	const In in = *in_;
 	in_.reset();
+	small_bodies_ = in.header.length < large_body ? small_bodies_ + 1 : 0;
 	if (in.header.kind == Kind::message) {
 		emit({.kind = LinkEvent::Kind::message, .buffer = in.buffer, .length = in.header.length - wire::message_size});
 	} else if (in.header.kind == Kind::read_response) {

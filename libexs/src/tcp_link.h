@@ -141,6 +141,7 @@ private:
 
 	std::unique_ptr<uint8_t[]> ahead_; // what has come behind that which was wanted
 	size_t ahead_at_ = 0, ahead_end_ = 0;
+	unsigned small_bodies_ = 0; // since the last large one
 	bool drained_ = false; // the socket has no more now
 	std::array<uint8_t, wire::hello_size> head_{};
 	size_t head_have_ = 0;
