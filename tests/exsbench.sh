@@ -1,16 +1,18 @@
 #!/bin/bash
 # SPDX-License-Identifier: GPL-2.0
 #
-# Usage: scripts/vm run --icount --timeout 3000 -- tests/exsbench.sh [quick | more]
+# Usage: scripts/vm run --icount --timeout 3000 -- tests/exsbench.sh [quick | more | fallback]
+#	tests/exsbench.sh here
 #
 # Not a test: what scripts/bench-exs runs. Prints a line of JSON for each measurement of exs-ping and exs-blast, in all
 # modes, and of the same programs with plain TCP and with rsockets. Wants a machine with --icount. "more": only the fallback over
-# TCP, Nagle, progress in the caller's thread, and rxe.
+# TCP, Nagle, progress in the caller's thread, and rxe. "fallback": only the first two of these. "here": the first of these on this host and its clock, by turns, five times.
 set -euo pipefail
 
 EXS=$(cd "${0%/*}/../build/tools/exs" && pwd -P)
 RSOCKETS=$(find /usr/lib -name librspreload.so | head -n 1)
 sizes=(1 64 1024 16384 131072 1048576 16777216) flights=(1 2 4 8) count=200
+here=$([[ ${1:-} != here ]] || echo 1)
 [[ ${1:-} != quick ]] || { sizes=(64 16384 1048576) flights=(1 4) count=50; }
 # the clock of such a machine flies while it waits for the host
 patience=100000
@@ -28,6 +30,7 @@ measure() {
 	exs-caller) options+=(--protocol rdma --spin-us 0) ;;
 	exs-tcp) options+=(--protocol tcp) ;;
 	exs-tcp-batch) options+=(--protocol tcp --batch) ;;
+	exs-tcp-caller) options+=(--protocol tcp --batch --spin-us 0) ;;
 	tcp) options+=(--plain) ;;
 	tcp-nagle) options+=(--plain --nagle) ;;
 	rsockets) options+=(--plain) with=(env "LD_PRELOAD=$RSOCKETS") ;;
@@ -65,18 +68,18 @@ messages() { # SIZE
 }
 
 # Over TCP messages need no page of their own: enough of them for the time of one
-fallback() {
-	local size mode flight
+fallback() { # MESSAGES TRANSPORT…
+	local size mode flight transport
 	for size in 64 1024 4096 16384; do
-		for flight in 1 8; do
-			for mode in normal immediate persistent-recv; do
-				measure exs-tcp blast -m $mode -s "$size" -n 2000 -k "$flight" --small-max 65536
+		for mode in normal immediate persistent-recv; do
+			for flight in 1 8 32; do
+				for transport in "${@:2}"; do
+					measure "$transport" blast -m $mode -s "$size" -n "$1" -k "$flight" --credits 64 --small-max 65536
+				done
 			done
 		done
-		for mode in normal immediate persistent-recv; do
-			measure exs-tcp-batch blast -m $mode -s "$size" -n 2000 -k 8 --small-max 65536
-		done
-		for transport in tcp tcp-nagle; do measure $transport blast -s "$size" -n 2000; done
+		measure tcp blast -s "$size" -n "$1"
+		[[ -n $here ]] || measure tcp-nagle blast -s "$size" -n "$1"
 	done
 }
 
@@ -118,9 +121,17 @@ rxe_and_siw() {
 	done
 }
 
+if [[ -n $here ]]; then
+	address=127.0.0.1 at_a=() at_b=()
+	for round in 1 2 3 4 5; do
+		fallback 20000 exs-tcp exs-tcp-batch exs-tcp-caller | jq -c --argjson round $round '{round: $round} + .'
+	done
+	rm -r "$work"
+	exit
+fi
 find /etc/libibverbs.d -name '*.driver' ! -name siw.driver -delete
 ip netns exec a ping -q -c 1 10.77.0.2 >/dev/null
-if [[ ${1:-} != more ]]; then
+if [[ ${1:-} != @(more|fallback) ]]; then
 	for size in 1 64 1024 16384; do
 		for mode in normal immediate persistent; do
 			measure exs ping -m $mode -s $size -n "$count"
@@ -141,7 +152,9 @@ if [[ ${1:-} != more ]]; then
 		((size < 8 || size > 1048576)) || measure exs exchange -s "$size" -n "$(messages "$size")"
 	done
 fi
-fallback
-callers
-rxe_and_siw
+fallback 2000 exs-tcp exs-tcp-batch exs-tcp-caller
+if [[ ${1:-} != fallback ]]; then
+	callers
+	rxe_and_siw
+fi
 rm -r "$work"
