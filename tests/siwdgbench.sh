@@ -43,15 +43,17 @@ perftest() {
 		"$WORK/client.log"
 }
 
-# record OCTETS ROUNDS: Write-Record, from a to b and back: half of the median round in us
+# record OCTETS ROUNDS WRITES: rounds of Write-Records from a to b and one back. Of one write: half of the median round in us, else
+# MiB in a second
 record() {
-	local -a own=(--provider "$PROVIDER/libsiwdg.so.1" --zone 77 --key 78 --zone-size 2000000 --size "$1" --count "$2" --records 4096
-		--depth 16 --data x --timeout 1000)
+	local -a own=(--provider "$PROVIDER/libsiwdg.so.1" --zone 77 --key 78 --zone-size 2000000 --size "$1" --count "$2" --every "$3"
+		--records 4096 --depth 16 --data x --timeout 1000)
 	start server b 100000 "$DGQP" pong --device d1 "${own[@]}" --port 7706 "$(address a)" 7705
 	wait_line server '^ready' 1000
 	run_well client a 100000 "$DGQP" ping --device d0 "${own[@]}" --port 7705 "$(address b)" 7706
 	stop server
-	grep '^{' "$WORK/client.log" | jq -c '{what: "latency", transport: "record", octets, value: (.ns / 2000)}'
+	grep '^{' "$WORK/client.log" | jq -c '{what: "throughput", transport: "record", octets, value: (.octets * .every * 1e9 / .ns / 1048576)},
+		{what: "latency", transport: "record", octets, value: (.ns / 2000)} | select((.what == "latency") == ('"$3"' == 1))'
 }
 
 measure() {
@@ -66,8 +68,14 @@ measure() {
 	for octets in 16384 65536; do
 		perftest siw ib_send_lat $octets -n 50
 	done
+	for octets in 16384 65536 1048576; do
+		perftest siw ib_send_bw $octets -n 100
+	done
 	for octets in 64 1024 16384 65536; do
-		record $octets 50
+		record $octets 50 1
+	done
+	for octets in 64 1024 16384 65536 1048576; do
+		record $octets 5 100
 	done
 }
 
