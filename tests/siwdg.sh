@@ -845,10 +845,10 @@ end_case() {
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
 start_waiting() {
-	open_zone --any --zone-size 2000000 --deadline 60000 --count 1
+	open_zone --any --zone-size 2000000 --deadline $((60000 * SLOW)) --count 1
 	before_sent=$(counter d0 sent)
 	hold_packets
-	start client a 50 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+	start client a $((50 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--data text --size "$1" "${@:2}"
 	wait_for 20 'the first bundles' sent_is_more "$before_sent"
 	# Long enough for all of it, if nothing held it
@@ -900,7 +900,7 @@ bundle_is_refused() {
 # interrupted STATE: the QP of a message that waits enters it; then the packets pass, and the client reports STATUS
 interrupted() { # STATE STATUS
 	local sent
-	start_waiting 1000000 --interrupt "$1" --linger $((8000 * SLOW))
+	start_waiting 1000000 --interrupt "$1" --linger $((5000 + 3000 * SLOW))
 	wait_line client '^interrupted' $((10 * SLOW))
 	sent=$(counter d0 sent)
 	((sent - before_sent < 600)) || fail 'the message did not wait'
