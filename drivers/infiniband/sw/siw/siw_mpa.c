@@ -81,8 +81,9 @@ static int siw_mpa_terminate(struct iw_mpa_session *s,
 	int rv = -EINVAL;
 
 	down_write(&qp->state_lock);
-	if (qp->attrs.state <= SIW_QP_STATE_RTR &&
-	    (!rdma->crc || !siw_qp_enable_crc(qp))) {
+	if (qp->attrs.state <= SIW_QP_STATE_RTR) {
+		if (rdma->crc)
+			siw_qp_enable_crc(qp);
 		cep->llp->start_tx(cep, qp);
 		siw_init_terminate(qp, TERM_ERROR_LAYER_LLP, LLP_ETYPE_MPA,
 				   ecode, 0);
@@ -284,13 +285,11 @@ static int siw_mpa_add(struct siw_device *sdev,
 /**
  * siw_mpa_register - add a device to iw_mpa
  * @sdev: the device, not yet registered
- * @crc: the kernel supports CRC32c
  * @model: connection model in force until an administrator sets one
  *
  * Return: 0 or a negative errno
  */
-int siw_mpa_register(struct siw_device *sdev, bool crc,
-		     enum rdma_mpa_model model)
+int siw_mpa_register(struct siw_device *sdev, enum rdma_mpa_model model)
 {
 	const struct iw_mpa_choice initial = { RDMA_MPA_SETTING_MODEL, model };
 	const struct iw_mpa_driver driver = {
@@ -302,7 +301,6 @@ int siw_mpa_register(struct siw_device *sdev, bool crc,
 			.rtr_send = IW_MPA_RTR_ALL,
 			.rtr_recv = IW_MPA_RTR_ALL,
 			.pow2_depths = true,
-			.no_crc = !crc,
 			.fastopen = true,
 			.large = true,
 		},

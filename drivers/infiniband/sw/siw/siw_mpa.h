@@ -12,8 +12,7 @@ struct siw_cep;
 struct siw_device;
 struct siw_qp;
 
-int siw_mpa_register(struct siw_device *sdev, bool crc,
-		     enum rdma_mpa_model model);
+int siw_mpa_register(struct siw_device *sdev, enum rdma_mpa_model model);
 int siw_mpa_register_sctp(struct siw_device *sdev);
 void siw_mpa_unregister(struct siw_device *sdev);
 int siw_mpa_open(struct siw_cep *cep, const struct iw_mpa_layer *options);
