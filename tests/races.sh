@@ -16,7 +16,7 @@
 # `sample` has one delay instead of three and 5 s instead of 20 s of everything at once. It leaves out
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
 #
-# Runs as races races-sctp: 300 s
+# Runs as races races-sctp: 360 s
 # Sample debian/races: F56|F141
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -45,9 +45,9 @@ play() { # NAME FILE OPTION…
 }
 
 # Clients of the server's program, if any, connect to the next port
-serve() {
+serve() { # OPTION…
 	port=$((port + 10))
-	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((160 * SLOW_HOST)) --ignore undecided
+	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((160 * SLOW_HOST)) --ignore undecided "$@"
 	wait_line server '^listening' 30
 }
 
@@ -176,6 +176,36 @@ destroyed_while_it_disconnects() { # TIMES
 	run_well client a 120 "$RDMAFIRST" client "$(address b)" "$port" --times "$1" --torn
 	speed_up
 	[[ $(grep -c '^disconnected' "$WORK/client.log") -eq $1 ]] || fail 'it did not disconnect'
+	in_order
+}
+
+jiffies() {
+	sed -n '/^jiffies: /{s///p;q}' /proc/timer_list
+}
+
+probe_hits() { # EVENT
+	awk -v "event=$1" '$1 == event { print $2 }' "$TRACING/kprobe_profile"
+}
+
+# The program holds the lock of its queue pair nearly always, for many jiffies each time. After the peer has closed,
+# the connection's work item may look at the lock once per jiffy. It also runs for each modification, and 20 times at
+# most for the rest of a connection.
+closes_while_it_is_modified() { # TIMES
+	local begin runs most
+	[[ -e $TRACING/kprobe_profile ]] || { note 'this kernel has no kprobes' && return; }
+	serve --restless
+	slow_down siw_qp_modify 700
+	echo 'p:slow_runs siw_cm_work_handler' >>"$TRACING/kprobe_events"
+	echo 1 >"$TRACING/events/kprobes/slow_runs/enable"
+	begin=$(jiffies)
+	run_well client a 60 "$RDMAFIRST" client "$(address b)" "$port" --times "$1"
+	wait_line server "conn $1 over" 30
+	most=$(($(jiffies) - begin + $(probe_hits slow0) + 20 * $1))
+	runs=$(probe_hits slow_runs)
+	speed_up
+	stop server
+	note "$runs runs, at most $most"
+	[[ $runs -ge $((3 * $1)) && $runs -le $most ]] || fail "the work item ran $runs times, not at most $most times"
 	in_order
 }
 
@@ -541,6 +571,7 @@ if [[ -z $sample ]]; then
 fi
 check 'F141: no event reaches an id after it is destroyed while its address is resolved' destroyed_while_it_resolves 4
 check 'F56: no process hangs when the program destroys its queue pair while it disconnects' destroyed_while_it_disconnects 10
+check "siw's work item runs at most once per jiffy after the peer has closed while the program keeps modifying its queue pair" closes_while_it_is_modified 3
 check 'all at once: no process hangs while peers connect and end, servers are killed and their device is removed' all_at_once
 if [[ -z $only ]]; then
 	deadlines_end
