@@ -340,7 +340,7 @@ int exs_mderegister(exs_mh_t memory)
 		if (!region->retire())
 			return EBUSY;
 		library().regions.remove(memory);
-		for (const auto &socket : region->sockets())
+		while (const auto socket = region->take_socket())
 			socket->forget(*region);
 		return 0;
 	});
@@ -361,7 +361,7 @@ exs_op_t exs_mrevoke(exs_mh_t memory, exs_qh_t queue, void *context)
 		event.context = context;
 		// in the progress thread: who lets go of the region last has the lock of its socket
 		const auto finish = [region, report, event] {
-			for (const auto &socket : region->sockets())
+			while (const auto socket = region->take_socket())
 				socket->forget(*region);
 			if (!report.queue)
 				return;

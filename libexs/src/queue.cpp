@@ -86,8 +86,12 @@ bool Queue::send_later(const std::shared_ptr<Sender> &sender)
 	const std::lock_guard lock(mutex_);
 	if (closed_ || known_ || waiters_ != 0)
 		return false;
-	if (std::ranges::find(senders_, sender) == senders_.end())
-		senders_.push_back(sender);
+	try {
+		if (std::ranges::find(senders_, sender) == senders_.end())
+			senders_.push_back(sender);
+	} catch (const std::bad_alloc &) {
+		return false;
+	}
 	return true;
 }
 

@@ -69,4 +69,14 @@ std::set<std::shared_ptr<Socket>> Region::sockets()
 	return alive;
 }
 
+// Without memory of its own: a region that is given up must not fail
+std::shared_ptr<Socket> Region::take_socket()
+{
+	const std::lock_guard lock(mutex_);
+	std::shared_ptr<Socket> taken;
+	while (!taken && !sockets_.empty())
+		taken = sockets_.extract(sockets_.begin()).value().lock();
+	return taken;
+}
+
 } // namespace libexs

@@ -38,6 +38,7 @@ public:
 
 	// That have used it
 	std::set<std::shared_ptr<Socket>> sockets();
+	std::shared_ptr<Socket> take_socket(); // one of them; none: they have all been taken
 
 private:
 	const uint64_t address_, length_;

@@ -713,11 +713,20 @@ void Socket::save_addresses()
 
 // ---- the link and the machine
 
-// Until neither has anything to say
+// Until neither has anything to say. A connection that has no memory to go on ends: operations report it.
 void Socket::settle(bool sends)
 {
 	if (settling_)
 		return;
+	try {
+		settle_all(sends);
+	} catch (const std::exception &) {
+		give_up();
+	}
+}
+
+void Socket::settle_all(bool sends)
+{
 	settling_ = true;
 	auto events = std::exchange(spare_events_, {});
 	for (;;) {
@@ -1011,7 +1020,9 @@ void Socket::fail(int error)
 		machine_->lost(error);
 	else if (link_)
 		take_down();
-	settle();
+	settle_all(true);
+	if (machine_)
+		take_down(); // what it wanted of the link may be lost, too
 	polls_.clear();
 	while (!operations_.empty())
 		finish(operations_.begin()->first, error);
@@ -1021,6 +1032,11 @@ void Socket::fail(int error)
 void Socket::on_failure() noexcept
 {
 	const Lock lock(mutex_);
+	give_up();
+}
+
+void Socket::give_up() noexcept
+{
 	try {
 		fail(ENOMEM);
 	} catch (const std::exception &) {

@@ -226,6 +226,7 @@ private:
 	int start_tcp();
 	bool start_next_port(int error);
 	void settle(bool sends = true);
+	void settle_all(bool sends);
 	[[nodiscard]] int ready() const;
 	void ready_changed();
 	void on_link(const LinkEvent &event);
@@ -251,6 +252,7 @@ private:
 	void take_down();
 	void end_close();
 	void fail(int error);
+	void give_up() noexcept;
 	void release(Operation &operation);
 	void fail_connect(int error);
 

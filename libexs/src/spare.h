@@ -14,6 +14,9 @@
 #ifndef __has_feature
 #define __has_feature(feature) 0
 #endif
+#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) // gcc, clang
+#define LIBEXS_ADDRESS_SANITIZER
+#endif
 
 namespace libexs {
 
@@ -57,7 +60,7 @@ private:
 	};
 	static constexpr size_t step = alignof(std::max_align_t);
 
-#if defined(__SANITIZE_ADDRESS__) || __has_feature(address_sanitizer) // gcc, clang
+#ifdef LIBEXS_ADDRESS_SANITIZER
 	static constexpr size_t largest = 0; // all of it is freed, so that a late access is found
 #else
 	static constexpr size_t largest = 512; // a piece of a deque

@@ -81,7 +81,7 @@ VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor
 {
 	id_token_ = engine_.adopt(actor);
 	id_->context = context_of(id_token_);
-	const auto hello = wire::decode_hello(request.private_data);
+	const auto hello = wire::decode_hello(request.private_data());
 	if (!hello) {
 		fail(EPROTO);
 		return;
@@ -263,7 +263,7 @@ void VerbsLink::on_established(const CmEvent &event)
 {
 	if (!initiator_ || state_ != State::connecting)
 		return; // a responder is open with the first message
-	const auto hello = wire::decode_hello(event.private_data);
+	const auto hello = wire::decode_hello(event.private_data());
 	if (!hello || hello->kind == wire::Kind::refused)
 		return fail(EPROTO);
 	state_ = State::open;
@@ -276,7 +276,7 @@ void VerbsLink::on_established(const CmEvent &event)
 
 void VerbsLink::on_rejected(const CmEvent &event)
 {
-	const auto hello = wire::decode_hello(event.private_data);
+	const auto hello = wire::decode_hello(event.private_data());
 	if (!hello || hello->kind != wire::Kind::refused)
 		return fail(ECONNREFUSED, true);
 	switch (hello->reason) {

@@ -6,6 +6,7 @@
 
 #include "exs.h"
 
+#include <algorithm>
 #include <array>
 #include <cerrno>
 #include <cstdlib>
@@ -13,6 +14,7 @@
 #include <fstream>
 #include <map>
 #include <numeric>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -22,6 +24,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 
@@ -279,6 +282,23 @@ public:
 			next(kind);
 	}
 
+	// What is said from now on waits for release()
+	void hold() { held_.emplace(); }
+
+	// The first octets, and the others when the library has read these
+	void release(size_t first)
+	{
+		const auto held = *std::exchange(held_, std::nullopt);
+		first = std::min(first, held.size());
+		EXPECT_TRUE(write(held.data(), first));
+		const int library = other_end();
+		int unread = 1;
+		for (int i = 0; i < patience && unread != 0; i++, ::usleep(100))
+			::ioctl(library, FIONREAD, &unread);
+		EXPECT_EQ(unread, 0);
+		EXPECT_TRUE(write(held.data() + first, held.size() - first));
+	}
+
 private:
 	static void put(std::vector<uint8_t> &bytes, size_t at, size_t size, uint64_t value)
 	{
@@ -302,8 +322,24 @@ private:
 		bytes.insert(bytes.end(), body.begin(), body.end());
 		return write(bytes.data(), bytes.size());
 	}
+	// The library's descriptor
+	int other_end() const
+	{
+		sockaddr_in own{}, peer{};
+		socklen_t size = sizeof(own);
+		::getsockname(fd_, reinterpret_cast<sockaddr *>(&own), &size);
+		for (int fd = 3; fd < 1024; fd++, size = sizeof(peer))
+			if (::getpeername(fd, reinterpret_cast<sockaddr *>(&peer), &size) == 0 && peer.sin_port == own.sin_port)
+				return fd;
+		ADD_FAILURE() << "the library has no such connection";
+		return -1;
+	}
 	bool write(const uint8_t *from, size_t size) const
 	{
+		if (held_) {
+			held_->insert(held_->end(), from, from + size);
+			return true;
+		}
 		return ::send(fd_, from, size, MSG_NOSIGNAL) == static_cast<ssize_t>(size);
 	}
 	bool read(uint8_t *to, size_t size) const
@@ -317,6 +353,7 @@ private:
 	}
 
 	int fd_;
+	mutable std::optional<std::vector<uint8_t>> held_;
 };
 
 } // namespace exs_test

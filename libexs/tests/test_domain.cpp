@@ -280,8 +280,8 @@ TEST(Ids, AQueuePairIsNotDestroyedWhileLibrdmacmHandlesAnEvent)
 
 TEST(Engines, ATaskWithoutMemoryDoesNotEndTheProgram)
 {
+	std::latch done(1); // it outlives the thread that counts it down
 	Engine engine;
-	std::latch done(1);
 	engine.run([] { throw std::bad_alloc(); });
 	engine.run([&done] { done.count_down(); });
 	done.wait();

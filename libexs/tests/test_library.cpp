@@ -20,6 +20,7 @@
 #include <set>
 #include <thread>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>

@@ -12,7 +12,7 @@
 
 #include <gtest/gtest.h>
 
-#ifndef __SANITIZE_ADDRESS__ // which has operators of its own
+#ifndef LIBEXS_ADDRESS_SANITIZER // which has operators of its own
 namespace {
 std::atomic<uint64_t> allocations = 0;
 }
@@ -1158,7 +1158,7 @@ TEST(Hostile, PeerIsDisconnectedForAMessageOfAllOnes)
 	EXPECT_EQ(peer.machine.error(), EPROTO);
 }
 
-#ifndef __SANITIZE_ADDRESS__
+#ifndef LIBEXS_ADDRESS_SANITIZER
 // The sender and the receiver, without the memory that World adds
 class Exchange {
 public:

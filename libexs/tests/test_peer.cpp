@@ -3,9 +3,11 @@
 // The library against a peer that keeps to the format and not to its promises. Over TCP.
 #include "library.h"
 
+#include <algorithm>
 #include <atomic>
 #include <chrono>
 #include <memory>
+#include <span>
 #include <thread>
 #include <utility>
 
@@ -135,6 +137,70 @@ TEST_F(BatchingPeer, WithQueueBatchASendLeavesWhenItsQueueIsAbandonedOrNoLongerB
 	EXPECT_FALSE(has_left());
 	EXPECT_EQ(exs_qabandon(other), 0);
 	expect_advertised(2);
+}
+
+// A large message by a Read, and eight small ones behind it in one stream
+class Splits : public Peer {
+protected:
+	static constexpr size_t small = 8, most = 5000, header = 24;
+
+	void play(size_t length, size_t first)
+	{
+		std::vector<exs_op_t> receives{exs_recv(b, large->handle, large->bytes.data(), length, 0, queue, nullptr)};
+		for (size_t i = 0; i < 8; i++)
+			receives.push_back(exs_recv(b, smalls->handle, &smalls->bytes[i * small], small, 0, queue, nullptr));
+		std::ranges::fill(large->bytes, uint8_t{0xee});
+		std::ranges::fill(smalls->bytes, uint8_t{0xee});
+		peer->say({.type = RawClient::adv, .id = ++id, .length = length, .address = 4096, .key = 1});
+		peer->wait_read_request();
+		peer->hold();
+		peer->answer_read(octets(length, 1));
+		for (size_t i = 0; i < 8; i++)
+			peer->say({.type = RawClient::adv_imm, .id = ++id, .length = small}, octets(small, i + 2));
+		peer->release(first);
+		for (size_t i = 0; i < receives.size(); i++) {
+			const auto event = wait(receives[i]);
+			EXPECT_EQ(event.error, 0);
+			EXPECT_EQ(event.length, i == 0 ? length : small);
+			peer->next_message(RawClient::ack);
+		}
+		auto expected = octets(length, 1);
+		expected.resize(large->bytes.size(), 0xee);
+		EXPECT_EQ(large->bytes, expected);
+		for (size_t i = 0; i < 8; i++)
+			EXPECT_TRUE(std::ranges::equal(octets(small, i + 2), std::span(&smalls->bytes[i * small], small)));
+	}
+
+	static std::vector<uint8_t> octets(size_t length, size_t seed)
+	{
+		std::vector<uint8_t> bytes(length);
+		for (size_t i = 0; i < length; i++)
+			bytes[i] = static_cast<uint8_t>(i * 7 + i / 251 + seed * 31);
+		return bytes;
+	}
+
+	std::optional<Memory> large, smalls;
+	uint32_t id = 0;
+};
+
+// The library reads 512 octets beyond a large body, and 64 KiB beyond small ones
+TEST_F(Splits, LargeAndSmallFramesArriveWhereverTheyAreSplit)
+{
+	meet();
+	large.emplace(most);
+	smalls.emplace(8 * small);
+	for (const size_t length : {511, 512, 513, 4095, 4096, 4097, 5000})
+		for (const size_t end : {size_t{0}, size_t{512}, length, length + 512})
+			for (size_t first = end < 4 ? 0 : end - 4; first <= end + 4 && !HasFailure(); first++) {
+				play(length, header + first);
+				if (HasFailure())
+					ADD_FAILURE() << length << " octets, split behind " << first;
+			}
+	for (size_t i = 0; i < 9; i++) // 72 small bodies
+		play(511, 0);
+	play(5000, header + 600);
+	large.reset();
+	smalls.reset();
 }
 
 TEST_F(Peer, CancelEndsAReceiveWhoseReadIsNotAnsweredAndDisconnectsThePeer)
