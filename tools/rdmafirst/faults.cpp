@@ -313,6 +313,8 @@ int main(int argc, char **argv)
 	app.add_option("--most", options.most, "maximum number of attempts")->capture_default_str();
 	app.add_option("--seconds", options.seconds, "time limit in seconds")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
+	// iw_cm allocates a copy of it for each event that has some
+	options.connection.pdata = {'d', 'a', 't', 'a'};
 	try {
 		catch_sigterm();
 		return run(options) ? 0 : 1;
