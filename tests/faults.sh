@@ -40,6 +40,23 @@ fails() { # STAGE SECONDS
 	kmemleak_is_on || fail 'kmemleak has given up'
 }
 
+# Over SCTP, RFC 5043 section 6.3 reserves a Reject for the ULP. FUNCTION of the kernel is among those that get no memory.
+fails_without_reject() { # STAGE SECONDS FUNCTION
+	local rejects
+	capture wire b
+	start log b 280 dmesg --follow-new
+	# with the stack of each failure
+	echo 2 >$FAILSLAB/verbose
+	fails "$1" "$2"
+	echo 1 >$FAILSLAB/verbose
+	capture_end wire
+	has_line log "$3\+" || fail "$3() has got memory each time"
+	"$TESTS/sctpwire.py" "$WORK/wire.pcap" >"$WORK/wire.json"
+	note "$(jq '[.[].events[] | select(.kind == "terminate" and .from == "responder")] | length' "$WORK/wire.json") Terminates of the server"
+	rejects=$(jq '[.[].events[] | select(.code == 3 or .code == 7)] | length' "$WORK/wire.json")
+	is 'the number of Rejects' "$rejects" 0
+}
+
 # With 1, iw_cm gets entries for connection requests only from its reserve. scripts/vm has marked their
 # cache for failslab.
 requests_fail() { # 0|1
@@ -145,8 +162,13 @@ if [[ -d $FAILSLAB ]]; then
 	check 'F50: each allocation of ibv_reg_mr() fails in turn: the program gets an outcome, and later connections succeed' fails memory 60
 	check 'each allocation of rdma_listen() fails in turn: the program gets an outcome, and later connections succeed' fails listen 60
 	check 'each allocation of rdma_connect() fails in turn: the program gets an outcome, and later connections succeed' fails connect 80
-	check 'each allocation of rdma_accept() fails in turn: the program gets an outcome, and later connections succeed' fails accept 80
-	check "each allocation of the kernel's workers fails in turn, in both roles: later connections succeed" fails workers 110
+	if [[ $LLP == sctp ]]; then
+		check 'F105: each allocation of rdma_accept() fails in turn: no Initiate gets a Reject, and later connections succeed' fails_without_reject accept 80 siw_accept
+		check "F105: each allocation of the kernel's workers fails in turn, in both roles: no Initiate gets a Reject, and later connections succeed" fails_without_reject workers 110 iw_create_cm_id
+	else
+		check 'each allocation of rdma_accept() fails in turn: the program gets an outcome, and later connections succeed' fails accept 80
+		check "each allocation of the kernel's workers fails in turn, in both roles: later connections succeed" fails workers 110
+	fi
 	check 'ib_write_bw completes although up to 1000 allocations fail during its transfer' data_fails
 	echo 0 >$FAILSLAB/verbose
 	check 'without memory for connection requests, each of 40 connections is established or rejected within 8 s' reserve
