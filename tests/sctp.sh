@@ -363,13 +363,14 @@ sends_no_more_than_it_holds() { # PORT
 	stop client
 }
 
-# The Accept is acknowledged after two seconds; the program dies before
+# The Accept is acknowledged after three seconds; the program dies before
 terminate_waits_for_the_accept() { # PORT
 	capture wire b
-	path delay 1000ms
-	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --silent
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --silent --delay 2000
 	wait_listener 10.77.0.2 "$1"
 	start peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 expect=0004 over=10
+	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 30
+	within a tc qdisc add dev eth0 root netem delay 3000ms
 	wait_line server '^conn 1 accepted' 30
 	stop server KILL
 	ended_well peer 30
@@ -378,10 +379,13 @@ terminate_waits_for_the_accept() { # PORT
 	on_the_wire wire "$1" ends_with_terminate
 }
 
-# So is the Initiate
+# So is the Initiate, and the INIT, which is sent once
 terminate_waits_for_the_initiate() { # PORT
+	local rto
+	rto=$(within a sysctl -n net.sctp.rto_initial)
+	within a sysctl -qw net.sctp.rto_initial=10000
 	capture wire a
-	path delay 1000ms
+	within b tc qdisc add dev eth0 root netem delay 3000ms
 	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$1" expect=0005 expect=0004 over=10
 	wait_line peer listening 20
 	start client a 60 rping -c -a 10.77.0.2 -p "$1" -C 2
@@ -389,6 +393,7 @@ terminate_waits_for_the_initiate() { # PORT
 	stop client KILL
 	ended_well peer 30
 	path
+	within a sysctl -qw "net.sctp.rto_initial=$rto"
 	capture_end wire
 	on_the_wire wire "$1" ends_with_terminate
 }
