@@ -34,8 +34,9 @@ struct FaultOptions {
 };
 
 // Each attempt waits for one event that rdma_ucm may lose without memory, ESTABLISHED
-// of the client; a lost CONNECT_REQUEST is refused.
-constexpr unsigned most_lost = 1;
+// of the client; a lost CONNECT_REQUEST is refused. The number of allocations before it
+// varies, so several attempts may hit this one.
+constexpr unsigned most_lost = 3;
 
 // What is made from here on is made in that namespace.
 void enter(const std::string &netns)
