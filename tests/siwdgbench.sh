@@ -68,7 +68,8 @@ measure() {
 	for octets in 16384 65536; do
 		perftest siw ib_send_lat $octets -n 50
 	done
-	for octets in 16384 65536 1048576; do
+	# 1 MiB did not end within 1400 s
+	for octets in 16384 65536; do
 		perftest siw ib_send_bw $octets -n 100
 	done
 	for octets in 64 1024 16384 65536; do
