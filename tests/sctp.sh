@@ -534,15 +534,29 @@ closes_slowly() {
 	[[ ! -s $WORK/aborts.log ]] || fail 'the killed program has sent an ABORT'
 }
 
-# Each packet takes 3 s, and is acknowledged; all that is sent would take 3 min and more
+# Each packet takes 2 s and is acknowledged, all of them take 3 min. The path is slow before the client starts: it would take
+# minutes for an earlier answer, too.
 closes_in_two_minutes() {
-	local before took
+	local before took rto_min default netns
 	start server b 300 rping -s -P -a 10.77.0.2 -p 7532 -S 60000
 	wait_listener 10.77.0.2 7532
+	mtu 750
+	# several packets in one buffer would delay the next acknowledgement
+	within a ip link set dev eth0 gso_max_size 750
+	# so would packets sent twice, and an answer to ARP behind them
+	rto_min=$(within a sysctl -n net.sctp.rto_min)
+	for netns in a b; do
+		within $netns sysctl -qw net.sctp.rto_min=30000
+	done
+	within b ip neigh replace 10.77.0.1 lladdr "$(within a cat /sys/class/net/eth0/address)" dev eth0
+	within a tc qdisc add dev eth0 root netem rate 3kbit
+	# the socket takes the whole answer
+	default=$(</proc/sys/net/core/wmem_default)
+	echo 1048576 >/proc/sys/net/core/wmem_default
 	start client a 300 rping -c -a 10.77.0.2 -p 7532 -C 1000000 -S 60000
-	wait_for 60 'an association' has_assoc
-	path rate 4kbit
 	wait_for 60 'the answer to a Read of 60000 bytes' has_much_to_send
+	pause 2
+	echo "$default" >/proc/sys/net/core/wmem_default
 	stop client KILL
 	before=$(now_ms)
 	wait_for 130 'the end of the association of the killed program' no_assoc_of_a
@@ -550,6 +564,12 @@ closes_in_two_minutes() {
 	((took > 60000)) ||
 		fail "the association ended $took ms after the kill, too early for the deadline of its shutdown (more than 60000)"
 	path
+	mtu
+	within a ip link set dev eth0 gso_max_size 65536
+	within b ip neigh del 10.77.0.1 dev eth0
+	for netns in a b; do
+		within $netns sysctl -qw "net.sctp.rto_min=$rto_min"
+	done
 	stop server KILL
 	wait_for 60 'the end of the other association' no_assocs
 }
