@@ -43,7 +43,7 @@ readonly TRACING=/sys/kernel/tracing
 
 # seconds that a process may take to die
 PATIENCE=25
-# tests/run --slow: waits and limits of processes are so many times as long
+# tests/run --waits: waits and limits of processes are so many times as long
 readonly SLOW_HOST=${SLOW_HOST:-1}
 # The suite's argument, a regular expression: it picks cases by their claims
 only=${1:-}
