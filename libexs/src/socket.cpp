@@ -1022,7 +1022,7 @@ void Socket::fail(int error)
 		take_down();
 	settle_all(true);
 	if (machine_)
-		take_down(); // what it wanted of the link may be lost, too
+		take_down(); // requests to the link may be lost, too
 	polls_.clear();
 	while (!operations_.empty())
 		finish(operations_.begin()->first, error);

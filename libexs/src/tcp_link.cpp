@@ -18,7 +18,7 @@ namespace libexs {
 namespace {
 
 constexpr size_t at_a_time = 65536; // octets, as far as frames are not larger
-// Large bodies go where they belong: what comes ahead is copied. They may take turns with small ones.
+// Large bodies go where they belong: octets that come ahead are copied. Large ones may take turns with small ones.
 constexpr size_t large_body = 4096, ahead_of_large = 512;
 constexpr unsigned turns = 64;
 

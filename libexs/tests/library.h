@@ -9,6 +9,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
+#include <chrono>
 #include <cstdlib>
 #include <cstring>
 #include <fstream>
@@ -16,6 +17,7 @@
 #include <numeric>
 #include <optional>
 #include <string>
+#include <thread>
 #include <utility>
 #include <vector>
 
@@ -282,7 +284,7 @@ public:
 			next(kind);
 	}
 
-	// What is said from now on waits for release()
+	// release() sends all that is said from now on
 	void hold() { held_.emplace(); }
 
 	// The first octets, and the others when the library has read these
@@ -292,9 +294,10 @@ public:
 		first = std::min(first, held.size());
 		EXPECT_TRUE(write(held.data(), first));
 		const int library = other_end();
+		const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(patience);
 		int unread = 1;
-		for (int i = 0; i < patience && unread != 0; i++, ::usleep(100))
-			::ioctl(library, FIONREAD, &unread);
+		while (::ioctl(library, FIONREAD, &unread) == 0 && unread != 0 && std::chrono::steady_clock::now() < deadline)
+			std::this_thread::yield();
 		EXPECT_EQ(unread, 0);
 		EXPECT_TRUE(write(held.data() + first, held.size() - first));
 	}

@@ -20,7 +20,6 @@
 #include <set>
 #include <thread>
 #include <type_traits>
-#include <utility>
 #include <vector>
 
 #include <arpa/inet.h>
