@@ -862,6 +862,35 @@ TEST(Machine, SendCancelledDuringAReadLeavesTheRecvToTheNextSend)
 	end(pair);
 }
 
+// The check of the stream has to find where the first send ended, though its next octet is the second one's first
+TEST(Machine, StreamGoesOnBehindWhatWasReadOfACancelledSend)
+{
+	constexpr OpId first = 1, second = 2;
+	auto settings = World::config(true);
+	settings.ord = settings.ird = 1;
+	settings.largest = 4;
+	while (pattern(first, settings.largest) != pattern(second, 0))
+		settings.largest++;
+	Pair pair(settings);
+	ASSERT_EQ(pair.a->send(settings.largest + 10), first);
+	ASSERT_EQ(pair.a->send(5), second);
+	while (pair.a->transmit() || pair.b->deliver() || pair.b->process())
+		;
+	const auto recv = pair.b->recv(settings.largest + 10);
+	while (pair.b->transmit() || pair.a->deliver())
+		;
+	pair.a->cancel(first); // the REVOKE leaves before the Read Response
+	while (pair.a->transmit() || pair.a->answer())
+		;
+	const auto next = pair.b->recv(5);
+	pair.a->lose(ECONNRESET);
+	pair.end_of_connection();
+	expect_done(*pair.b, recv, settings.largest);
+	expect_done(*pair.b, next, 5);
+	expect_error(*pair.a, first, ECANCELED);
+	pair.check(true);
+}
+
 TEST(Machine, RecvCancelledDuringAReadLeavesTheWholeMessageToTheNextRecv)
 {
 	auto settings = World::config();

@@ -510,9 +510,9 @@ bool World::explains(std::span<const UserOp *const> sends, std::span<const uint8
 			received = received.subspan(length);
 			continue;
 		}
-		const auto same = std::ranges::mismatch(bytes, received).in1 - bytes.begin();
-		if (same != 0 && explains(sends, received.subspan(static_cast<size_t>(same)), lost))
-			return true;
+		for (auto read = std::ranges::mismatch(bytes, received).in1 - bytes.begin(); read != 0; read--)
+			if (explains(sends, received.subspan(static_cast<size_t>(read)), lost))
+				return true;
 	}
 	return received.empty();
 }
