@@ -397,7 +397,14 @@ disconnect_early() { # PORT
 # In half of the runs one of the programs failed
 several_queue_pairs() { # PROGRAM PORT
 	local i
+	# a failure, which has been seen once, then says how each session ended
+	end_case() {
+		grep -h mpa_end $TRACING/trace >"$WORK/sessions.log" || true
+		echo 0 2>/dev/null >$TRACING/events/iw_mpa/enable || true
+	}
 	for i in 1 2 3 4 5 6; do
+		echo >$TRACING/trace
+		echo 1 2>/dev/null >$TRACING/events/iw_mpa/enable || true # unmodified modules have none
 		start server b 60 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i))
 		wait_for 30 "$1" socket_listens $(($2 + i))
 		run_well client a 40 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i)) "$(address b)"
