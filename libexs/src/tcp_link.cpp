@@ -17,7 +17,9 @@
 namespace libexs {
 namespace {
 
-constexpr size_t at_a_time = 65536; // octets, as far as frames are not larger
+constexpr size_t at_a_time = 65536; // octets received, as far as frames are not larger
+// Sent likewise; a call for every 64 KiB was a tenth of the work for messages of 16 KiB
+constexpr size_t sent_at_a_time = 4 * at_a_time;
 // Large bodies go where they belong: octets that come ahead are copied. Large ones may take turns with small ones.
 constexpr size_t large_body = 4096, ahead_of_large = 512;
 constexpr unsigned turns = 64;
@@ -225,7 +227,7 @@ bool TcpLink::send_some()
 {
 	std::array<iovec, 64> parts{};
 	size_t count = 0, octets = 0;
-	for (auto out = out_.begin(); out != out_.end() && count + 2 <= parts.size() && octets < at_a_time; ++out) {
+	for (auto out = out_.begin(); out != out_.end() && count + 2 <= parts.size() && octets < sent_at_a_time; ++out) {
 		if (out->sent < out->head_size)
 			parts[count++] = {.iov_base = &out->head[out->sent], .iov_len = out->head_size - out->sent};
 		const uint64_t skip = out->sent > out->head_size ? out->sent - out->head_size : 0;
