@@ -211,6 +211,7 @@ void Machine::done(uint64_t work)
 		reads_--;
 		recv->reads--;
 		advert->reads--;
+		reap_due_ = reap_due_ || (advert->ending && advert->reads == 0);
 		if (advert->notify && recv->finished && recv->error == 0 && recv->reads == 0) {
 			advert->notes++;
 			send_notes(*advert);
@@ -544,6 +545,7 @@ void Machine::release_soon(AdvertPlace advert)
 {
 	if (!std::exchange(advert->ending, true))
 		ending_.push_back(advert);
+	reap_due_ = reap_due_ || advert->reads == 0;
 }
 
 void Machine::read_again(AdvertPlace advert)
@@ -774,6 +776,8 @@ void Machine::reap_adverts()
 				release_advert(advert);
 		return;
 	}
+	if (!std::exchange(reap_due_, false))
+		return;
 	std::erase_if(ending_, [this](AdvertPlace advert) {
 		if (advert->reads != 0)
 			return false;

@@ -375,6 +375,7 @@ private:
 	AdvertPlace next_advert_ = adverts_.end(); // the first one that is not closed; none behind it is
 	HashMap<uint32_t, AdvertPlace> advert_ids_{spare_};
 	std::vector<AdvertPlace> ending_; // to be released when no Read of them is in flight
+	bool reap_due_ = false; // one of these may have none
 	uint32_t peer_id_ = 0; // of the peer's last advertisement
 	uint64_t taken_ids_ = 0;
 	uint32_t reads_ = 0;   // in flight
