@@ -20,10 +20,12 @@
 
 namespace libexs {
 
-// Small memory that containers have given back and that their next elements get, so that a message allocates nothing. It has no lock
-// but that of the containers, and outlives them.
+// Small memory that containers have given back and that their next elements get, so that a message allocates nothing. It keeps
+// a limited amount, whatever the containers once held. It has no lock but that of the containers, and outlives them.
 class Spare {
 public:
+	static constexpr size_t most = 65536; // octets: some hundred operations at a time
+
 	Spare() = default;
 	Spare(const Spare &) = delete;
 	Spare &operator=(const Spare &) = delete;
@@ -43,16 +45,20 @@ public:
 		if (first == nullptr)
 			return ::operator new(kind * step);
 		pieces_[kind] = first->next;
+		kept_ -= kind * step;
 		return first;
 	}
 
 	void put(void *memory, size_t size) noexcept
 	{
 		const size_t kind = kind_of(size);
-		if (kind >= pieces_.size())
+		if (kind >= pieces_.size() || kept_ + kind * step > most)
 			return ::operator delete(memory);
+		kept_ += kind * step;
 		pieces_[kind] = new (memory) Piece{pieces_[kind]};
 	}
+
+	[[nodiscard]] size_t kept() const { return kept_; } // octets
 
 private:
 	struct Piece {
@@ -68,6 +74,7 @@ private:
 	static size_t kind_of(size_t size) { return (size + step - 1) / step; }
 
 	std::array<Piece *, largest / step + 1> pieces_{};
+	size_t kept_ = 0;
 };
 
 template <typename T> class SpareAllocator {
