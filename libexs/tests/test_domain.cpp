@@ -3,14 +3,17 @@
 // Registrations that several owners share, and the engine, with functions of verbs, rdma_cm and epoll that count or fail
 #include "../src/domain.h"
 #include "../src/engine.h"
+#include "../src/spare.h"
 #include "../src/tcp_link.h"
 
 #include <array>
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <condition_variable>
 #include <ctime>
 #include <latch>
+#include <mutex>
 #include <thread>
 #include <vector>
 
@@ -26,15 +29,52 @@
 
 namespace {
 
+using namespace std::chrono_literals;
+
 std::atomic<int> domains = 0, registrations = 0; // that there are
 std::atomic<int> registered = 0;		 // ever
 std::atomic<bool> refuses = false;
 std::array<ibv_context, 2> devices{};
-std::atomic<bool> handles_event = false; // rdma_get_cm_event()
 std::atomic<int> ids = 0;
 std::atomic<bool> watches = true; // epoll_ctl()
 constexpr uint64_t table = 0x10000, length = 4096;
 constexpr int access_flags = IBV_ACCESS_REMOTE_READ;
+
+// In rdma_get_cm_event()
+class Handling {
+public:
+	// Returns when somebody disturbs it, or after a while in which nobody did
+	void handle()
+	{
+		std::unique_lock lock(mutex_);
+		begun_++;
+		disturbed_ = false;
+		now_ = true;
+		changed_.notify_all();
+		changed_.wait_for(lock, 2ms, [this] { return disturbed_; });
+		now_ = false;
+	}
+	// False: nothing is handled now
+	bool disturb()
+	{
+		const std::lock_guard lock(mutex_);
+		disturbed_ = disturbed_ || now_;
+		changed_.notify_all();
+		return now_;
+	}
+	// Returns when one more has begun; false: it does not
+	bool wait()
+	{
+		std::unique_lock lock(mutex_);
+		return changed_.wait_for(lock, 20s, [this, before = begun_] { return begun_ != before; });
+	}
+
+private:
+	std::mutex mutex_; // of all below
+	std::condition_variable changed_;
+	int begun_ = 0;
+	bool now_ = false, disturbed_ = false;
+} handling;
 
 ibv_mr *make_mr(ibv_pd *pd)
 {
@@ -68,9 +108,7 @@ void rdma_destroy_event_channel(rdma_event_channel *channel)
 
 int rdma_get_cm_event(rdma_event_channel *channel, rdma_cm_event ** /*event*/)
 {
-	handles_event = true;
-	::usleep(2000);
-	handles_event = false;
+	handling.handle();
 	EXPECT_GE(channel->fd, 0);
 	errno = EAGAIN;
 	return -1;
@@ -83,7 +121,7 @@ int rdma_ack_cm_event(rdma_cm_event * /*event*/)
 
 int rdma_create_id(rdma_event_channel * /*channel*/, rdma_cm_id **id, void * /*context*/, rdma_port_space /*ps*/)
 {
-	EXPECT_FALSE(handles_event) << "an id is made while librdmacm handles an event";
+	EXPECT_FALSE(handling.disturb()) << "an id is made while librdmacm handles an event";
 	ids++;
 	*id = new rdma_cm_id{};
 	return 0;
@@ -91,7 +129,7 @@ int rdma_create_id(rdma_event_channel * /*channel*/, rdma_cm_id **id, void * /*c
 
 void rdma_destroy_qp(rdma_cm_id *id)
 {
-	EXPECT_FALSE(handles_event) << "a queue pair is destroyed while librdmacm handles an event";
+	EXPECT_FALSE(handling.disturb()) << "a queue pair is destroyed while librdmacm handles an event";
 	id->qp = nullptr;
 }
 
@@ -256,10 +294,10 @@ TEST(Ids, AnIdIsNotMadeWhileLibrdmacmHandlesAnEvent)
 {
 	Engine engine;
 	for (int i = 0; i < 50; i++) {
-		rdma_cm_id *const id = engine.make_id(1);
+		rdma_cm_id *const id = engine.make_id(1); // the first one opens the channel
 		ASSERT_NE(id, nullptr);
 		rdma_destroy_id(id);
-		::usleep(1000);
+		ASSERT_TRUE(handling.wait());
 	}
 	EXPECT_EQ(ids, 0);
 }
@@ -271,8 +309,8 @@ TEST(Ids, AQueuePairIsNotDestroyedWhileLibrdmacmHandlesAnEvent)
 	rdma_cm_id *const id = engine.make_id(1);
 	ASSERT_NE(id, nullptr);
 	for (int i = 0; i < 50; i++) {
+		ASSERT_TRUE(handling.wait());
 		engine.destroy_queue_pair(id);
-		::usleep(1000);
 	}
 	rdma_destroy_id(id);
 	EXPECT_EQ(ids, 0);
@@ -285,6 +323,23 @@ TEST(Engines, ATaskWithoutMemoryDoesNotEndTheProgram)
 	engine.run([] { throw std::bad_alloc(); });
 	engine.run([&done] { done.count_down(); });
 	done.wait();
+}
+
+TEST(Spares, MemoryOfAPeakIsGivenBack)
+{
+	constexpr size_t count = 10000, size = 64;
+	Spare spare;
+	std::vector<void *> pieces;
+	for (size_t i = 0; i < count; i++)
+		pieces.push_back(spare.take(size));
+	for (void *piece : pieces)
+		spare.put(piece, size);
+	EXPECT_LE(spare.kept(), Spare::most);
+	const size_t before = spare.kept();
+	void *const again = spare.take(size);
+	EXPECT_EQ(spare.kept(), before - (before != 0 ? size : 0)); // with AddressSanitizer nothing is kept
+	spare.put(again, size);
+	EXPECT_EQ(spare.kept(), before);
 }
 
 class Idle : public Actor {
