@@ -1077,6 +1077,8 @@ silent_to_all() {
 silent_to_others() {
 	open_zone --from "$(address b)" --flags 2 --count 1000
 	is_silent dropped_source refused to=0
+	# A named source has an error message about this one
+	is_silent dropped_no_zone refused stag=5 to=0
 	stop server
 }
 
@@ -1093,6 +1095,8 @@ silent_to_errors() {
 	open_zone --from "$(address a)" --flags 2 --count 1000
 	is_silent error_messages_received run_well peer a 10 "$DGMPEER" send "$(address b)" "$qpn" error --data "$TEXT"
 	is_silent dropped_crc refused --bad-crc to=0
+	# With a good CRC this one has an error message
+	is_silent dropped_range refused --bad-crc to=4090
 	is_silent dropped_qkey dgm_send qkey=5 --data "$TEXT$TEXT"
 	stop server
 }
@@ -1105,6 +1109,8 @@ others_use_nothing_up() {
 	start flood a 60 "$DGQP" write --device d0 "${OWN[@]}" "$(address b)" "$qpn" --zone 5 --key 6 --size 100 --data flood \
 		--count 10000000 --timeout 50
 	wait_for 30 'the flood' is_above dropped_no_zone
+	pause 1
+	is 'error messages to the flood' "$(counter d1 error_messages_sent)" "${value_before[error_messages_sent]}"
 	for ((i = 0; i < 10; i++)); do
 		! is_above error_messages_sent || break
 		refused to=4090
