@@ -931,17 +931,27 @@ stopped_in_error() {
 	stop server
 }
 
-# The doorbell of a long message does not keep a program that is killed: 1,024 datagrams of 65,000 octets over lo
+# The doorbell of a long message does not keep a program that is killed: 66,000,000 octets are 1,009 datagrams, as lo takes 65,473
+# of them in an IPv4 packet. The program ends in the middle of a message: some further bundles are sent while it ends, which
+# may complete its message, but not each time
 killed_in_a_doorbell() {
-	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 50 --any --zone-size 67000000 --count 1000
+	local sent tries=0
+	start server b $((110 * SLOW)) "$DGQP" zone --device d1 "${OWN[@]}" --timeout $((100 * SLOW)) --any --zone-size 67000000 --count 1000
 	wait_line server '^ready' 30
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
-	before_sent=$(counter d1 sent)
-	start client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
-		--size 66000000 --data text --count 1000
-	wait_for 30 'the first datagrams' sent_on_d1_is_more "$before_sent"
-	stop client KILL
+	until ((tries == 10)); do
+		tries=$((tries + 1))
+		before_sent=$(counter d1 sent)
+		start client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+			--size 66000000 --data text --count 1000
+		wait_for 30 'the first datagrams' sent_on_d1_is_more "$before_sent"
+		stop client KILL
+		sent=$(($(counter d1 sent) - before_sent))
+		note "$sent datagrams"
+		((sent % 1009 == 0)) || break
+	done
 	stop server
+	((sent % 1009)) || fail 'the doorbell kept the program until it had sent all of a message'
 }
 
 sent_on_d1_is_more() { # VALUE
