@@ -1572,7 +1572,7 @@ check 'siw_dg: a message longer than the path MTU completes its Send with an err
 check 'siw_dg: a message sent as inline data arrives unchanged' inline_data
 check 'siw_dg: only a message with Solicited Event raises a solicited event' solicited
 check 'siw_dg DGM-06: a message without a posted receive is dropped and counted' no_receive_posted
-check 'siw_dg DGM-22: both queues are flushed when a QP enters ERROR' error_flushes
+check 'siw_dg DGM-22: the receive queue is flushed when a QP enters ERROR, and a receive that is posted then' error_flushes
 check 'siw_dg DGM-09: a message with a wrong Q_Key is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_qkey qkey=5
 check 'siw_dg DGM-09 DGM-24: a message with a wrong CRC is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_crc --bad-crc
 check 'siw_dg DGM-09: a message with a wrong DDP version is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header ddp-version=2

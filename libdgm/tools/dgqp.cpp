@@ -1164,7 +1164,7 @@ int pong(const Options &options)
 	return 0;
 }
 
-// Requests of both queues complete when the QP enters ERROR
+// Requests of the receive queue complete when the QP enters ERROR
 int flush(const Options &options)
 {
 	Qp qp(options);
@@ -1177,7 +1177,7 @@ int flush(const Options &options)
 	for (uint32_t got = 0; got < options.depth; got++)
 		if (!flushes())
 			return 1;
-	// A request that is posted now, too
+	// A receive that is posted now, too
 	qp.post_receives(1);
 	return flushes() ? 0 : 1;
 }
