@@ -238,8 +238,11 @@ no_memory() {
 
 # ---- zones
 
+# How long the server of open_zone waits for records
+zone_seconds=50
+
 open_zone() { # OPTION of dgqp…; sets qpn, zone and key
-	start server b 60 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 50 --output "$WORK/region" "$@"
+	start server b $((zone_seconds + 10)) "$DGQP" zone --device d1 "${OWN[@]}" --timeout "$zone_seconds" --output "$WORK/region" "$@"
 	wait_line server '^ready' 30
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 }
@@ -845,6 +848,7 @@ end_case() {
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
 start_waiting() {
+	local zone_seconds=$((50 * SLOW))
 	open_zone --any --zone-size 2000000 --deadline $((60000 * SLOW)) --count 1
 	before_sent=$(counter d0 sent)
 	hold_packets
