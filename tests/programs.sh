@@ -395,25 +395,39 @@ disconnect_early() { # PORT
 }
 
 # In half of the runs one of the programs failed
+# perftest's server listens when it has agreed with the client, which connects at once: TCP refuses a fast client. Then the
+# client tries again, and crashes. If the peer had rejected, a Reply would have the R bit.
+refused_by_tcp() {
+	has_line client 'REJECTED; error: -111' && ! grep -q 'kind=reply .* r=1 ' $TRACING/trace
+}
+
 several_queue_pairs() { # PROGRAM PORT
-	local i
-	# a failure, which has been seen once, then says how each session ended
+	local i good=0
+	# a failure says how each session ended
 	end_case() {
 		grep -h mpa_end $TRACING/trace >"$WORK/sessions.log" || true
 		echo 0 2>/dev/null >$TRACING/events/iw_mpa/enable || true
 	}
-	for i in 1 2 3 4 5 6; do
+	echo 1 2>/dev/null >$TRACING/events/iw_mpa/enable || true # unmodified modules have none
+	for ((i = 1; good < 6 && i < 10; i++)); do
 		echo >$TRACING/trace
-		echo 1 2>/dev/null >$TRACING/events/iw_mpa/enable || true # unmodified modules have none
 		start server b 60 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i))
 		wait_for 30 "$1" socket_listens $(($2 + i))
-		run_well client a 40 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i)) "$(address b)"
+		run client a 40 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i)) "$(address b)"
+		if [[ $STATUS != 0 ]] && refused_by_tcp; then
+			note "round $i: the client came before the server listened"
+			stop server
+			continue
+		fi
+		is "round $i: the status of the client" "$STATUS" 0
 		ended_well server 30
 		! has_line client 'Failed to disconnect' ||
 			fail "round $i: the client of $1 reports 'Failed to disconnect'"
 		! has_line server 'Failed to disconnect' ||
 			fail "round $i: the server of $1 reports 'Failed to disconnect'"
+		good=$((good + 1))
 	done
+	is 'the number of rounds' $good 6
 }
 
 # The number of the packet with the RTR: SYN, SYN with ACK, Request, Reply, RTR. On a busy machine a
