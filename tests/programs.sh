@@ -398,19 +398,19 @@ disconnect_early() { # PORT
 # perftest's server listens when it has agreed with the client, which connects at once: TCP refuses a fast client. Then the
 # client tries again, and crashes. If the peer had rejected, a Reply would have the R bit.
 refused_by_tcp() {
-	has_line client 'REJECTED; error: -111' && ! grep -q 'kind=reply .* r=1 ' $TRACING/trace
+	has_line client 'REJECTED; error: -111' && ! grep -q 'kind=reply .* r=1 ' "$TRACING/trace"
 }
 
 several_queue_pairs() { # PROGRAM PORT
 	local i good=0
 	# a failure says how each session ended
 	end_case() {
-		grep -h mpa_end $TRACING/trace >"$WORK/sessions.log" || true
-		echo 0 2>/dev/null >$TRACING/events/iw_mpa/enable || true
+		grep -h mpa_end "$TRACING/trace" >"$WORK/sessions.log" || true
+		echo 0 2>/dev/null >"$TRACING/events/iw_mpa/enable" || true
 	}
-	echo 1 2>/dev/null >$TRACING/events/iw_mpa/enable || true # unmodified modules have none
+	echo 1 2>/dev/null >"$TRACING/events/iw_mpa/enable" || true # unmodified modules have none
 	for ((i = 1; good < 6 && i < 10; i++)); do
-		echo >$TRACING/trace
+		echo >"$TRACING/trace"
 		start server b 60 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i))
 		wait_for 30 "$1" socket_listens $(($2 + i))
 		run client a 40 "$1" -R -F -q 4 -n 50 -s 8192 -p $(($2 + i)) "$(address b)"
