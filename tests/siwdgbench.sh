@@ -74,7 +74,7 @@ measure() {
 	# Over iWARP the client of perftest 4.5 posts one Send less than the server has receives (-n), until the server has written it
 	# credits: the first after a third of them. With events it looks for credits only after a completion, and by default (CQ
 	# moderation 100) only message 100 has one. So a client that posts 99 before the server has received 33 waits for ever: with
-	# 1 MiB each time, with unmodified siw as well. -Q 10: every tenth message has a completion
+	# 1 MiB each time, with 64 KiB mostly, and there with unmodified siw as well. -Q 10: every tenth message has a completion
 	perftest siw ib_send_bw 1048576 -n 100 -Q 10
 	for octets in 64 1024 16384 65536; do
 		record $octets 50 1
