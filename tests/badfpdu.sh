@@ -329,8 +329,8 @@ no_such_change() { # STATE
 	wait_line server '^conn 1 received 5 hello' 10
 }
 
-no_reset() {
-	odd reset
+no_reset() { # WHEN
+	odd "$1"
 	has_line client '^modify to reset: Invalid argument$' || fail "$(grep '^modify' "$WORK/client.log")"
 }
 
@@ -536,7 +536,8 @@ bad 'F61: a Write to a queue pair without remote write access gets TERM 1/1/0' d
 bad 'F61: an RDMA Read from a queue pair without remote read access gets TERM 0/1/2' denied read 0/1/2
 bad 'F62: modifying a queue pair from INIT to SQD is rejected with EINVAL' no_such_change sqd
 bad 'F62: modifying a queue pair from INIT to SQE is rejected with EINVAL' no_such_change sqe
-bad 'F62: modifying a queue pair from RTS to RESET is rejected with EINVAL' no_reset
+bad 'F62: modifying a queue pair from RTS to RESET is rejected with EINVAL' no_reset reset
+bad 'F62: modifying a queue pair to RESET after rdma_disconnect() is rejected with EINVAL' no_reset close-and-reset
 ! has_memory_groups || bad "F63: queue memory is charged to the program's control group" queue_beyond_group
 bad "F91: a port mapper's netlink HELLO with nlmsg_pid 0 is answered once" hello_of_nobody
 bad 'F64: posting to a queue pair in state ERROR raises each asynchronous event at most once' few_events

@@ -251,6 +251,7 @@ holders_are_told() {
 		wait_line "$name" '^the device is removed' 10
 		wait_line "$name" '^new object: Input/output error' 10
 		stop "$name"
+		has_line "$name" '^4 receives were flushed' || fail "$name: $(grep flushed "$WORK/$name.log")"
 		has_line "$name" '^the queue is unchanged' || fail "$name: $(tail -n 2 "$WORK/$name.log" | paste -sd' ')"
 		has_line "$name" '^pinned at the end: 0 kB' || fail "$name: $(grep pinned "$WORK/$name.log")"
 	done

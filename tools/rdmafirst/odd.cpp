@@ -442,6 +442,14 @@ void close_and_send(Endpoint &endpoint, const Exposed &exposed)
 	endpoint.completions();
 }
 
+// The queue pair is not what it was before it connected. Posts nothing
+void close_and_reset(Endpoint &endpoint, const Exposed &)
+{
+	if (rdma_disconnect(endpoint.id()) != 0)
+		throw SystemError("rdma_disconnect");
+	endpoint.modify("reset");
+}
+
 // The bytes of the Read Request are where those of the message will be
 void read_and_send(Endpoint &endpoint, const Exposed &exposed)
 {
@@ -677,7 +685,7 @@ const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> th
 	{"read-local", read_local}, {"refill", refill}, {"refill-one", refill_one}, {"read-across", read_across}, {"send-across", send_across},
 	{"reads-and-modify", reads_and_modify}, {"fenced-send", fenced_send}, {"read-and-send", read_and_send},
 	{"send", send}, {"restless-sends", restless_sends}, {"long-read", long_read}, {"read-and-close", read_and_close},
-	{"close-and-send", close_and_send},
+	{"close-and-send", close_and_send}, {"close-and-reset", close_and_reset},
 	{"read-and-forget", read_and_forget}, {"register-all", register_all},
 	{"write", write}, {"reset", reset}, {"solicited", solicited}, {"solicited-errors", solicited_errors},
 	{"read-changing", read_changing},

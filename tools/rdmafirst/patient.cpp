@@ -106,6 +106,7 @@ struct Held {
 };
 
 alignas(4096) std::array<char, 8 * 4096> held_memory;
+constexpr unsigned held_receives = 4;
 
 Held hold(const std::string &device)
 {
@@ -122,13 +123,29 @@ Held hold(const std::string &device)
 	ibv_qp_init_attr qp{};
 	qp.send_cq = held.cq;
 	qp.recv_cq = held.cq;
-	qp.cap = {.max_send_wr = 4, .max_recv_wr = 4, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
+	qp.cap = {.max_send_wr = 4, .max_recv_wr = held_receives, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
 	qp.qp_type = IBV_QPT_RC;
 	held.qp = held.pd && held.cq ? ibv_create_qp(held.pd, &qp) : nullptr;
 	held.mr = held.pd ? ibv_reg_mr(held.pd, held_memory.data(), held_memory.size(), IBV_ACCESS_LOCAL_WRITE) : nullptr;
 	if (!held.channel || !held.srq || !held.qp || !held.mr || ibv_req_notify_cq(held.cq, 0) != 0)
 		throw SystemError("cannot create the queues and the memory region on device " + device);
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(held_memory.data()), .length = 1, .lkey = held.mr->lkey};
+	ibv_recv_wr wr{.wr_id = 0, .next = nullptr, .sg_list = &sge, .num_sge = 1};
+	ibv_recv_wr *bad = nullptr;
+	for (unsigned i = 0; i < held_receives; i++)
+		if (errno = ibv_post_recv(held.qp, &wr, &bad); errno != 0)
+			throw SystemError("ibv_post_recv");
 	return held;
+}
+
+// Counts the flushed receives; false if the queue cannot be polled
+bool take_completion(const Held &held, unsigned &flushed)
+{
+	ibv_wc wc{};
+	const int taken = ibv_poll_cq(held.cq, 1, &wc);
+	if (taken > 0 && wc.status == IBV_WC_WR_FLUSH_ERR)
+		flushed++;
+	return taken >= 0;
 }
 
 // The kernel has taken away what it can: most of this fails, and none of it may hurt
@@ -166,12 +183,12 @@ Exit run_holder(const Options &options)
 	const auto deadline = Clock::now() + patience;
 	const Held held = hold(options.device);
 	std::atomic<bool> failed = false;
+	unsigned flushed = 0; // of the poller, until it is joined
 	std::jthread poller;
 	if (options.busy)
 		poller = std::jthread([&](const std::stop_token &stop) {
-			ibv_wc wc{};
 			while (!stop.stop_requested() && !failed)
-				failed = ibv_poll_cq(held.cq, 1, &wc) < 0;
+				failed = !take_completion(held, flushed);
 		});
 	say("all objects are held");
 	try {
@@ -183,6 +200,9 @@ Exit run_holder(const Options &options)
 		say("stopped");
 	}
 	poller = {};
+	for (unsigned i = 0; i < held_receives && !failed; i++)
+		failed = !take_completion(held, flushed);
+	say(fmt::format("{} receives were flushed", flushed));
 	say(failed ? "the queue cannot be polled" : "the queue is unchanged");
 	let_go(held);
 	return failed ? Exit::failed : Exit::ok;
