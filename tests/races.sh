@@ -48,7 +48,7 @@ play() { # NAME FILE OPTION…
 serve() { # OPTION…
 	port=$((port + 10))
 	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((160 * SLOW_HOST)) --ignore undecided "$@"
-	wait_line server '^listening' 30
+	wait_line server '^listening' 60
 }
 
 # Those of our programs that hold_all has started
