@@ -2,8 +2,9 @@
 /*
  * siw's side of iw_mpa: the operations that a session calls.
  *
- * All functions except siw_mpa_term_received() run in process context with the
- * endpoint in use, which serialises the session.
+ * All operations and functions with an endpoint, except
+ * siw_mpa_term_received(), run in process context with the endpoint in use,
+ * which serialises the session.
  */
 #include <linux/minmax.h>
 

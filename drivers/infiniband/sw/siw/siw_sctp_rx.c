@@ -491,7 +491,10 @@ static bool feed_qp(struct siw_qp *qp, struct sk_buff *skb)
 
 	put_unaligned_be16(len - SIW_SCTP_SSN_LEN, skb->data);
 	skb_put_zero(skb, (-len & 3) + MPA_CRC_SIZE);
+	/* As below TCP: softirqs take the same locks */
+	local_bh_disable();
 	siw_tcp_rx_data(&rd_desc, skb, 0, skb->len);
+	local_bh_enable();
 	return srx->rx_suspend ||
 	       (srx->state == SIW_GET_HDR && !srx->fpdu_part_rcvd);
 }
