@@ -213,28 +213,37 @@ static int siw_tcp_take_early(struct siw_cep *cep, int pending)
 				  KERNEL_SOCKPTR(&pending), sizeof(pending));
 }
 
-static int siw_tcp_listen(struct siw_cep *cep, struct sockaddr *laddr,
-			  bool afonly, int ifindex, int backlog)
+static int siw_tcp_begin_listen(struct siw_cep *cep, int backlog)
 {
 	struct socket *s = cep->sock;
 	const struct fastopen_queue *early =
 		&inet_csk(s->sk)->icsk_accept_queue.fastopenq;
-	int rv;
+	int pending = READ_ONCE(early->max_qlen);
+	int rv = s->ops->listen(s, backlog);
 
-	if (siw_addr_is_wildcard(laddr))
-		s->sk->sk_bound_dev_if = ifindex;
-
-	rv = siw_sock_bind(s, laddr, afonly) ?: s->ops->listen(s, backlog);
+	if (rv)
+		return rv;
 	/* Accepted sockets inherit this: the Request arrives before accept() */
-	if (!rv)
-		siw_tcp_delay_ack(s);
+	siw_tcp_delay_ack(s);
 	/*
 	 * The sysctl may enable Fast Open for all listeners. But not every ULP
 	 * tolerates duplicate Requests, so the policy decides.
 	 */
-	if (!rv && READ_ONCE(early->max_qlen))
-		rv = siw_tcp_take_early(cep, 0);
+	if (READ_ONCE(early->max_qlen) != pending)
+		rv = siw_tcp_take_early(cep, pending);
 	return rv;
+}
+
+static int siw_tcp_listen(struct siw_cep *cep, struct sockaddr *laddr,
+			  bool afonly, int ifindex, int backlog)
+{
+	struct socket *s = cep->sock;
+
+	if (siw_addr_is_wildcard(laddr))
+		s->sk->sk_bound_dev_if = ifindex;
+
+	return siw_sock_bind(s, laddr, afonly) ?:
+	       siw_tcp_begin_listen(cep, backlog);
 }
 
 /*
@@ -253,10 +262,7 @@ static int siw_tcp_listen_again(struct siw_cep *cep)
 			     sizeof(unspec), 0);
 	if (rv)
 		return rv;
-	rv = s->ops->listen(s, READ_ONCE(s->sk->sk_max_ack_backlog));
-	if (!rv)
-		siw_tcp_delay_ack(s);
-	return rv;
+	return siw_tcp_begin_listen(cep, READ_ONCE(s->sk->sk_max_ack_backlog));
 }
 
 static int siw_tcp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
