@@ -794,6 +794,19 @@ closes_before_accept() { # PORT
 	wait_for 10 'the end of all associations' no_assocs
 }
 
+# The peer shuts the association down while siw still processes what it held behind the gap
+shuts_down_early() { # PORT
+	start server b 80 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 70
+	wait_listener 10.77.0.2 "$1"
+	slow_down siw_tcp_rx_data 40
+	run_well peer a 60 "$MPAPEER" run "$TESTS/wire/sctp-responder/ssn-filled-shutdown.txt" --llp sctp --stack kernel \
+		--bind 10.77.0.1 --connect "10.77.0.2:$1"
+	speed_up
+	wait_line server '^conn 1 received 4 last' 20
+	stop server
+	wait_for 10 'the end of all associations' no_assocs
+}
+
 # The peer's machine starts anew: its association is another one, and the session was of the first
 restarts() { # PORT
 	start_responder "$1"
@@ -876,6 +889,7 @@ accepted="send=$INITIATE expect=0006"
 # shellcheck disable=SC2086 # words of $accepted are steps
 {
 	check 'an association that its peer shuts down before siw accepts it leaves no association' closes_before_accept $((++port))
+	check 'SC-05: chunks held behind a DDP-SSN gap are processed although the peer has shut the association down' shuts_down_early $((++port))
 	check 'a peer restarted with its old port ends the old session, and clients can connect again' restarts $((++port))
 	check 'F105 SC-06: Initiates beyond the backlog get a session Terminate, a client gets -ECONNRESET' backlog_is_full $((++port))
 	check 'F105 SC-06: an Initiate gets a session Terminate when the server is killed before it accepts' ends_before_it_answers $((++port)) KILL

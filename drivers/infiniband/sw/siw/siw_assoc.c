@@ -192,6 +192,16 @@ void siw_assoc_check_restart(struct siw_assoc *assoc,
 	assoc->restarted = true;
 }
 
+/* Have chunks arrived in order that the session has not processed? */
+static bool has_unread(const struct siw_assoc *assoc, struct sock *sk)
+{
+	const struct siw_chan *chan = &assoc->chan[0];
+
+	return !skb_queue_empty(&sk->sk_receive_queue) ||
+	       (chan->established && (!skb_queue_empty(&chan->early) ||
+				      siw_ssn_has_next(&chan->rx)));
+}
+
 /* The socket's state does not show that an association is lost */
 int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
 {
@@ -209,7 +219,7 @@ int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
 		return assoc->err;
 	default:
 		/* Chunks may have arrived before the end: read them first */
-		if (assoc->up && !skb_queue_empty(&sk->sk_receive_queue))
+		if (assoc->up && has_unread(assoc, sk))
 			return assoc->err;
 		return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
 	}

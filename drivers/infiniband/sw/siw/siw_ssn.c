@@ -83,6 +83,20 @@ bool siw_ssn_holds(const struct siw_ssn_window *window)
 }
 
 /**
+ * siw_ssn_has_next - does the window hold the next chunk in order?
+ * @window: the window
+ *
+ * Return: true if siw_ssn_take() would return a chunk
+ */
+bool siw_ssn_has_next(const struct siw_ssn_window *window)
+{
+	const struct siw_ssn_entry *first =
+		to_entry(rb_first_cached(&window->held));
+
+	return first && first->ssn == window->next;
+}
+
+/**
  * siw_ssn_share_max - memory that a remote address may hold alone
  * @pool: memory of all windows
  *
@@ -209,12 +223,10 @@ static struct siw_ssn_entry *remove_entry(struct siw_ssn_window *window,
  */
 struct siw_ssn_entry *siw_ssn_take(struct siw_ssn_window *window)
 {
-	struct siw_ssn_entry *first = to_entry(rb_first_cached(&window->held));
-
-	if (!first || first->ssn != window->next)
+	if (!siw_ssn_has_next(window))
 		return NULL;
 	window->next++;
-	return remove_entry(window, first);
+	return remove_entry(window, to_entry(rb_first_cached(&window->held)));
 }
 
 /**

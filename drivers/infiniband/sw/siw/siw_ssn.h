@@ -79,6 +79,7 @@ void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
 long siw_ssn_share_max(const struct siw_ssn_pool *pool);
 bool siw_ssn_possible(const struct siw_ssn_window *window, u16 ssn);
 bool siw_ssn_holds(const struct siw_ssn_window *window);
+bool siw_ssn_has_next(const struct siw_ssn_window *window);
 bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost);
 void siw_ssn_uncharge(struct siw_ssn_window *window, u32 cost);
 enum siw_ssn_verdict siw_ssn_offer(struct siw_ssn_window *window,
