@@ -235,7 +235,7 @@ namespace_dies() {
 # hold NAME [--busy]: a program that has all kinds of objects of b's device. It is in a, which has nothing to do with b
 hold() {
 	start "$1" a 100 "$RDMAFIRST" holder siw1 "${@:2}"
-	wait_line "$1" '^all objects are held' 20
+	wait_line "$1" '^all objects are held' 60
 }
 
 hold_everything() { # PORT
@@ -248,8 +248,8 @@ hold_everything() { # PORT
 holders_are_told() {
 	local name
 	for name in idle busy; do
-		wait_line "$name" '^the device is removed' 10
-		wait_line "$name" '^new object: Input/output error' 10
+		wait_line "$name" '^the device is removed' 30
+		wait_line "$name" '^new object: Input/output error' 30
 		stop "$name"
 		has_line "$name" '^4 receives were flushed' || fail "$name: $(grep flushed "$WORK/$name.log")"
 		has_line "$name" '^the queue is unchanged' || fail "$name: $(tail -n 2 "$WORK/$name.log" | paste -sd' ')"
