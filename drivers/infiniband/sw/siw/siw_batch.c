@@ -3,8 +3,8 @@
  * FPDUs that are handed to the lower layer in one call.
  *
  * A program may write to its memory while a peer reads it, or while it is being
- * sent. So the data is copied once, into pages that nothing else writes to. The
- * CRC covers the copy, and TCP refers to the pages until they are acknowledged.
+ * sent. So the data is copied once, to where nothing else writes. The CRC covers
+ * the copy, and TCP refers to its pages until they are acknowledged.
  *
  * A batch is one sk_buff of TCP. All segments into which TCP's segmentation
  * offload splits it begin with an FPDU, because the caller makes each FPDU
