@@ -524,7 +524,7 @@ segmented_socket() {
 }
 
 zone_errors() {
-	run_well errors a 180 "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
+	run_well errors a $((100 * SLOW)) "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
 
 # Three parts, and room for two records: the second part makes way for the last
