@@ -18,6 +18,9 @@ source "$TESTS/dg.sh"
 
 readonly PROVIDER=${TESTS%/*}/build/siwdg
 readonly DGQP=$PRODUCTS/lib/dgqp DGMPEER=$PRODUCTS/lib/dgmpeer DGM=$PRODUCTS/lib
+# How much longer a kernel with checkers takes, and others on a busy host
+if [[ $VM_KERNEL == debug ]]; then SLOW=6; else SLOW=2; fi
+readonly SLOW
 # Of dgqp's calls that verbs do not have
 readonly OWN=(--provider "$PROVIDER/libsiwdg.so.1")
 # Octets of dgqp's region before and behind its zone
@@ -238,10 +241,8 @@ no_memory() {
 
 # ---- zones
 
-# How long the server of open_zone waits for records
-zone_seconds=50
-
 open_zone() { # OPTION of dgqp…; sets qpn, zone and key
+	local zone_seconds=$((50 * SLOW))
 	start server b $((zone_seconds + 10)) "$DGQP" zone --device d1 "${OWN[@]}" --timeout "$zone_seconds" --output "$WORK/region" "$@"
 	wait_line server '^ready' 30
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
@@ -572,9 +573,6 @@ records_overflow() {
 # Four datagrams at 100, of 8 octets but the last, from port 7711 of a
 readonly TEXT=abcdefghijklmnopqrstuvwxyzAB
 piece_port=7711
-# How much longer a kernel with checkers takes, and others on a busy host
-if [[ $VM_KERNEL == debug ]]; then SLOW=6; else SLOW=2; fi
-readonly SLOW
 
 piece() { # MSN INDEX [FIELD=VALUE | OPTION of dgmpeer]…
 	local mo=$((8 * $2))
@@ -664,7 +662,7 @@ partial_expires() {
 
 # The deadline is far away
 gap_ends() {
-	open_zone --any --partial --deadline 60000 --gap 300 --count 2
+	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 300 --count 2
 	pieces 5 1 3
 	ended_well server 20
 	piece_record 8 108 5 ' of 28 at 100 more'
@@ -673,14 +671,14 @@ gap_ends() {
 }
 
 within_the_gap() {
-	open_zone --any --partial --deadline 60000 --gap 30000 --count 1
+	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 30000 --count 1
 	pieces 5 3 0 2 1
 	ended_well server 10
 	piece_record 28 100 5 ''
 }
 
 no_gap() {
-	open_zone --any --partial --deadline 60000 --gap 0 --count 2
+	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 0 --count 2
 	pieces 5 2 1 3
 	wait_line server '^record' 10
 	piece_record 20 108 5 ' of 28 at 100 came 20'
@@ -690,7 +688,7 @@ no_gap() {
 }
 
 newer_ends_partial() {
-	open_zone --any --partial --deadline 60000 --gap 30000 --count 3
+	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 30000 --count 3
 	pieces 5 0 3
 	pieces 6 0 1 2 3
 	ended_well server 10
@@ -700,7 +698,7 @@ newer_ends_partial() {
 }
 
 newer_discards() { # OLDER NEWER
-	open_zone --any --deadline 60000 --count 1
+	open_zone --any --deadline $((60000 * SLOW)) --count 1
 	before messages_superseded dropped_late
 	pieces "$1" 0 1
 	pieces "$2" 0 3
@@ -715,7 +713,7 @@ newer_discards() { # OLDER NEWER
 
 # Each port is a source. The fifth one takes the slot of the first
 slots_are_few() {
-	open_zone --any --deadline 60000 --slots 4 --count 2
+	open_zone --any --deadline $((60000 * SLOW)) --slots 4 --count 2
 	before messages_evicted
 	for piece_port in 7711 7712 7713 7714 7715; do
 		piece 5 0
@@ -734,7 +732,7 @@ slots_are_few() {
 
 # A datagram that is not as the message's others, or not good by itself, is dropped; the message completes without it
 contradiction() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
-	open_zone --any --deadline 60000 --count 1
+	open_zone --any --deadline $((60000 * SLOW)) --count 1
 	before "$1"
 	pieces 7 0 3
 	dgm_write --source-port 7711 msn=7 ml=28 last=0 "${@:2}"
@@ -849,7 +847,6 @@ end_case() {
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
 start_waiting() {
-	local zone_seconds=$((50 * SLOW))
 	open_zone --any --zone-size 2000000 --deadline $((60000 * SLOW)) --count 1
 	before_sent=$(counter d0 sent)
 	hold_packets
@@ -1317,7 +1314,7 @@ validity_map() {
 
 # DGM-30: the records around a Send leave the queue, the Send stays in it
 records_are_folded() {
-	open_zone --any --fold --deadline 60000 --count 3
+	open_zone --any --fold --deadline $((60000 * SLOW)) --count 3
 	before written received
 	stop_process server
 	dgm_write to=10 msn=1 --data one
@@ -1537,7 +1534,7 @@ killed() {
 }
 
 unloads_under_traffic() {
-	open_zone --any --partial --deadline 60000 --count 1000000
+	open_zone --any --partial --deadline $((60000 * SLOW)) --count 1000000
 	pieces 5 0 2
 	# shellcheck disable=SC2016 # for that shell
 	start flood a 60 bash -c 'while :; do "$0" send "$1" "$2" write "stag=0x$3" "qkey=0x$4"; done' \
