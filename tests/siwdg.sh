@@ -1189,11 +1189,11 @@ print((body + struct.pack("<I", crc ^ 0xffffffff)).hex())' "$@"
 
 # The target is no QP: it answers as it likes. A forged error message differs in its port, the Q_Key, or the number of the message
 forged_errors() {
-	start target b 30 "$DGMPEER" expect "$(address b)" 7720
+	start target b $((30 * SLOW)) "$DGMPEER" expect --timeout $((20 * SLOW)) "$(address b)" 7720
 	wait_line target '^listening' 10
 	start client a $((60 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
 		--data "${TEXT:0:24}" --flags 4 --linger $((50000 * SLOW))
-	ended_well target 20
+	ended_well target $((20 * SLOW))
 	before_received=$(counter d0 error_messages_received)
 	forge 7721 "$(error_about 1 6)"
 	forge 7720 "$(error_about 1 7)"
