@@ -1415,9 +1415,9 @@ hostile() {
 	local before
 	open_zone --any --count 2
 	before=$(dropped d1)
-	run_well hostile a 30 "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}"
+	run_well hostile a $((30 * SLOW)) "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}"
 	note "$(tail -n 1 "$WORK/hostile.log")"
-	wait_for 10 'each of them in a counter' dropped_are d1 $((before + $(jq add "$WORK/hostile.log")))
+	wait_for $((10 * SLOW)) 'each of them in a counter' dropped_are d1 $((before + $(jq add "$WORK/hostile.log")))
 	dgm_send qkey=$QKEY --data end
 	dgm_write to=100 msn=3 --data right
 	ended_well server 10
@@ -1425,14 +1425,18 @@ hostile() {
 	region_is 4096 100 right
 }
 
+# Repeats them for those that find the receiver's socket full
 guesses() { # NUMBER
-	local before
+	local before judged=0 round
 	open_zone --any --count 1
 	before=$(counter d1 dropped_no_zone)
-	write_zone a --guess --count "$1" --data guess
-	is 'the status of the source' $STATUS 0
-	note "$(($(counter d1 dropped_no_zone) - before)) of $1 were dropped for zone and Q_Key"
-	(($(counter d1 dropped_no_zone) - before >= $1 * 9 / 10)) || fail 'most guesses did not come'
+	for ((round = 0; judged < $1 && round < 10; round++)); do
+		write_zone a --guess --count "$1" --data guess
+		is 'the status of the source' $STATUS 0
+		judged=$(($(counter d1 dropped_no_zone) - before))
+	done
+	((judged >= $1)) || fail "only $judged guesses in $round rounds were dropped for zone and Q_Key"
+	note "$judged guesses in $round rounds were dropped for zone and Q_Key"
 	write_zone a --data right
 	ended_well server 10
 	region_is 4096 0 right
