@@ -755,11 +755,11 @@ alone() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 
 # Neither the deadline's records nor datagrams come behind ERROR
 error_discards() {
-	open_zone --any --partial --deadline $((4000 * SLOW)) --to-error --count 100
+	open_zone --any --partial --deadline $((8000 * SLOW)) --to-error --count 100
 	pieces 5 0 2
 	dgm_send qkey=$QKEY --data end
 	wait_line server '^flushed' 10
-	ended_well server $((12 * SLOW))
+	ended_well server $((16 * SLOW))
 	! sed '/^received/,$d' "$WORK/server.log" | grep '^record' || fail 'the deadline was over before the QP was in ERROR'
 	! has_line server '^record' || fail 'a message was recorded in ERROR'
 }
@@ -1466,13 +1466,13 @@ closes_under_traffic() {
 
 # The message would be behind the end of the second zone, which has half the length
 closes_with_message() {
-	open_zone --any --partial --zone-size 200 --deadline $((4000 * SLOW)) --reopen --count 1000
+	open_zone --any --partial --zone-size 200 --deadline $((8000 * SLOW)) --reopen --count 1000
 	before written
 	pieces 5 0 2
 	rises written 2
 	dgm_send qkey=$QKEY --data end
 	wait_line server '^reopened' 10
-	ended_well server $((12 * SLOW))
+	ended_well server $((16 * SLOW))
 	! sed '/^reopened/,$d' "$WORK/server.log" | grep '^record' || fail 'the deadline was over before the second zone was open'
 	! has_line server '^record' || fail 'the second zone has a record of the first one'
 }
