@@ -270,7 +270,8 @@ int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s)
 
 	iov_iter_bvec(&msg.msg_iter, ITER_SOURCE, batch->vec, batch->n_vecs,
 		      batch->len);
-	iov_iter_advance(&msg.msg_iter, batch->sent);
+	if (batch->sent)
+		iov_iter_advance(&msg.msg_iter, batch->sent);
 	rv = sock_sendmsg(s, &msg);
 	if (rv < 0)
 		return rv;
