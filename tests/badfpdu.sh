@@ -23,7 +23,7 @@ port=7900
 
 serve() { # [OPTION…]
 	start server b 150 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 120 "$@"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 good() {
@@ -142,7 +142,7 @@ odd_responder() { # PORT IRD NAME=VALUE…
 		settings+=(--set "$setting")
 	done
 	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):$1" "${settings[@]}"
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 }
 
 odd_against() { # WHAT IRD NAME=VALUE…
@@ -382,7 +382,7 @@ few_lines() {
 	local before after
 	echo 'expect no-connection for 60s' >"$WORK/hold.txt"
 	start other b 60 "$MPAPEER" run "$WORK/hold.txt" --listen "0.0.0.0:$port"
-	wait_line other '^listening on' 20
+	wait_ready other '^listening on'
 	before=$(lines_about_listeners)
 	run server b 60 "$RDMAFIRST" server 0.0.0.0 "$port" --tries 300
 	has_line server 'rdma_listen: Address already in use' || fail 'it could listen'

@@ -22,7 +22,7 @@ port=7700
 
 serve() { # [OPTION…]
 	start server b 150 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout 120 "$@"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 peer() { # NAME SCENARIO [NAME=VALUE…]

@@ -26,7 +26,7 @@ played() {
 	done
 	start peer b 90 "$MPAPEER" run "$SCENARIOS/$scenario.txt" --listen "$(address b):$port" \
 		--accept-within 60s "${settings[@]}"
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --pdata hello --timeout 45
 	ended peer 40
 	[[ $STATUS -eq 0 ]] || fail "the responder: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
@@ -71,7 +71,7 @@ depths_stay() { # IRD
 	local -a settings=(--set "REPLY=enhanced ird=$1 ord=4")
 	! has_negotiator || settings=(--set "REPLY=p2p rtr=write ird=$1 ord=4" --set 'RTR=expect write-rtr')
 	start peer b 60 "$MPAPEER" run "$SCENARIOS/odd-responder.txt" --listen "$(address b):$port" "${settings[@]}" --set 'THEN=wait 20s'
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --no-receive --timeout 20
 	has_line client 'RDMA_CM_EVENT_ESTABLISHED status 0 responder_resources 4 initiator_depth 4 ' ||
 		fail "$(grep -E 'ESTABLISHED|ERROR|UNREACH' "$WORK/client.log")"
@@ -80,7 +80,7 @@ depths_stay() { # IRD
 # A program that destroys its id does not wait for a peer that does not answer
 destroyed_in_time() {
 	start peer b 90 "$MPAPEER" run "$SCENARIOS/hold-responders.txt" --listen "$(address b):$port" --accept-within 60s
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	start client a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 1 --leave-qp --timeout 45
 	wait_line client '^all have been started' 30
 	sleep 0.3
@@ -92,7 +92,7 @@ destroyed_in_time() {
 then_works() {
 	fails reply 'REPLY=enhanced no-word pd-length=0'
 	start server b 60 "$RDMAFIRST" server "$(address b)" $((port + 100))
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run_well client a 40 "$RDMAFIRST" client "$(address b)" $((port + 100)) --expect first
 	ended_well server 20
 }

@@ -24,7 +24,7 @@ serve() { # TOOL NETNS [OPTION…]
 	local tool=$1 netns=$2
 	port=$((port + 1))
 	start server "$netns" 150 "$EXS/exs-$tool" --listen "$(address "$netns")" -p "$port" --protocol rdma "${@:3}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 # The tool's client of that server; its JSON is in $WORK/client.log
@@ -61,7 +61,7 @@ any_protocol() { # ADDRESS
 	local one netns to protocol expected
 	port=$((port + 2))
 	start server b 150 "$EXS/exs-blast" --listen "$1" -p "$port" --protocol any
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	for one in "a $(address b) any rdma" "a $(address b) tcp tcp" "b $(address b) tcp tcp" "b 127.0.0.1 any tcp"; do
 		read -r netns to protocol expected <<<"$one"
 		[[ $1 == 0.0.0.0 || $to != 127.0.0.1 ]] || continue
@@ -113,7 +113,7 @@ examples() { # SERVER
 	start echo "$1" 100 "$EXS/exs_example_echo" "$(address "$1")" "$port"
 	start publisher "$1" 100 bash -c "{ echo 'colour blue'; sleep 100; } | '$EXS/exs_example_publisher' $(address "$1") $((port + 2))"
 	start files "$1" 100 env -C "$WORK/files" "$EXS/exs_example_file_server" "$(address "$1")" $((port + 4))
-	for one in echo publisher files; do wait_line "$one" '^listening' 30; done
+	for one in echo publisher files; do wait_ready "$one" '^listening'; done
 	run_well client "$client" 40 "$EXS/exs_example_echo" "$(address "$1")" "$port" hello
 	has_line client '^hello$' || fail "the echo of 'hello' is '$(<"$WORK/client.log")'"
 	# the server speaks first: its client sends nothing at all
@@ -252,7 +252,7 @@ killed_server() { # MODE
 host_dies() { # PROTOCOL
 	port=$((port + 2))
 	start server b 150 "$EXS/exs-blast" --listen "$(address b)" -p "$port" --protocol "$1" --keepalive-ms 1000
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	start client a 100 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol "$1" -n 1000000
 	pause 3
 	pkill -STOP -P "${pid_of[client]}"
@@ -339,7 +339,7 @@ says_bad() { # CLAIM MESSAGE
 hostile_server() { # NAME=VALUE WANTED
 	port=$((port + 1))
 	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" --set "$1"
-	wait_line peer '^listening' 20
+	wait_ready peer '^listening'
 	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
 	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"
 	has_line client "$2" || fail "the client prints '$(tail -n 1 "$WORK/client.log")', not '$2'"

@@ -29,7 +29,7 @@ own_tests() {
 
 iperf() {
 	start server b 100 "$SHIM" iperf3 -s -1 -B "$(address b)" -p 7701 --forceflush
-	wait_line server '^Server listening' 30
+	wait_ready server '^Server listening'
 	start client a 60 "$SHIM" iperf3 -c "$(address b)" -p 7701 -t 5 "$@"
 	over_rdma client 60
 	ended_well server 30
@@ -133,7 +133,7 @@ netcat() {
 # Against one that has no shim: it falls back to TCP
 mixed() {
 	start server b 100 iperf3 -s -1 -B "$(address b)" -p 7705 --forceflush
-	wait_line server '^Server listening' 30
+	wait_ready server '^Server listening'
 	run client a 60 "$SHIM" iperf3 -c "$(address b)" -p 7705 -t 2
 	note "iperf3 with a server without the shim ends with status $STATUS: $(tail -n 3 "$WORK/client.log" | paste -sd' ')"
 	[[ $STATUS -ne 124 ]] || fail 'iperf3 -c with exs-preload had not ended after 60 s'

@@ -61,7 +61,7 @@ in_bursts() {
 
 serve() { # PORT [OPTION…]
 	start server b 120 "$RDMAFIRST" server "$(address b "$family")" "$1" --count 0 --timeout 110 "${@:2}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 family=''
@@ -316,7 +316,7 @@ falls_back() { # PORT HOW
 	capture wire a
 	play peer b "--listen $(address b):$1 --accept-within 40s" 'expect request' "$2" 'accept' \
 		'expect request rev=1' "send hex ${REP}40010000" 'wait 500ms'
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	in_bursts
 	counted siw0/1 'req_sent_syn=1 fallbacks=1 established_initiator=1 failed_initiator=0' \
 		run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --no-receive --timeout 30

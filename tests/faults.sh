@@ -21,7 +21,7 @@ port=8000
 good() {
 	port=$((port + 1))
 	start good-server b 60 "$RDMAFIRST" server "$(address b)" "$port"
-	wait_line good-server '^listening' 30
+	wait_ready good-server '^listening'
 	run_well good-client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
 	ended_well good-server 20
 }
@@ -139,7 +139,7 @@ reserve() {
 	local connected
 	port=$((port + 1))
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((80 * SLOW_HOST))
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	[[ $(</sys/kernel/slab/iwcm_work/failslab) == 1 ]] || fail 'the cache iwcm_work is not marked for failslab'
 	requests_fail 1
 	run_well alone a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first

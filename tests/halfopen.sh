@@ -87,7 +87,7 @@ serve() {
 	# shellcheck disable=SC2016 # for the other shell
 	start server b 250 bash -c 'ulimit -n 8192; exec "$@"' -- \
 		"$RDMAFIRST" server "$(address b)" $PORT --count 0 --timeout $((200 * SLOW_HOST)) --backlog $BACKLOG
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 honest() {

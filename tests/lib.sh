@@ -173,6 +173,12 @@ wait_line() {
 	done
 }
 
+# wait_ready NAME REGEX: waits until a program says that it is ready. No case is about this time, and a host that does
+# other work needs long to start a program.
+wait_ready() {
+	wait_line "$1" "$2" 150
+}
+
 has_listener() { # ADDRESS PORT
 	rdma resource show cm_id | grep 'state LISTEN' | grep -qE "src-addr (\[?$1\]?|0\.0\.0\.0|\[?::\]?):$2 "
 }
@@ -269,7 +275,7 @@ stop_all() {
 # capture NAME NETNS: starts to record packets on the namespace's network interface
 capture() {
 	start "tcpdump-$1" "$2" 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 32768 -i eth0 -w "$WORK/$1.pcap" "$LLP"
-	wait_line "tcpdump-$1" 'listening on' 30
+	wait_ready "tcpdump-$1" 'listening on'
 }
 
 is_settled() { # NAME

@@ -49,7 +49,7 @@ refused() {
 
 serve() { # PORT [OPTION…]
 	start server b 240 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 80 "${@:2}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 connect() { # PORT [OPTION…]
@@ -329,7 +329,7 @@ default_beyond_the_device() {
 	with_devices
 	# on all devices, and siw0 connects
 	start server b 90 "$RDMAFIRST" server 0.0.0.0 7660 --count 0 --timeout 80
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	connect 7660
 	connect 7660
 	stop server
@@ -655,7 +655,7 @@ from_peer() { # STATEMENT…
 # A peer of our initiator's
 initiator_meets() { # PORT STATEMENT…
 	play peer b "--listen $(address b):$1 --accept-within 40s" 'expect request' "${@:2}"
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	# shellcheck disable=SC2086 # words
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --no-receive --timeout 30 $client_options
 	ended_well peer 30
@@ -788,7 +788,7 @@ notifications() {
 	"$YNL" monitor policies connections >"$WORK/monitor.log" 2>&1 &
 	pid_of[monitor]=$!
 	start elsewhere a 60 "$RDMA" mpa monitor
-	wait_line monitor '^listening' 60
+	wait_ready monitor '^listening'
 	ynl set siw0/1 rtr-ms=4321
 	wait_line monitor '"name":"policy-ntf".*"dev-name":"siw0","llp":"tcp","port":1.*"policy":\{"rtr-ms":4321\}' 10
 	ynl reset siw0/1

@@ -173,7 +173,7 @@ survives_a_restart() {
 is_decoded() {
 	umount "$MOUNT"
 	start tcpdump-nfs a 300 tcpdump -Z root -U --immediate-mode -s 65535 -B 16384 -i eth0 -w "$WORK/nfs.pcap" udp port 4791
-	wait_line tcpdump-nfs 'listening on' 30
+	wait_ready tcpdump-nfs 'listening on'
 	mount_soft
 	ls "$MOUNT" >"$WORK/list"
 	capture_end nfs

@@ -162,7 +162,7 @@ shown() {
 lists() {
 	local events=$TRACING/events/kprobes said
 	start server b 200 "$RDMAFIRST" server "$(address b)" 10000 --listeners "$1" --count 0 --timeout 190
-	wait_line server '^listening' 150
+	wait_ready server '^listening'
 	echo 'p:asks siw_fill_res_cm_id' >$TRACING/kprobe_events
 	echo 'r:told siw_fill_res_cm_id' >>$TRACING/kprobe_events
 	echo 1 >"$events/enable"
@@ -202,7 +202,7 @@ refused_address() {
 # The user nobody has made it, and has not connected it
 connect_others() {
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7340 --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7340 --qp-of nobody:siw0 --timeout 20
 	has_line client 'rdma_connect: Operation not permitted' ||
 		fail "rdma_connect() is not refused with EPERM: $(tail -n 1 "$WORK/client.log")"
@@ -211,7 +211,7 @@ connect_others() {
 
 accept_others() {
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7341 --qp-of nobody:siw1 --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run client a 40 "$RDMAFIRST" client "$(address b)" 7341 --timeout 20
 	has_line server '^conn 1 rdma_accept: Operation not permitted' ||
 		fail "rdma_accept() is not refused with EPERM: $(grep rdma_accept "$WORK/server.log" || tail -n 1 "$WORK/server.log")"
@@ -223,13 +223,13 @@ accept_others() {
 # A process of the same user has the file that the queue pair belongs to
 connect_shared() { # PORT WHOSE
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --silent --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --qp-of "$2:siw0" --timeout 20
 	has_line client '^event RDMA_CM_EVENT_ESTABLISHED' ||
 		fail "the client got no RDMA_CM_EVENT_ESTABLISHED: $(tail -n 1 "$WORK/client.log")"
 	stop server
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --qp-of "$2:siw1" --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run_well client a 40 "$RDMAFIRST" client "$(address b)" "$1" --no-receive --timeout 20
 	wait_line server '^conn 1 event RDMA_CM_EVENT_ESTABLISHED' 20
 	stop server
@@ -258,7 +258,7 @@ connect_kernels() {
 	else
 		start peer b 60 "$SCTPPEER" hear 10.78.0.2 7342 expect=0005 quiet=8
 	fi
-	wait_line peer '^listening' 20
+	wait_ready peer '^listening'
 	echo 'transport=rdma,traddr=10.78.0.2,trsvcid=7342,nqn=nqn.2014-08.org.example:none' >/dev/nvme-fabrics 2>"$WORK/nvme.log" &
 	pid_of[nvme]=$!
 	wait_for 20 'its queue pair' has_kernels_qp
@@ -290,7 +290,7 @@ talk_to() { # PORT
 wildcard_listener() {
 	local seen
 	start server b 90 "$RDMAFIRST" server 0.0.0.0 7310 --count 0 --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	add_device a siwlo lo
 	seen="$(listeners a 7310) $(listeners b 7310)"
 	rdma link del siwlo
@@ -302,17 +302,17 @@ wildcard_listener() {
 new_device() {
 	rdma link del siw1
 	start wildcard b 90 "$RDMAFIRST" server 0.0.0.0 7320 --count 0 --timeout 60
-	wait_line wildcard '^listening' 30
+	wait_ready wildcard '^listening'
 	if [[ $LLP == tcp ]]; then
 		start taken b 90 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):7320" \
 			--set REPLY=enhanced --set THEN=flush
 	else
 		start taken b 90 "$SCTPPEER" hear "$(address b)" 7320
 	fi
-	wait_line taken '^listening' 20
+	wait_ready taken '^listening'
 	add_device b siw1
 	start server b 90 "$RDMAFIRST" server "$(address b)" 7321 --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	talk_to 7321
 	stop taken
 	stop wildcard
@@ -326,7 +326,7 @@ no_lock_in_tracepoints() {
 	echo stacktrace >$TRACING/events/kprobes/asks/trigger
 	echo 1 >$TRACING/events/iw_mpa/enable
 	start server b 60 "$RDMAFIRST" server "$(address b)" 7330 --timeout 60
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	talk_to 7330
 	echo 0 >$TRACING/events/iw_mpa/enable
 	echo '!stacktrace' >$TRACING/events/kprobes/asks/trigger
@@ -363,7 +363,7 @@ of_both_families() {
 both_disconnect() { # PORT OPTION-OF-SERVER…
 	local end
 	start server b 60 "$RDMAFIRST" server "$(address b)" "$1" --timeout 40 --disconnect-again "${@:2}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --expect first --send bye --disconnect-again --timeout 20 \
 		${2:+--hold}
 	ended server 30
@@ -377,7 +377,7 @@ both_disconnect() { # PORT OPTION-OF-SERVER…
 # The TERM of the peer leaves the queue pair in another state than a FIN
 disconnect_after_term() { # PORT
 	start server b 60 "$RDMAFIRST" server "$(address b)" "$1" --timeout 40 --disconnect-again --read
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --hold --disconnect-again --timeout 20
 	ended server 30
 	has_line server '^rdma_disconnect: done$' ||
@@ -387,7 +387,7 @@ disconnect_after_term() { # PORT
 # rdma_disconnect() waits for the outcome of rdma_connect()
 disconnect_early() { # PORT
 	start server b 60 "$RDMAFIRST" server "$(address b)" "$1" --timeout 40 --delay 1000
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	run client a 40 "$RDMAFIRST" client "$(address b)" "$1" --hold --disconnect-early --timeout 20
 	has_line client '^rdma_disconnect: done$' ||
 		fail "rdma_disconnect() does not succeed in the client: $(grep ^rdma_disconnect "$WORK/client.log" || echo 'not called')"

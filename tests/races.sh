@@ -48,7 +48,7 @@ play() { # NAME FILE OPTION…
 serve() { # OPTION…
 	port=$((port + 10))
 	start server b 170 "$RDMAFIRST" server "$(address b)" "$port" --count 0 --timeout $((160 * SLOW_HOST)) --ignore undecided "$@"
-	wait_line server '^listening' 60
+	wait_ready server '^listening'
 }
 
 # Those of our programs that hold_all has started
@@ -78,7 +78,7 @@ hold_sctp() {
 		start "responder$i" a 170 "$SCTPPEER" hear "$(address a)" $((port + 1 + i)) ${SCTP_RESPONDERS[i]} over=$((160 * SLOW_HOST))
 	done
 	for i in "${!SCTP_RESPONDERS[@]}"; do
-		wait_line "responder$i" '^listening' 30
+		wait_ready "responder$i" '^listening'
 	done
 	wait_line server 'conn 2 event RDMA_CM_EVENT_CONNECT_REQUEST' 60
 	wait_line server 'event RDMA_CM_EVENT_ESTABLISHED' 30
@@ -99,7 +99,7 @@ hold_tcp() {
 	programs=(server client caller)
 	play responders "$TESTS/scenarios/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
 	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
-	wait_line responders '^listening on' 30
+	wait_ready responders '^listening on'
 	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout $((160 * SLOW_HOST))
 	wait_line initiators 'all are held' 60
 	wait_line responders 'all are held' 60
@@ -154,7 +154,7 @@ good() {
 	in_order
 	port=$((port + 10))
 	start good-server b 60 "$RDMAFIRST" server "$(address b)" "$port"
-	wait_line good-server '^listening' 30
+	wait_ready good-server '^listening'
 	run good-client a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
 	[[ $STATUS -eq 0 ]] || fail "a good client ended with status $STATUS"
 	ended_well good-server 20
@@ -355,7 +355,7 @@ readonly CONNECTS=12
 # Runs a peer of RFC 5043 to its end, however that comes
 sctp_peer() { # NAME call|hear ADDRESS PORT STEP…
 	start "$1" a 60 "$SCTPPEER" "${@:2}"
-	[[ $2 == call ]] || wait_line "$1" '^listening' 30
+	[[ $2 == call ]] || wait_ready "$1" '^listening'
 }
 
 # The peer aborts or closes: at once, after a while, or because it is killed
@@ -400,7 +400,7 @@ peer_ends() {
 	serve
 	play responders "$WORK/responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
 	play initiators "$WORK/initiators.txt" --connect "$(address b):$port" --retry 30s
-	wait_line responders '^listening on' 30
+	wait_ready responders '^listening on'
 	run client b 120 "$RDMAFIRST" client "$(address a)" $((port + 1)) --times $CONNECTS --hold --no-receive --timeout 30
 	[[ $STATUS -ne 3 && $(grep -c 'connect took' "$WORK/client.log") == "$CONNECTS" ]] ||
 		fail "the client did not see the end of each connection"
@@ -440,7 +440,7 @@ all_at_once() {
 	fi
 	end=$(($(now_ms) + 1000 * seconds))
 	while (($(now_ms) < end)); do
-		wait_line server '^listening' 30
+		wait_ready server '^listening'
 		sleep "0.$((RANDOM % 8))"
 		case $((rounds % 3)) in
 		0) stop server KILL ;;

@@ -31,7 +31,7 @@ mounts() {
 	# unmodified modules have version one alone
 	[[ ! -e $MAX_VERSION ]] || echo "$version" >"$MAX_VERSION"
 	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 "${answers[@]}"
-	wait_line peer '^listening' 20
+	wait_ready peer '^listening'
 	mkdir -p "$MOUNT"
 	start mount a 100 mount -i -t nfs4 -o "vers=4.2,proto=rdma,port=20049,soft$patience,addr=$(address b),clientaddr=$(address a)" \
 		"$(address b):/" "$MOUNT"
@@ -174,12 +174,12 @@ short_reply_is_refused() { # VERSION
 	local file='1 1a4 1 0 0 0 2000 0 2000 0 0 0 1 0 2 0 0 0 0 0 0'
 	[[ ! -e $MAX_VERSION ]] || echo "$1" >"$MAX_VERSION"
 	start mountd b 100 "${0%/*}/mountd.py" "$(address b)" 20048
-	wait_line mountd '^listening' 20
+	wait_ready mountd '^listening'
 	start peer b 100 "$RPCPEER" serve "$(address b)" --seconds 1 --answer "$none" --procedure "1 $none 0 $directory" \
 		--procedure "3 $none 0 4 66696c65 1 $file 0" --procedure "4 $none 0 0 3f" \
 		--procedure "6 $head 1 1 7 1000 0 0 0 0 $NULL_REPLY" \
 		--procedure "13 $none 0 0 2000 2000 1000 2000 2000 1000 1000 0 10000 0 1 1b" --procedure "14 $none 0 0 1 ff 0 0 0 1"
-	wait_line peer '^listening' 20
+	wait_ready peer '^listening'
 	mkdir -p "$MOUNT"
 	# one shell, as `ip netns exec` has a mount table of its own; the number is that of xprt_rdma_print_stats()
 	# shellcheck disable=SC2016 # that shell's

@@ -387,7 +387,7 @@ terminate_waits_for_the_initiate() { # PORT
 	capture wire a
 	within b tc qdisc add dev eth0 root netem delay 3000ms
 	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$1" expect=0005 expect=0004 over=10
-	wait_line peer listening 20
+	wait_ready peer listening
 	start client a 60 rping -c -a 10.77.0.2 -p "$1" -C 2
 	wait_for 20 'the Initiate' has_sent_something
 	stop client KILL
@@ -423,7 +423,7 @@ logs_an_address_that_is_in_use() { # PORT
 	start other b 50 python3 -c "import socket, time
 s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)
 s.bind(('10.77.0.22', $1)); s.listen(1); print('listening', flush=True); time.sleep(45)"
-	wait_line other listening 20
+	wait_ready other listening
 	within b ip addr add 10.77.0.22/24 dev eth0
 	wait_for 10 'the message about the address' log_says "cannot listen on 10.77.0.22:$1: -98"
 	# a scan for further addresses may be under way; repeated ones would come after 1, 3 and 7 s at the latest
@@ -828,7 +828,7 @@ hears() { # PORT STEP…
 	local port=$1
 	shift
 	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$port" "$@"
-	wait_line peer listening 20
+	wait_ready peer listening
 	run client a 60 rping -c -a 10.77.0.2 -p "$port" -C 2
 	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS, neither 0 nor 124 (timed out) was expected"
 	ended_well peer 30

@@ -97,7 +97,7 @@ ucx_perftest_runs() { # TEST OPTION…
 
 serve() { # OPTION of dgqp…; sets qpn
 	start server b 60 "$DGQP" receive --device d1 "$@"
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	qpn=$(sed -n 's/^ready //p' "$WORK/server.log")
 }
 
@@ -111,7 +111,7 @@ arrives() { # TEXT
 
 sends_to_itself() {
 	start server a 60 "$DGQP" receive --device d0
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	run_well client a 30 "$DGQP" send --device d0 "$(address a)" "$(sed -n 's/^ready //p' "$WORK/server.log")" --data own
 	ended_well server 10
 	has_line server '^received 3 from ::ffff:10.77.0.1 port [0-9]+: own$'
@@ -211,11 +211,11 @@ solicited() {
 # DGM-19: three QPs with this port, in two hosts, get each message
 multicast() { # GROUP
 	start one b 60 "$DGQP" receive --device d1 --port 7701 --group "$1" "${OWN[@]}"
-	wait_line one '^ready' 30
+	wait_ready one '^ready'
 	start two a 60 "$DGQP" receive --device d0 --port 7701 --group "$1" "${OWN[@]}"
-	wait_line two '^ready' 30
+	wait_ready two '^ready'
 	start three b 60 "$DGQP" receive --device d1 --port 7702 "${OWN[@]}"
-	wait_line three '^ready' 30
+	wait_ready three '^ready'
 	run_well client a 30 "$DGQP" send --device d0 --gid "$2" "$1" 7701 --data all
 	ended_well one 10
 	ended_well two 10
@@ -244,7 +244,7 @@ no_memory() {
 open_zone() { # OPTION of dgqp…; sets qpn, zone and key
 	local zone_seconds=$((50 * SLOW))
 	start server b $((zone_seconds + 10)) "$DGQP" zone --device d1 "${OWN[@]}" --timeout "$zone_seconds" --output "$WORK/region" "$@"
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 }
 
@@ -442,7 +442,7 @@ plain_poll() {
 zone_of_another_qp() {
 	open_zone --any --zone 77 --key 78 --count 1
 	start other b 60 "$DGQP" zone --device d1 "${OWN[@]}" --any --zone 77 --key 78 --output "$WORK/other" --count 1
-	wait_line other '^ready' 30
+	wait_ready other '^ready'
 	write_zone a --data mine
 	ended_well server 10
 	region_is 4096 0 mine
@@ -462,7 +462,7 @@ write_to_group() { # GROUP GID-INDEX
 		[[ $name == one ]] || netns=a
 		start $name $netns 60 "$DGQP" zone --device "${device[$name]}" "${OWN[@]}" --port 7701 --group "$1" --zone 77 --key 78 \
 			--any --output "$WORK/region" --count 1
-		wait_line $name '^ready' 30
+		wait_ready $name '^ready'
 	done
 	run_well client a 30 "$DGQP" write --device d0 --gid "$2" "${OWN[@]}" "$1" 7701 --zone 77 --key 78 --offset 9 --data all
 	for name in one two; do
@@ -939,7 +939,7 @@ stopped_in_error() {
 killed_in_a_doorbell() {
 	local sent tries=0
 	start server b $((110 * SLOW)) "$DGQP" zone --device d1 "${OWN[@]}" --timeout $((100 * SLOW)) --any --zone-size 67000000 --count 1000
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 	until ((tries == 10)); do
 		tries=$((tries + 1))
@@ -1190,7 +1190,7 @@ print((body + struct.pack("<I", crc ^ 0xffffffff)).hex())' "$@"
 # The target is no QP: it answers as it likes. A forged error message differs in its port, the Q_Key, or the number of the message
 forged_errors() {
 	start target b $((30 * SLOW)) "$DGMPEER" expect --timeout $((20 * SLOW)) "$(address b)" 7720
-	wait_line target '^listening' 10
+	wait_ready target '^listening'
 	start client a $((60 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" --port 7705 "$(address b)" 7720 --zone 5 --key 6 --offset 1000 \
 		--data "${TEXT:0:24}" --flags 4 --linger $((50000 * SLOW))
 	ended_well target $((20 * SLOW))
@@ -1285,7 +1285,7 @@ huge_write() {
 	local tries=0
 	start server b 100 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 90 --output "$WORK/region" --any --deadline 60000 --zone-size 10000000 \
 		--count 1
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 	until ((tries == 3)) || has_line server '^record'; do
 		run_well client b 60 "$DGQP" write --device d1 "${OWN[@]}" --depth 1 "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
@@ -1454,7 +1454,7 @@ closes_under_traffic() {
 	zone=4d key=4e
 	start churn b 60 "$DGQP" churn --device d1 "${OWN[@]}" --zone 0x$zone --key 0x$key --zone-size 60000 \
 		--timeout $((5 + 5 * SLOW))
-	wait_line churn '^ready' 30
+	wait_ready churn '^ready'
 	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
 	flood_zone flood
 	flood_zone long b d1 60000
@@ -1512,7 +1512,7 @@ interface_goes() {
 	within a ip link set veth9 up
 	within a rdma link add d8 type siw_dg netdev veth8
 	start server a 60 "$DGQP" receive --device d8
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	within a ip link del veth8
 	wait_for 20 'the device to go' test ! -e /sys/class/infiniband/d8
 	stop server

@@ -36,7 +36,7 @@ serve() {
 		shift
 	done
 	start server b 100 "${by[@]}" "$DGQP" receive --device d1 --timeout 90 "${@:2}"
-	wait_line server '^ready' 60
+	wait_ready server '^ready'
 	qpn=$(sed -n 's/^ready //p' "$WORK/server.log")
 }
 
@@ -170,7 +170,7 @@ objects_are_freed() {
 guesses() { # NUMBER
 	local qpn zone key before judged=0 round=1000000 size=$((1 << 20)) begin
 	start server b 800 "$DGQP" zone --device d1 "${OWN[@]}" --timeout 790 --output "$WORK/region" --any --count 1 --zone-size $size
-	wait_line server '^ready' 30
+	wait_ready server '^ready'
 	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 	before=$(counter d1 dropped_no_zone)
 	begin=$(now_ms)

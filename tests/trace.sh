@@ -33,7 +33,7 @@ has_tracepoints() {
 
 serve() { # PORT [OPTION…]
 	start server b 90 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout 80 "${@:2}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 client() { # PORT [OPTION…]
@@ -64,7 +64,7 @@ fallback() { # PORT
 # A responder with an unacceptable Reply: the initiator sends a TERM
 term_sent() { # PORT
 	start peer b 60 "$MPAPEER" run "$TESTS/wire/initiator/v47-model.txt" --listen "$(address b):$1" --accept-within 40s
-	wait_line peer '^listening on' 20
+	wait_ready peer '^listening on'
 	client "$1" --timeout 30
 	ended_well peer 30
 }

@@ -29,7 +29,7 @@ readonly GAP="ssn=1 send=$INITIATE" S1="send=00058008c008 expect=0006"
 
 serve() { # PORT [OPTION…]
 	start server b 120 "$RDMAFIRST" server "$(address b)" "$1" --count 0 --timeout $((100 * SLOW_HOST)) "${@:2}"
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 }
 
 connect() { # NAME PORT
@@ -85,7 +85,7 @@ has_no_device() {
 
 works() { # PORT
 	start works-server b 60 "$RDMAFIRST" server "$(address b)" "$1"
-	wait_line works-server '^listening' 30
+	wait_ready works-server '^listening'
 	run_well works-client a 60 "$RDMAFIRST" client "$(address b)" "$1" --expect first
 	ended_well works-server 30
 }
@@ -158,7 +158,7 @@ wildcard_dies() {
 	# siw would listen on both devices in one namespace, with the same interface number
 	rdma link del siw0
 	start server b 120 "$RDMAFIRST" server 0.0.0.0 7550 --count 0 --timeout $((100 * SLOW_HOST))
-	wait_line server '^listening' 30
+	wait_ready server '^listening'
 	half_way 7550
 	run_well remove b "$SOON" rdma link del siw1
 	add_device b siw1

@@ -209,7 +209,7 @@ against_initiator() { # FILE PORT STACK
 	choose_stack "$3" listen
 	spawn peer "$MPAPEER" run "$1" "${PEER_OPTIONS[@]}" --netns a --listen "$HOST:$2" --within "$WITHIN" --set "LOOKED=$WORK/looked" \
 		--set "ENDED=$WORK/ended"
-	wait_line peer '^listening on' 40
+	wait_ready peer '^listening on'
 	spawn program "$RDMAFIRST" client "$HOST" "$2" --timeout 45 "${OPTIONS[@]}"
 	look
 	if [[ $(<"$1") == *'{ENDED}'* ]]; then
