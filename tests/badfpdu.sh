@@ -132,6 +132,16 @@ many_reads() {
 	fi
 }
 
+# The completions that the program had not taken are kept, and the one that found no room is lost
+full_cq_ends_connection() {
+	local entries
+	odd reads-beyond-cq
+	entries=$(sed -n 's/^the connection has ended after \([0-9]*\) reads of \([0-9]*\) entries$/\2 \1/p' "$WORK/client.log")
+	[[ $entries ]] || fail "$(grep 'goes on' "$WORK/client.log")"
+	((${entries#* } == ${entries% *} + 1)) || fail "it ended too early: $(grep 'has ended' "$WORK/client.log")"
+	has_line client '^1 work requests have not completed' || fail "$(grep 'not completed' "$WORK/client.log")"
+}
+
 # Our initiator's program, and a peer that plays scenario odd-responder.txt
 odd_responder() { # PORT IRD NAME=VALUE…
 	local setting
@@ -478,6 +488,7 @@ bad 'F18: an RDMA Read of memory whose STag a Send with Invalidate has invalidat
 bad 'F18: Send with Invalidate of an STag with the wrong key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
 bad 'F18: Send with Invalidate of memory without remote access gets TERM 0/1/9' odd_terminated invalidate-local 0/1/9
 bad 'F19: RDMA Reads are answered while the responder modifies its QP' many_reads
+bad 'F142: an RDMA Read that finds the completion queue full ends the connection' full_cq_ends_connection
 bad 'F20: the kernel does not dereference a kernel address in a work request of a program' odd_completes kernel-pointer
 bad 'F31: an RDMA Read of memory without remote access gets TERM 0/1/2' odd_terminated read-local 0/1/2
 bad 'F32: the flush of a send queue that the program constantly refills is bounded' flushed_once

@@ -67,6 +67,39 @@ void read(Endpoint &endpoint, const Exposed &exposed)
 	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, exposed);
 }
 
+ibv_qp_state state_of(const Endpoint &endpoint)
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	if (ibv_query_qp(endpoint.id()->qp, &attr, IBV_QP_STATE, &init) != 0)
+		throw SystemError("ibv_query_qp");
+	return attr.qp_state;
+}
+
+// One more than the completion queue holds, before any completion is taken out of it
+void reads_beyond_cq(Endpoint &endpoint, const Exposed &exposed)
+{
+	constexpr auto patience = std::chrono::seconds(8);
+	const auto end = Clock::now() + patience;
+	const int entries = endpoint.id()->send_cq->cqe;
+	int posted = 0;
+	while (state_of(endpoint) != IBV_QPS_ERR) {
+		if (Clock::now() >= end) {
+			say(fmt::format("{} reads of {} entries, and the connection goes on", posted, entries));
+			return;
+		}
+		try {
+			if (posted <= entries) {
+				read(endpoint, exposed);
+				posted++;
+			}
+		} catch (const SystemError &) { // the send queue is full
+			std::this_thread::yield();
+		}
+	}
+	say(fmt::format("the connection has ended after {} reads of {} entries", posted, entries));
+}
+
 // Posts nothing
 void query(Endpoint &endpoint, const Exposed &)
 {
@@ -679,7 +712,7 @@ void replaced_page(Endpoint &endpoint, const Exposed &)
 
 const std::map<std::string, std::function<void(Endpoint &, const Exposed &)>> things = {
 	{"send-in-error", send_in_error}, {"write-wrap", write_wrap}, {"read-huge", read_huge}, {"read-beyond", read_beyond}, {"read", read},
-	{"query", query}, {"query-unsignaled", query}, {"two-reads", two_reads}, {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
+	{"query", query}, {"query-unsignaled", query}, {"two-reads", two_reads}, {"reads-beyond-cq", reads_beyond_cq}, {"empty-sge", empty_sge}, {"replaced-page", replaced_page},
 	{"many-reads", many_reads}, {"invalidate", invalidate}, {"invalidate-wrong-key", invalidate_wrong_key},
 	{"invalidate-local", invalidate_local}, {"kernel-pointer", kernel_pointer},
 	{"read-local", read_local}, {"refill", refill}, {"refill-one", refill_one}, {"read-across", read_across}, {"send-across", send_across},
