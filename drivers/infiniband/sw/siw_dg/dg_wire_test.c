@@ -308,6 +308,17 @@ static void truncated_datagram_is_rejected(struct kunit *test)
 	}
 }
 
+/* 33 octets: ML is what the length of its data, -1, would wrap around to */
+static void write_record_shorter_than_its_header_is_rejected(struct kunit *test)
+{
+	u8 bytes[DG_WRITE_HDR + DG_CRC_LEN] = { 0xe1, 0x40 };
+	struct dg_segment seg;
+
+	put_unaligned_be32(0xffffffff, bytes + OFF_ML);
+	KUNIT_EXPECT_EQ(test, DG_BAD_LENGTH,
+			dg_parse(bytes, sizeof(bytes) - 1, &seg));
+}
+
 static void datagram_with_an_extra_octet_is_rejected(struct kunit *test)
 {
 	const struct vector *v = test->param_value;
@@ -411,6 +422,7 @@ static struct kunit_case wire_cases[] = {
 	KUNIT_CASE(error_message_contains_the_header_of_the_bad_datagram),
 	KUNIT_CASE_PARAM(invalid_header_field_is_detected, hostile_gen_params),
 	KUNIT_CASE_PARAM(truncated_datagram_is_rejected, truncated_gen_params),
+	KUNIT_CASE(write_record_shorter_than_its_header_is_rejected),
 	KUNIT_CASE_PARAM(datagram_with_an_extra_octet_is_rejected, longer_gen_params),
 	KUNIT_CASE_PARAM(flipped_bit_breaks_the_crc, flipped_gen_params),
 	KUNIT_CASE_PARAM(message_bounds_are_checked_against_the_memory_zone, place_gen_params),
