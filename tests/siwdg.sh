@@ -395,6 +395,40 @@ forged_ipv4_source() { # write | send
 	region_is 4096 0 right
 }
 
+# UDP leaves the checksum to the module if the datagram has more than 76 octets (CHECKSUM_BREAK)
+wrong_checksum() {
+	open_zone --any --count 1
+	before dropped_checksum
+	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" write --source "$(address a 6)" --bad-checksum "stag=0x$zone" \
+		"qkey=0x$key" to=8 --data "$(printf 'wrong%.0s' {1..20})"
+	rises dropped_checksum 1
+	dgm_write to=100 msn=3 --data right
+	ended_well server 10
+	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
+	region_is 4096 100 right
+}
+
+# The host of the QP admits a packet to any of its addresses from any interface
+another_interface() {
+	ip link add eth1 netns a type veth peer name eth1 netns b
+	another=1
+	within a ip address add 10.78.0.1/24 dev eth1
+	within b ip address add 10.78.0.2/24 dev eth1
+	within a ip link set eth1 up
+	within b ip link set eth1 up
+	within a ip route add 10.77.0.2/32 via 10.78.0.2 dev eth1
+	open_zone --any --count 1
+	before dropped_interface
+	dgm_write to=8 --data wrong
+	rises dropped_interface 1
+	within a ip link del eth1
+	another=''
+	dgm_write to=100 msn=3 --data right
+	ended_well server 10
+	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
+	region_is 4096 100 right
+}
+
 no_source_is_named() {
 	local before
 	open_zone --count 1
@@ -764,6 +798,19 @@ error_discards() {
 	! has_line server '^record' || fail 'a message was recorded in ERROR'
 }
 
+# DGM-22
+error_drops() {
+	open_zone --any --deadline $((4000 * SLOW)) --to-error --count 100
+	dgm_send qkey=$QKEY --data end
+	wait_line server '^flushed' 10
+	before dropped_qp_state
+	dgm_write to=8 --data late
+	rises dropped_qp_state 1
+	ended_well server $((10 * SLOW))
+	! has_line server '^record' || fail 'a write was recorded in ERROR'
+	region_is 4096
+}
+
 # Sends one write of dgqp, and checks the number of its datagrams and the memory of the zone
 writes() { # DATAGRAMS SIZE [OPTION of dgqp]…
 	local before
@@ -843,6 +890,7 @@ stop_holding() {
 
 end_case() {
 	[[ -z ${holds:-} ]] || stop_holding
+	[[ -z ${another:-} ]] || within a ip link del eth1
 }
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
@@ -1616,6 +1664,8 @@ check 'siw_dg DGM-09 DGM-10: a write from an IPv4 address in a named IPv4 prefix
 check 'siw_dg DGM-09: an IPv6 packet with an IPv4 source is counted and writes nothing to a zone that admits all sources' forged_ipv4_source write
 check 'siw_dg DGM-09: a Send in an IPv6 packet with an IPv4 source is counted and not received' forged_ipv4_source send
 check 'siw_dg DGM-09 DGM-10: a write to a zone that names no source is counted and writes nothing' no_source_is_named
+check 'siw_dg DGM-09 DGM-10: a write with a wrong UDP checksum is counted and writes nothing' wrong_checksum
+check 'siw_dg DGM-09 DGM-10: a write that arrives on another interface is counted and writes nothing' another_interface
 check 'siw_dg DGM-09 DGM-10: a write that ends one octet beyond the zone is counted and writes nothing' wrong_write dropped_range to=4092
 check 'siw_dg DGM-09 DGM-10: a write behind the zone is counted and writes nothing' wrong_write dropped_range to=4097
 check 'siw_dg DGM-09 DGM-10: a write to 16 octets before 2^64 is counted and writes nothing' wrong_write dropped_range to=0xfffffffffffffff0
@@ -1658,6 +1708,7 @@ check 'siw_dg DGM-09 DGM-24: a datagram with a wrong CRC does not count for its 
 check 'siw_dg DGM-09 DGM-13: a datagram of a message of 1,025 datagrams is counted and not written' alone dropped_too_many to=8 ml=1025 --data e
 check 'siw_dg DGM-09 DGM-10: the first datagram of a message that ends beyond the zone is counted and not written' alone dropped_range to=4080 ml=28 --data evilevil
 check 'siw_dg DGM-22 DGM-14: a QP that enters ERROR discards its messages in progress' error_discards
+check 'siw_dg DGM-22 DGM-09: a write to a QP in ERROR is counted and writes nothing' error_drops
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv4 is sent in bundles of datagrams of the path MTU and has one record' long_write 0 '' 70
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv6 is sent in bundles of datagrams of the path MTU and has one record' long_write 1 6 71
 check 'siw_dg DGM-25: a write of 1,438 octets is one datagram' cut_write 1 1438

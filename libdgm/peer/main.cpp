@@ -108,7 +108,7 @@ uint32_t sum_of(const void *memory, size_t size, uint32_t sum = 0)
 }
 
 // In an IPv6 packet with any source address, port 7707
-void send_from(const std::string &source, const dgm_address &to, const Bytes &bytes)
+void send_from(const std::string &source, const dgm_address &to, const Bytes &bytes, bool bad_checksum)
 {
 	const dgm_address from = tools::parse_address(source, 7707);
 	if (from.any.sa_family != AF_INET6 || to.any.sa_family != AF_INET6)
@@ -129,6 +129,8 @@ void send_from(const std::string &source, const dgm_address &to, const Bytes &by
 	while (sum > 0xffff)
 		sum = (sum & 0xffff) + (sum >> 16);
 	udp.check = htons(sum == 0xffff ? 0xffff : static_cast<uint16_t>(~sum));
+	if (bad_checksum) // another one, but not 0, which is none
+		udp.check = udp.check == 0xffff ? 1 : 0xffff;
 	Bytes packet(sizeof(ip) + sizeof(udp));
 	std::memcpy(packet.data(), &ip, sizeof(ip));
 	std::memcpy(packet.data() + sizeof(ip), &udp, sizeof(udp));
@@ -317,6 +319,7 @@ int run(int argc, char **argv)
 	uint64_t flood = 0;
 	int count = 1;
 	double rate = 0, timeout = 10;
+	bool bad_checksum = false;
 	const auto with_address = [&](CLI::App *sub) {
 		sub->add_option("address", host)->required();
 		sub->add_option("port", port)->required();
@@ -327,7 +330,8 @@ int run(int argc, char **argv)
 	send->add_option("set", options.set, "FIELD=VALUE");
 	send->add_option("--data", options.data, "the data");
 	send->add_option("--cut", options.cut, "send only the first N octets");
-	send->add_option("--source", options.source, "source address of the IPv6 packet, which may be forged");
+	auto *const source = send->add_option("--source", options.source, "source address of the IPv6 packet, which may be forged");
+	send->add_flag("--bad-checksum", bad_checksum, "the UDP checksum is wrong")->needs(source);
 	send->add_option("--source-port", options.source_port, "source port");
 	send->add_flag("--bad-crc", options.bad_crc, "one bit of the CRC is wrong");
 	auto *const raw = with_address(app.add_subcommand("raw", "send octets"));
@@ -353,7 +357,7 @@ int run(int argc, char **argv)
 		if (options.source.empty())
 			Socket(address.any.sa_family).bind_port(address.any.sa_family, options.source_port).send(address, bytes);
 		else
-			send_from(options.source, address, bytes);
+			send_from(options.source, address, bytes, bad_checksum);
 	} else if (*hostile) {
 		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
 	} else if (*guess) {
