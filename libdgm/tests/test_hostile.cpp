@@ -174,6 +174,16 @@ TEST_F(Pieces, SegmentsThatContradictTheFirstSegmentOfTheirMessageAreDroppedAndC
 	EXPECT_TRUE(zone.holds(base + S, Bytes(ML - S)));
 }
 
+TEST_F(Pieces, DGM_34_RepeatedSegmentIsCountedAndNotWritten)
+{
+	Zone zone(b, 2000);
+	piece(zone, 1, 0);
+	raw.send(to_b, Datagram::write(zone.number, zone.qkey, base, 1, 0, ML, random_bytes(S, 9)).sealed());
+	EXPECT_TRUE(b.wait_counter("duplicate", 1));
+	EXPECT_EQ(b.counter("segments_placed"), 1u);
+	EXPECT_TRUE(zone.holds(base, std::span(message).first(S)));
+}
+
 // Octets of this process on the heap, of all threads
 size_t heap()
 {
