@@ -144,7 +144,7 @@ reserve() {
 	requests_fail 1
 	run_well alone a 40 "$RDMAFIRST" client "$(address b)" "$port" --expect first
 	start many a 60 "$RDMAFIRST" client "$(address b)" "$port" --side-by-side 40 --timeout $((50 * SLOW_HOST))
-	wait_line many 'all have been started' 30
+	wait_ready many 'all have been started'
 	wait_for 8 'an outcome of each of 40 connections' all_have_an_outcome
 	connected=$(outcomes ESTABLISHED)
 	note "$connected of 40 connected, $((40 - connected)) refused"

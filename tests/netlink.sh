@@ -769,7 +769,7 @@ half_open_is_counted() {
 	serve 7621
 	# shellcheck disable=SC2016
 	start peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7621"; echo sent; sleep 15' "$(address b)"
-	wait_line peer '^sent' 20
+	wait_ready peer '^sent'
 	wait_for 5 'the connection to be counted' is_half_open
 	stop peer
 	wait_for 5 'nothing to be half open' nothing_half_open

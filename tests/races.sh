@@ -59,7 +59,7 @@ hold_all() {
 	ip -n b neigh replace $NOBODY lladdr 02:00:00:00:00:77 nud permanent dev eth0
 	start caller b 170 "$RDMAFIRST" client $NOBODY "$port" --side-by-side 1 --timeout $((160 * SLOW_HOST))
 	"hold_$LLP"
-	wait_line caller 'all have been started' 30
+	wait_ready caller 'all have been started'
 }
 
 sctp_initiator() { # NUMBER
@@ -101,8 +101,8 @@ hold_tcp() {
 	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
 	wait_ready responders '^listening on'
 	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout $((160 * SLOW_HOST))
-	wait_line initiators 'all are held' 60
-	wait_line responders 'all are held' 60
+	wait_ready initiators 'all are held'
+	wait_ready responders 'all are held'
 	wait_line client 'conn 3 event RDMA_CM_EVENT_ESTABLISHED' 30
 }
 

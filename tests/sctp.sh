@@ -758,7 +758,7 @@ ends_before_it_answers() { # PORT SIGNAL
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --ignore undecided
 	wait_listener 10.77.0.2 "$1"
 	start peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=${INITIATE}756e64656369646564 expect=0004 over=5
-	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	wait_ready server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST'
 	stop server "$2"
 	ended_well peer 30
 	wait_for 10 'the end of all associations' no_assocs
@@ -773,7 +773,7 @@ dies_with_an_unread_request() { # PORT
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
 	wait_listener 10.77.0.2 "$1"
 	start first a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
-	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	wait_ready server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST'
 	start second a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0004 over=5
 	wait_for 20 'the second request' has_requests "$1" 2
 	stop server KILL
@@ -788,7 +788,7 @@ closes_before_accept() { # PORT
 	wait_listener 10.77.0.2 "$1"
 	slow_down siw_sctp_accept "$([[ $VM_KERNEL == debian ]] && echo 200 || echo 60)"
 	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE
-	wait_line server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST' 20
+	wait_ready server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST'
 	speed_up
 	stop server
 	wait_for 10 'the end of all associations' no_assocs

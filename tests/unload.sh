@@ -42,7 +42,7 @@ peer() {
 	# shellcheck disable=SC2016 # for the other shell
 	start "$1" a 100 bash -c 'exec 3<>"/dev/tcp/$0/$1" && printf "$2" >&3 && echo sent && exec sleep 90' \
 		"$(address b)" "$2" "$3"
-	wait_line "$1" '^sent' 20
+	wait_ready "$1" '^sent'
 }
 
 # sctp_peers PORT NAME STEPS…: starts peers of RFC 5043 that take these steps and then stay silent
