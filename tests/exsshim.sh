@@ -4,20 +4,26 @@
 # Usage: scripts/vm run -- tests/exsshim.sh [REGEX]
 #
 # Programs that know nothing of libexs, with exs-preload over siw. That their data do not go over plain TCP is
-# seen by the QPs that their connections have meanwhile. REGEX "ten times" runs each program ten times (with --timeout 2400).
+# seen by the connections that siw0 counts. REGEX "ten times" runs each program ten times (with --timeout 2400).
 #
 # Runs as exsshim: --packages iperf3,memcached,nginx,ngircd,redis-server,redis-tools; 400 s
 # Sample exsshim: as with TCP|iperf3 transfers|nginx
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly SHIM=$BUILD/exs/exs-preload
+readonly SHIM=$BUILD/exs/exs-preload RDMA=${TESTS%/*}/build/rdma
 head -c 5000000 /dev/urandom >"$WORK/input"
 
-# Fails if meanwhile the program had no QPs
-over_rdma() { # NAME SECONDS
-	wait_for 30 "a QP of $1" has_qps 2
-	ended_well "$1" "$2"
+connections() {
+	"$RDMA" -j mpa stat link siw0/1 | jq '.[0].mpa_established_initiator // 0'
+}
+
+# run_well client a SECONDS COMMAND…, which fails if the client had no connection of siw. A look at its QPs could come too late
+over_rdma() { # SECONDS COMMAND…
+	local before
+	before=$(connections)
+	run_well client a "$@"
+	(($(connections) > before)) || fail 'the client had no RDMA connection'
 }
 
 # The program is the test itself
@@ -30,8 +36,7 @@ own_tests() {
 iperf() {
 	start server b 100 "$SHIM" iperf3 -s -1 -B "$(address b)" -p 7701 --forceflush
 	wait_ready server '^Server listening'
-	start client a 60 "$SHIM" iperf3 -c "$(address b)" -p 7701 -t 5 "$@"
-	over_rdma client 60
+	over_rdma 60 "$SHIM" iperf3 -c "$(address b)" -p 7701 -t 5 "$@"
 	ended_well server 30
 	note "$(grep -E 'receiver' "$WORK/client.log")"
 }
@@ -39,8 +44,7 @@ iperf() {
 redis() {
 	start server b 150 "$SHIM" redis-server --bind "$(address b)" --port 7702 --save '' --protected-mode no
 	wait_line server 'Ready to accept' 30
-	start client a 100 "$SHIM" redis-benchmark -h "$(address b)" -p 7702 -n 500 -c 4 -t set,get,lpush,lrange_100 --csv
-	over_rdma client 100
+	over_rdma 100 "$SHIM" redis-benchmark -h "$(address b)" -p 7702 -n 500 -c 4 -t set,get,lpush,lrange_100 --csv
 	note "$(grep -E '"(SET|GET)"' "$WORK/client.log" | paste -sd' ')"
 	# and what is stored is what comes back
 	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 set word "$(head -c 3000 "$WORK/input" | base64 -w 0)"
@@ -67,8 +71,7 @@ web() {
 	start server b 150 "$SHIM" nginx -c "$WORK/web/conf" -e stderr
 	wait_listener "$(address b)" 7703
 	for ((i = 0; i < 3; i++)); do
-		start client a 60 "$SHIM" curl -sS --limit-rate 4M -o "$WORK/web/output" "http://$(address b):7703/input"
-		over_rdma client 60
+		over_rdma 60 "$SHIM" curl -sS -o "$WORK/web/output" "http://$(address b):7703/input"
 		cmp "$WORK/input" "$WORK/web/output" || fail "the file received by curl in round $((i + 1)) differs"
 	done
 	# several requests over one connection
@@ -80,8 +83,7 @@ web() {
 memcached_serves() {
 	start server b 150 "$SHIM" memcached -u root -t 2 -l "$(address b)" -p 7706
 	wait_listener "$(address b)" 7706
-	start client a 60 "$SHIM" "$TESTS/shimclients.py" memcached "$(address b)" 7706 "$1"
-	over_rdma client 60
+	over_rdma 60 "$SHIM" "$TESTS/shimclients.py" memcached "$(address b)" 7706 "$1"
 	note "$(tail -n 1 "$WORK/client.log")"
 	stop server
 }
@@ -106,8 +108,7 @@ irc() {
 	END
 	start server b 150 "$SHIM" ngircd -n -f "$WORK/ngircd.conf"
 	wait_listener "$(address b)" 7707
-	start client a 100 "$SHIM" "$TESTS/shimclients.py" irc "$(address b)" 7707 "$1"
-	over_rdma client 100
+	over_rdma 100 "$SHIM" "$TESTS/shimclients.py" irc "$(address b)" 7707 "$1"
 	note "$(tail -n 1 "$WORK/client.log")"
 	stop server
 }
