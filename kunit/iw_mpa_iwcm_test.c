@@ -12,6 +12,7 @@
 #include <linux/module.h>
 #include <linux/slab.h>
 #include <linux/string.h>
+#include <linux/workqueue.h>
 
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
@@ -55,6 +56,7 @@ struct ulp {
 	struct completion entered;
 	struct completion go_on;
 	bool left;
+	struct task_struct *task;
 };
 
 static struct fake *to_fake(struct ib_device *dev)
@@ -188,6 +190,7 @@ static int ulp_handler(struct iw_cm_id *id, struct iw_cm_event *event)
 		u->status[n] = event->status;
 		u->data[n] = (unsigned long)event->provider_data;
 	}
+	u->task = current;
 	if (u->accepts && event->event == IW_CM_EVENT_CONNECT_REQUEST) {
 		struct iw_cm_conn_param param = {};
 
@@ -561,6 +564,107 @@ static void a_slow_event_handler_delays_no_other_connection(struct kunit *test)
 	KUNIT_EXPECT_TRUE(test, slow->left);
 }
 
+/* ---- a provider that handles the events in its own task */
+
+static void held_events_are_handled_by_the_task_that_held_them(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	iw_cm_hold_events(id);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 0);
+	iw_cm_handle_events(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 2);
+	KUNIT_EXPECT_EQ(test, (int)u->seen[0], (int)IW_CM_EVENT_CONNECT_REPLY);
+	KUNIT_EXPECT_EQ(test, (int)u->seen[1], (int)IW_CM_EVENT_CLOSE);
+	KUNIT_EXPECT_PTR_EQ(test, u->task, current);
+	iw_destroy_cm_id(id);
+}
+
+static void events_wait_for_the_last_task_that_holds_them(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	iw_cm_hold_events(id);
+	iw_cm_hold_events(id);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
+	iw_cm_handle_events(id);
+	msleep(50);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 0);
+	iw_cm_handle_events(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
+
+	/* The work item of iw_cm handles events that nobody holds */
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 2));
+	KUNIT_EXPECT_PTR_NE(test, u->task, current);
+	iw_destroy_cm_id(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
+}
+
+static void held_events_of_a_destroyed_cm_id_are_dropped(struct kunit *test)
+{
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
+	KUNIT_ASSERT_TRUE(test, wait_until(u, 1));
+	iw_cm_hold_events(id);
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
+	iw_destroy_cm_id(id);
+	iw_cm_handle_events(id);
+	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);
+}
+
+struct provider {
+	struct work_struct work;
+	struct delayed_work release;
+	struct iw_cm_id *id;
+	struct ulp *u;
+};
+
+static void provider_work(struct work_struct *work)
+{
+	iw_cm_handle_events(container_of(work, struct provider, work)->id);
+}
+
+static void release_work(struct work_struct *work)
+{
+	struct provider *p = container_of(work, struct provider, release.work);
+
+	complete(&p->u->go_on);
+}
+
+static void destruction_waits_for_a_handler_in_the_providers_task(struct kunit *test)
+{
+	struct provider *p = kunit_kzalloc(test, sizeof(*p), GFP_KERNEL);
+	struct fake *f = new_fake(test);
+	struct ulp *u = new_ulp(test);
+
+	KUNIT_ASSERT_NOT_NULL(test, p);
+	INIT_WORK(&p->work, provider_work);
+	INIT_DELAYED_WORK(&p->release, release_work);
+	p->u = u;
+	p->id = new_connection(test, f, u);
+	u->slow = true;
+	iw_cm_hold_events(p->id);
+	KUNIT_EXPECT_EQ(test, tell(p->id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
+	schedule_work(&p->work);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 1));
+	schedule_delayed_work(&p->release, HZ / 10);
+	iw_destroy_cm_id(p->id);
+	KUNIT_EXPECT_TRUE(test, u->left);
+	flush_work(&p->work);
+	flush_delayed_work(&p->release);
+}
+
 static struct kunit_case cases[] = {
 	KUNIT_CASE(requests_beyond_the_backlog_are_refused),
 	KUNIT_CASE(pending_requests_of_a_destroyed_listener_are_rejected),
@@ -575,6 +679,10 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(iw_cm_holds_one_qp_reference_per_connection),
 	KUNIT_CASE(iw_cm_acquires_the_qp_reference_if_the_provider_does_not),
 	KUNIT_CASE(a_slow_event_handler_delays_no_other_connection),
+	KUNIT_CASE(held_events_are_handled_by_the_task_that_held_them),
+	KUNIT_CASE(events_wait_for_the_last_task_that_holds_them),
+	KUNIT_CASE(held_events_of_a_destroyed_cm_id_are_dropped),
+	KUNIT_CASE(destruction_waits_for_a_handler_in_the_providers_task),
 	{}
 };
 
