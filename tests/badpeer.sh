@@ -83,7 +83,7 @@ program_ends() { # SIGNAL
 second_answer() { # accept|reject
 	serve --again "$1"
 	peer peer stay 'WHAT=send request p2p rtr=write ird=8 ord=8'
-	wait_line server '^conn 1 second answer' 30
+	wait_ready server '^conn 1 second answer'
 	has_line server '^conn 1 second answer .* succeeded' && fail 'the second answer succeeded'
 	stop server
 }
