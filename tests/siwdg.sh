@@ -661,7 +661,7 @@ in_any_order() {
 
 # A sum of octets would take three times the first datagram for the whole message
 duplicates() {
-	open_zone --any --deadline 30000 --count 1
+	open_zone --any --deadline $((30000 * SLOW)) --count 1
 	before dropped_duplicate written
 	pieces 7 0 0 0 3 3 1
 	dgm_write --source-port "$piece_port" to=100 msn=7 mo=0 ml=28 last=0 --data evilevil
