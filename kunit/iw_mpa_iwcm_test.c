@@ -566,6 +566,17 @@ static void a_slow_event_handler_delays_no_other_connection(struct kunit *test)
 
 /* ---- a provider that handles the events in its own task */
 
+/* Events that iw_cm's work item was to handle before this have been handled */
+static void wait_for_work_item(struct kunit *test, struct fake *f)
+{
+	struct ulp *u = new_ulp(test);
+	struct iw_cm_id *id = new_connection(test, f, u);
+
+	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, -ETIMEDOUT), 0);
+	KUNIT_EXPECT_TRUE(test, wait_until(u, 1));
+	iw_destroy_cm_id(id);
+}
+
 static void held_events_are_handled_by_the_task_that_held_them(struct kunit *test)
 {
 	struct fake *f = new_fake(test);
@@ -575,7 +586,7 @@ static void held_events_are_handled_by_the_task_that_held_them(struct kunit *tes
 	iw_cm_hold_events(id);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CLOSE, 0), 0);
-	msleep(50);
+	wait_for_work_item(test, f);
 	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 0);
 	iw_cm_handle_events(id);
 	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 2);
@@ -595,7 +606,7 @@ static void events_wait_for_the_last_task_that_holds_them(struct kunit *test)
 	iw_cm_hold_events(id);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, 0), 0);
 	iw_cm_handle_events(id);
-	msleep(50);
+	wait_for_work_item(test, f);
 	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 0);
 	iw_cm_handle_events(id);
 	KUNIT_EXPECT_EQ(test, atomic_read(&u->n), 1);

@@ -331,6 +331,14 @@ empty_write() {
 	region_is 4096 5 good
 }
 
+# Earlier datagrams have written and recorded nothing
+good_write_is_first() {
+	dgm_write to=100 msn=3 --data right
+	ended_well server 10
+	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
+	region_is 4096 100 right
+}
+
 # DGM-09: all is judged before the first octet is written. A good one is written after it.
 wrong_write() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	local before
@@ -338,10 +346,7 @@ wrong_write() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	before=$(counter d1 "$1")
 	dgm_write to=8 --data wrong "${@:2}"
 	wait_for 10 "$1" counter_is d1 "$1" $((before + 1))
-	dgm_write to=100 msn=3 --data right
-	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
-	region_is 4096 100 right
+	good_write_is_first
 }
 
 # The allowed source has the zone's and the QP's keys as well
@@ -402,10 +407,7 @@ wrong_checksum() {
 	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" write --source "$(address a 6)" --bad-checksum "stag=0x$zone" \
 		"qkey=0x$key" to=8 --data "$(printf 'wrong%.0s' {1..20})"
 	rises dropped_checksum 1
-	dgm_write to=100 msn=3 --data right
-	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
-	region_is 4096 100 right
+	good_write_is_first
 }
 
 # The host of the QP admits a packet to any of its addresses from any interface
@@ -423,10 +425,7 @@ another_interface() {
 	rises dropped_interface 1
 	within a ip link del eth1
 	another=''
-	dgm_write to=100 msn=3 --data right
-	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
-	region_is 4096 100 right
+	good_write_is_first
 }
 
 no_source_is_named() {
@@ -1454,10 +1453,7 @@ hostile() {
 	note "$(tail -n 1 "$WORK/hostile.log")"
 	wait_for $((10 * SLOW)) 'each of them in a counter' dropped_are d1 $((before + $(jq add "$WORK/hostile.log")))
 	dgm_send qkey=$QKEY --data end
-	dgm_write to=100 msn=3 --data right
-	ended_well server 10
-	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
-	region_is 4096 100 right
+	good_write_is_first
 }
 
 # Repeats them for those that find the receiver's socket full

@@ -67,13 +67,17 @@ void read(Endpoint &endpoint, const Exposed &exposed)
 	post_rdma(endpoint, IBV_WR_RDMA_READ, 16, exposed);
 }
 
-ibv_qp_state state_of(const Endpoint &endpoint)
+struct QueriedQp {
+	ibv_qp_attr attr;
+	ibv_qp_init_attr init;
+};
+
+QueriedQp query_qp(const Endpoint &endpoint)
 {
-	ibv_qp_attr attr{};
-	ibv_qp_init_attr init{};
-	if (ibv_query_qp(endpoint.id()->qp, &attr, IBV_QP_STATE, &init) != 0)
+	QueriedQp qp{};
+	if (ibv_query_qp(endpoint.id()->qp, &qp.attr, IBV_QP_STATE, &qp.init) != 0)
 		throw SystemError("ibv_query_qp");
-	return attr.qp_state;
+	return qp;
 }
 
 // One more than the completion queue holds, before any completion is taken out of it
@@ -83,7 +87,7 @@ void reads_beyond_cq(Endpoint &endpoint, const Exposed &exposed)
 	const auto end = Clock::now() + patience;
 	const int entries = endpoint.id()->send_cq->cqe;
 	int posted = 0;
-	while (state_of(endpoint) != IBV_QPS_ERR) {
+	while (query_qp(endpoint).attr.qp_state != IBV_QPS_ERR) {
 		if (Clock::now() >= end) {
 			say(fmt::format("{} reads of {} entries, and the connection goes on", posted, entries));
 			return;
@@ -103,10 +107,7 @@ void reads_beyond_cq(Endpoint &endpoint, const Exposed &exposed)
 // Posts nothing
 void query(Endpoint &endpoint, const Exposed &)
 {
-	ibv_qp_attr attr{};
-	ibv_qp_init_attr init{};
-	if (ibv_query_qp(endpoint.id()->qp, &attr, IBV_QP_STATE, &init) != 0)
-		throw SystemError("ibv_query_qp");
+	const auto [attr, init] = query_qp(endpoint);
 	say(fmt::format("state {} max_rd_atomic {} max_dest_rd_atomic {} sq_sig_all {}",
 			static_cast<int>(attr.qp_state), attr.max_rd_atomic, attr.max_dest_rd_atomic, init.sq_sig_all));
 }
