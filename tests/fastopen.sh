@@ -384,6 +384,10 @@ has_socket() { # PORT
 	[[ -n $(sockets "$1") ]]
 }
 
+# Where all packets of one side are lost, so are its answers to ARP
+within a ip neigh replace "$(address b)" lladdr "$(within b cat /sys/class/net/eth0/address)" dev eth0 nud permanent
+within b ip neigh replace "$(address a)" lladdr "$(within a cat /sys/class/net/eth0/address)" dev eth0 nud permanent
+
 check 'Fast Open: the second connection to a peer takes one round trip' one_round_trip 7900 write write
 check 'Fast Open: the second connection with a Read RTR takes one round trip' one_round_trip 7901 read read-request
 check 'Fast Open: the second connection over IPv6 takes one round trip' one_round_trip 7902 write write 6
