@@ -1481,6 +1481,24 @@ flood_zone() { # [NAME NETNS DEVICE SIZE]
 		--key "0x$key" --size "${4:-1400}" --data flood --count 10000000 --timeout 50
 }
 
+# Between two QPs the port is closed; the senders go on
+renews_under_senders() {
+	local i
+	zone=4d key=4e
+	start churn b 60 "$DGQP" renew --device d1 "${OWN[@]}" --port 7790 --zone 0x$zone --key 0x$key --timeout $((5 + 5 * SLOW))
+	wait_ready churn '^ready'
+	qpn=$(sed -n 's/^ready //p' "$WORK/churn.log")
+	for i in {1..16}; do
+		flood_zone "flood$i"
+	done
+	ended_well churn $((10 + 10 * SLOW))
+	note "$(tail -n 1 "$WORK/churn.log")"
+	for i in {1..16}; do
+		! is_gone "flood$i" || fail "flood$i: $(tail -n 1 "$WORK/flood$i.log")"
+		stop "flood$i"
+	done
+}
+
 # Writes of 60,000 octets, over lo, take long: one of them is often under way when the zone is closed
 closes_under_traffic() {
 	zone=4d key=4e
@@ -1766,6 +1784,7 @@ check 'siw_dg: rdma link del removes a device that a program uses, and the progr
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
 check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
 check 'siw_dg: the module unloads while a program uses a device and a peer sends' unloads_under_traffic
+check 'siw_dg: a QP and its zone are destroyed and created again while 16 programs send to their port' renews_under_senders
 check 'siw_dg DGM-27: the module unloads while a QP sends error messages' errors_under_traffic module
 rmmod siw_dg
 finish

@@ -791,6 +791,29 @@ int churn(const Options &options)
 	return rounds > 0 && records > 0 ? 0 : 1;
 }
 
+// Destroys a queue pair with a zone when a record has come, and creates it again on its port
+int renew(const Options &options)
+{
+	const auto until = deadline(options);
+	uint64_t rounds = 0;
+	for (;; rounds++) {
+		Qp qp(options);
+		const Region region(qp, options.zone_size);
+		Zone zone(qp, region, attr_of(options));
+		done(zone.allow_any(), "siwdg_allow_any");
+		if (rounds == 0) {
+			fmt::print("ready {}\n", qp.number());
+			std::fflush(stdout);
+		}
+		siwdg_wc wc{};
+		if (!qp.next(wc, until))
+			break;
+		std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
+	}
+	fmt::print("{} rounds\n", rounds);
+	return rounds > 0 ? 0 : 1;
+}
+
 void expect(const std::string &what, int found, int wanted)
 {
 	if (found != wanted)
@@ -1324,15 +1347,16 @@ int main(int argc, char **argv)
 	CLI::App *open = app.add_subcommand("zone", "open a zone and report what comes");
 	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
+	CLI::App *again = app.add_subcommand("renew", "destroy and create a queue pair with a zone after each record until --timeout");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
 	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, wrong, most, first, second})
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, again, wrong, most, first, second})
 		add_common(*sub, o);
 	for (CLI::App *sub : {first, second})
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
-	for (CLI::App *sub : {random, faults, open, put, change, wrong, most, first, second})
+	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, most, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -1357,7 +1381,7 @@ int main(int argc, char **argv)
 	try {
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
-			{open, zone}, {put, write}, {change, churn}, {wrong, zone_errors}, {most, zone_limit},
+			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {most, zone_limit},
 			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)
