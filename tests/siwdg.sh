@@ -1477,8 +1477,8 @@ guesses() { # NUMBER
 # ---- ends of zones
 
 flood_zone() { # [NAME NETNS DEVICE SIZE]
-	start "${1:-flood}" "${2:-a}" 60 "$DGQP" write --device "${3:-d0}" "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" \
-		--key "0x$key" --size "${4:-1400}" --data flood --count 10000000 --timeout 50
+	start "${1:-flood}" "${2:-a}" $((10 + 50 * SLOW)) "$DGQP" write --device "${3:-d0}" "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" \
+		--key "0x$key" --size "${4:-1400}" --data flood --count 10000000 --timeout $((50 * SLOW))
 }
 
 # Between two QPs the port is closed; the senders go on
