@@ -186,7 +186,7 @@ qp_is_not_all_signalled() {
 
 memory_behind_empty_sge() {
 	odd empty-sge
-	wait_line server '^conn 1 received 8 ' 10
+	wait_line server '^conn 1 received 8 ' 30
 }
 
 short_read() {
@@ -227,7 +227,7 @@ send_across() {
 		text+=$(printf '%b' "\\x$(printf %x $((97 + i % 26)))")
 	done
 	odd send-across
-	wait_line server "^conn 1 received 32 $text\$" 10
+	wait_line server "^conn 1 received 32 $text\$" 30
 }
 
 # mpapeer reports a failed expectation
@@ -336,7 +336,7 @@ no_such_change() { # STATE
 	run client a 60 "$RDMAFIRST" client "$(address b)" "$port" --modify "$1" --send hello --expect first --timeout 20
 	has_line client "^modify to $1: Invalid argument\$" || fail "$(grep '^modify' "$WORK/client.log")"
 	[[ $STATUS -eq 0 ]] || fail "the client ended with status $STATUS"
-	wait_line server '^conn 1 received 5 hello' 10
+	wait_line server '^conn 1 received 5 hello' 30
 }
 
 no_reset() { # WHEN

@@ -84,7 +84,7 @@ counted() {
 	local before
 	before=$(counters "$1")
 	"${@:3}"
-	wait_for 5 "$1 to count $2" has_counted "$1" "$2" "$before"
+	wait_for 30 "$1 to count $2" has_counted "$1" "$2" "$before"
 }
 
 has_counted() { # LINK 'COUNTER=MORE…' BEFORE
@@ -346,8 +346,8 @@ silent() { # PORT COUNTER HEX
 all_is_over() { # PORT
 	# TCP has to give up its handshake, too
 	wait_for 30 'the end of all sockets' no_sockets "$1"
-	wait_for 5 'the program to be told' nothing_in_program
-	wait_for 5 'nothing to be half open' nothing_half_open
+	wait_for 30 'the program to be told' nothing_in_program
+	wait_for 30 'nothing to be half open' nothing_half_open
 	[[ $(rdma resource show cm_id link siw1 -j | jq '[.[] | select(.state != "LISTEN")] | length') -eq 0 ]] ||
 		fail 'a cm_id remains'
 }
@@ -376,7 +376,7 @@ nobody_knows_of_it() { # PORT HEX COUNTERS
 
 forgotten_syn() { # PORT HEX
 	play peer a "--connect $(address b):$1" "send hex $2" 'wait 30s'
-	wait_for 10 'the SYN to come' has_socket "$1"
+	wait_for 30 'the SYN to come' has_socket "$1"
 	stop peer KILL
 }
 

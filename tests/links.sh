@@ -215,7 +215,7 @@ mac_changes() {
 	serve server a 10.79.0.1 7461
 	ping_by siw3 b 10.79.0.1 7461
 	stop server
-	wait_for 10 "the GID of $mac" has_gid siw3 $mac
+	wait_for 30 "the GID of $mac" has_gid siw3 $mac
 }
 
 # ---- a listener whose socket is destroyed
@@ -225,7 +225,7 @@ can_destroy() {
 	local able=1 pid
 	ncat -l 127.0.0.1 7475 &
 	pid=$!
-	wait_for 10 'ncat' socket_listens 7475
+	wait_for 30 'ncat' socket_listens 7475
 	ss -K -ltnH 'sport = :7475' >/dev/null 2>&1 || true
 	! socket_listens 7475 || able=''
 	kill "$pid" 2>/dev/null || true

@@ -601,7 +601,7 @@ counters_add_up() {
 	run peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7620"
 		printf "MPA ID Req Frame\x10\x02\x00\x04\x00\x08\x00\x04x" >&3; cat <&3' "$(address b)"
 	stop server
-	wait_for 10 'nothing to be half open' nothing_half_open
+	wait_for 30 'nothing to be half open' nothing_half_open
 	after=$(counters siw1/1)
 	# how much more is counted of each
 	local -A more=([req_rcvd_rev1]=1 [req_rcvd_rev2]=2 [req_rcvd_enhanced]=2 [rep_sent_rev1]=1 [rep_sent_rev2]=1
@@ -629,7 +629,7 @@ counts() {
 	local before after wanted got
 	before=$(counters "$1")
 	"${@:3}"
-	wait_for 10 'nothing to be half open' nothing_half_open
+	wait_for 30 'nothing to be half open' nothing_half_open
 	after=$(counters "$1")
 	# shellcheck disable=SC2086 # words
 	wanted=$(printf 'mpa_%s\n' $2 | sort | paste -sd' ')
@@ -770,9 +770,9 @@ half_open_is_counted() {
 	# shellcheck disable=SC2016
 	start peer a 20 bash -c 'exec 3<>"/dev/tcp/$0/7621"; echo sent; sleep 15' "$(address b)"
 	wait_ready peer '^sent'
-	wait_for 5 'the connection to be counted' is_half_open
+	wait_for 30 'the connection to be counted' is_half_open
 	stop peer
-	wait_for 5 'nothing to be half open' nothing_half_open
+	wait_for 30 'nothing to be half open' nothing_half_open
 	stop server
 }
 
@@ -790,18 +790,18 @@ notifications() {
 	start elsewhere a 60 "$RDMA" mpa monitor
 	wait_ready monitor '^listening'
 	ynl set siw0/1 rtr-ms=4321
-	wait_line monitor '"name":"policy-ntf".*"dev-name":"siw0","llp":"tcp","port":1.*"policy":\{"rtr-ms":4321\}' 10
+	wait_line monitor '"name":"policy-ntf".*"dev-name":"siw0","llp":"tcp","port":1.*"policy":\{"rtr-ms":4321\}' 30
 	ynl reset siw0/1
-	wait_line monitor '"name":"policy-ntf".*"port":1,"policy":\{\}' 10
+	wait_line monitor '"name":"policy-ntf".*"port":1,"policy":\{\}' 30
 	serve 7630
 	connect 7630
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"RDMA","role":"initiator".*"model":"peer-to-peer","rtr":\["write"\]' 10
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw1".*"state":"RDMA","role":"responder".*"local":\{"ip4":"10.77.0.2","port":7630\}.*"rtr-seen":\["write"\]' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"RDMA","role":"initiator".*"model":"peer-to-peer","rtr":\["write"\]' 30
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw1".*"state":"RDMA","role":"responder".*"local":\{"ip4":"10.77.0.2","port":7630\}.*"rtr-seen":\["write"\]' 30
 	stop server
 	run client a 20 "$RDMAFIRST" client "$(address b)" 7630 --timeout 15
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"role":"initiator".*"remote":\{"ip4":"10.77.0.2","port":7630\}.*"error":111' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"role":"initiator".*"remote":\{"ip4":"10.77.0.2","port":7630\}.*"error":111' 30
 	initiator_meets 7631 "$REP_V47" 'expect term 2/0/7'
-	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"REP_RCVD".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 10
+	wait_line monitor '"name":"conn-ntf".*"dev-name":"siw0".*"state":"REP_RCVD".*"remote":\{"ip4":"10.77.0.2","port":7631\}.*"error":71,"ecode":"rtr"' 30
 	stop monitor
 	stop elsewhere
 	[[ ! -s $WORK/elsewhere.log ]] || fail 'the monitor in the other namespace prints events'

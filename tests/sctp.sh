@@ -27,7 +27,7 @@ talk() { # NETNS-OF-SERVER PORT [6]
 	ended_well server 30
 	capture_end wire
 	on_the_wire wire "$2" default_setup
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 many() {
@@ -127,7 +127,7 @@ later_address() {
 	start server b 60 rping -s -P -a 0.0.0.0 -p 7511
 	wait_listener 10.77.0.2 7511
 	within b ip addr add 10.77.0.22/24 dev eth0
-	wait_for 10 'a socket of the new address' has_socket 7511 10.77.0.22
+	wait_for 30 'a socket of the new address' has_socket 7511 10.77.0.22
 	run_well client a 30 rping -c -a 10.77.0.22 -p 7511 -C 2
 	within b ip addr del 10.77.0.22/24 dev eth0
 }
@@ -137,7 +137,7 @@ later_address6() {
 	start server b 60 rping -s -P -a :: -p 7512
 	wait_listener fd77::22 7512
 	within b ip addr add fd77::22/64 dev eth0
-	wait_for 10 'a socket of the new address' has_socket 7512 fd77:0000:0000:0000:0000:0000:0000:0022
+	wait_for 30 'a socket of the new address' has_socket 7512 fd77:0000:0000:0000:0000:0000:0000:0022
 	run_well client a 30 rping -c -a fd77::22 -p 7512 -C 2
 	within b ip addr del fd77::22/64 dev eth0
 }
@@ -234,7 +234,7 @@ shut_for_5_s() {
 		fail "only $much bytes wait in the server's socket for the peer, not more than 20000"
 	((queued >= most)) || fail "the server's send buffer is not full: $queued of $most bytes are used"
 	ended_well peer 50
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 mtu() { # [BYTES]
@@ -321,7 +321,7 @@ holds_what_is_charged() { # PORT
 	start peer a 90 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE expect=0006 ssn=2 flood=1500 quiet=5 abort
 	wait_for 60 'SCTP to have charged 330 pages' has_charged $((before + 330))
 	ended_well peer 60
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 has_charged() { # PAGES
@@ -342,7 +342,7 @@ gap_ends_with_the_retries() { # PORT
 		within b sysctl -qw "net.sctp.$name=${before[$name]}"
 	done
 	[[ $STATUS -eq 0 ]] || fail "the peer ended with status $STATUS: $(<"$WORK/peer.log")"
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # The receive side holds 10 MiB at most; a chunk costs it up to 2.3 times what it costs the sender
@@ -425,7 +425,7 @@ s = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 132)
 s.bind(('10.77.0.22', $1)); s.listen(1); print('listening', flush=True); time.sleep(45)"
 	wait_ready other listening
 	within b ip addr add 10.77.0.22/24 dev eth0
-	wait_for 10 'the message about the address' log_says "cannot listen on 10.77.0.22:$1: -98"
+	wait_for 30 'the message about the address' log_says "cannot listen on 10.77.0.22:$1: -98"
 	# a scan for further addresses may be under way; repeated ones would come after 1, 3 and 7 s at the latest
 	pause 8
 	count=$(dmesg | grep -cF "cannot listen on 10.77.0.22:$1: -98")
@@ -509,7 +509,7 @@ namespace_waits_for_the_shutdown() { # PORT
 		fail "the namespace was freed $took ms after the kill, before the end of its association (not less than 4500 was expected)"
 	stop client KILL
 	rdma link show | grep -q '^link siw2/' && rdma link del siw2
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 a_lacks_eth1() {
@@ -654,7 +654,7 @@ connects() {
 		[[ $(grep -c '^received 5 first$' "$WORK/client$i.log") -eq $(($1 / 4)) ]] ||
 			fail "client $i received $(grep -c '^received 5 first$' "$WORK/client$i.log" || true) messages, not $(($1 / 4))"
 	done
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 	stop server
 }
 
@@ -681,7 +681,7 @@ calls() { # PORT STEP…
 	start_responder "$port"
 	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$port" "$@"
 	run_well client a 30 rping -c -a 10.77.0.2 -p "$port" -C 2
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # Of 8 Initiates the program has one, and 2 wait for it
@@ -761,7 +761,7 @@ ends_before_it_answers() { # PORT SIGNAL
 	wait_ready server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST'
 	stop server "$2"
 	ended_well peer 30
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 has_requests() { # PORT COUNT
@@ -779,7 +779,7 @@ dies_with_an_unread_request() { # PORT
 	stop server KILL
 	ended_well first 30
 	ended_well second 30
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # siw is slow to accept, and the peer has shut the association down by then
@@ -791,7 +791,7 @@ closes_before_accept() { # PORT
 	wait_ready server 'conn 1 event RDMA_CM_EVENT_CONNECT_REQUEST'
 	speed_up
 	stop server
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # The peer shuts the association down while siw still processes what it held behind the gap
@@ -804,7 +804,7 @@ shuts_down_early() { # PORT
 	speed_up
 	wait_line server '^conn 1 received 4 last' 20
 	stop server
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # The peer's machine starts anew: its association is another one, and the session was of the first
@@ -819,7 +819,7 @@ restarts() { # PORT
 	path
 	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" from=7399 over=5
 	run_well client a 30 rping -c -a 10.77.0.2 -p "$1" -C 2
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 # ---- our initiator
@@ -832,7 +832,7 @@ hears() { # PORT STEP…
 	run client a 60 rping -c -a 10.77.0.2 -p "$port" -C 2
 	[[ $STATUS -ne 0 && $STATUS -ne 124 ]] || fail "the client ended with status $STATUS, neither 0 nor 124 (timed out) was expected"
 	ended_well peer 30
-	wait_for 10 'the end of all associations' no_assocs
+	wait_for 30 'the end of all associations' no_assocs
 }
 
 port=7400

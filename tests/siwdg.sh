@@ -41,9 +41,9 @@ has_gid() { # DEVICE INDEX GID
 gids_follow() {
 	is 'GID 0' "$(gid d0 0)" 0000:0000:0000:0000:0000:ffff:0a4d:0001
 	within a ip address add 10.9.9.9/24 dev eth0
-	wait_for 10 'the new address' has_gid d0 1 0000:0000:0000:0000:0000:ffff:0a09:0909
+	wait_for 30 'the new address' has_gid d0 1 0000:0000:0000:0000:0000:ffff:0a09:0909
 	within a ip address del 10.9.9.9/24 dev eth0
-	wait_for 10 'IPv6 again' has_gid d0 1 fd77:0000:0000:0000:0000:0000:0000:0001
+	wait_for 30 'IPv6 again' has_gid d0 1 fd77:0000:0000:0000:0000:0000:0000:0001
 }
 
 second_link() {
@@ -106,14 +106,14 @@ dgm_send() { # FIELD=VALUE | OPTION of dgmpeer…
 }
 
 arrives() { # TEXT
-	wait_line server "^received .*: $1\$" 10
+	wait_line server "^received .*: $1\$" 30
 }
 
 sends_to_itself() {
 	start server a 60 "$DGQP" receive --device d0
 	wait_ready server '^ready'
 	run_well client a 30 "$DGQP" send --device d0 "$(address a)" "$(sed -n 's/^ready //p' "$WORK/server.log")" --data own
-	ended_well server 10
+	ended_well server 30
 	has_line server '^received 3 from ::ffff:10.77.0.1 port [0-9]+: own$'
 }
 
@@ -121,7 +121,7 @@ sends_to_itself() {
 source_is_reported() { # GID-INDEX FAMILY ADDRESS
 	serve --count 2
 	run_well client a 30 "$DGQP" send --device d0 --gid "$1" "$(address b "$2")" "$qpn" --count 2 --data here
-	ended_well server 10
+	ended_well server 30
 	is 'completions with this source' "$(grep -cE "^received 4 from $3 port [1-9][0-9]+: here$" "$WORK/server.log")" 2
 }
 
@@ -129,9 +129,9 @@ source_is_reported() { # GID-INDEX FAMILY ADDRESS
 too_long() {
 	serve --count 2 --size 100
 	run_well client a 30 "$DGQP" send --device d0 "$(address b)" "$qpn" --size 101
-	wait_line server '^status local length error' 10
+	wait_line server '^status local length error' 30
 	run_well client a 30 "$DGQP" send --device d0 "$(address b)" "$qpn" --size 100 --data fits
-	ended_well server 10
+	ended_well server 30
 	has_line server '^received 100 .*: fits'
 }
 
@@ -156,10 +156,10 @@ wrong_datagram() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	serve
 	before=$(counter d1 "$1")
 	dgm_send qkey=$QKEY --data wrong "${@:2}"
-	wait_for 10 "$1" counter_is d1 "$1" $((before + 1))
+	wait_for 30 "$1" counter_is d1 "$1" $((before + 1))
 	dgm_send qkey=$QKEY --data right
 	arrives right
-	ended_well server 10
+	ended_well server 30
 	! has_line server wrong || fail 'the program received it'
 }
 
@@ -182,7 +182,7 @@ no_receive_posted() {
 	stop_process server
 	dgm_send qkey=$QKEY --data first
 	dgm_send qkey=$QKEY --data second
-	wait_for 10 'a datagram without a receive' counter_is d1 dropped_no_receive $((before + 1))
+	wait_for 30 'a datagram without a receive' counter_is d1 dropped_no_receive $((before + 1))
 	kill -CONT "$(pgrep -P "${pid_of[server]}")"
 	arrives first
 	dgm_send qkey=$QKEY --data third
@@ -205,7 +205,7 @@ solicited() {
 	pause 1
 	! has_line server received || fail 'an event came for a message without the bit'
 	run_well client a 30 "$DGQP" send --solicited --device d0 "$(address b)" "$qpn" --data second
-	ended_well server 10
+	ended_well server 30
 }
 
 # DGM-19: three QPs with this port, in two hosts, get each message
@@ -217,8 +217,8 @@ multicast() { # GROUP
 	start three b 60 "$DGQP" receive --device d1 --port 7702 "${OWN[@]}"
 	wait_ready three '^ready'
 	run_well client a 30 "$DGQP" send --device d0 --gid "$2" "$1" 7701 --data all
-	ended_well one 10
-	ended_well two 10
+	ended_well one 30
+	ended_well two 30
 	! has_line three received || fail 'a QP outside of the group received it'
 }
 
@@ -288,7 +288,7 @@ write_is_recorded() { # GID-INDEX FAMILY ADDRESS
 		--key "0x$key" --offset 4092 --data last
 	run_well client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" \
 		--key "0x$key" --inline --data first
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 4 at 4092 of $zone msn 1 from $4 port 7705\$"
 	has_line server "^record 5 at 0 of $zone msn 1 from $4 port 7705\$"
 	region_is 4096 0 first 4092 last
@@ -312,7 +312,7 @@ write_over_pages() {
 	open_zone --any --count 1 --zone-size 20000
 	write_zone a --size 8900 --data begins --offset 5000
 	set_mtu 1500
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 8900 at 5000 of $zone "
 	message 8900 begins >"$WORK/message"
 	region_is 20000 5000 @"$WORK/message"
@@ -324,7 +324,7 @@ empty_write() {
 	dgm_write to=0 msn=8
 	dgm_write to=4097 msn=9
 	dgm_write to=5 msn=10 ml=4 --data good
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 0 at 4096 of $zone msn 7 "
 	has_line server "^record 0 at 0 of $zone msn 8 "
 	has_line server "^record 4 at 5 of $zone msn 10 "
@@ -334,7 +334,7 @@ empty_write() {
 # Earlier datagrams have written and recorded nothing
 good_write_is_first() {
 	dgm_write to=100 msn=3 --data right
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 5 at 100 of $zone msn 3 " || fail 'the record of the good write is missing or not the first'
 	region_is 4096 100 right
 }
@@ -345,7 +345,7 @@ wrong_write() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	open_zone --any --count 1
 	before=$(counter d1 "$1")
 	dgm_write to=8 --data wrong "${@:2}"
-	wait_for 10 "$1" counter_is d1 "$1" $((before + 1))
+	wait_for 30 "$1" counter_is d1 "$1" $((before + 1))
 	good_write_is_first
 }
 
@@ -359,9 +359,9 @@ wrong_source() { # ALLOWED…
 	open_zone "${from[@]}" --count 1
 	before=$(counter d1 dropped_source)
 	dgm_write to=8 --data wrong
-	wait_for 10 'a datagram of another source' counter_is d1 dropped_source $((before + 1))
+	wait_for 30 'a datagram of another source' counter_is d1 dropped_source $((before + 1))
 	run_well client b 30 "$DGQP" write --device d1 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" --data right
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 0 right
 }
 
@@ -372,10 +372,10 @@ source_rules() { # RULE of dgqp, OK | DROPPED, FAMILY [PORT]
 	before=$(counter d1 dropped_source)
 	rule_write "$family" "${4:-7705}" wrong
 	if [[ $verdict == DROPPED ]]; then
-		wait_for 10 'a datagram of another source' counter_is d1 dropped_source $((before + 1))
+		wait_for 30 'a datagram of another source' counter_is d1 dropped_source $((before + 1))
 		run_well client b 30 "$DGQP" write --device d1 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" --data right
 	fi
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 0 "$([[ $verdict == DROPPED ]] && echo right || echo wrong)"
 }
 
@@ -393,9 +393,9 @@ forged_ipv4_source() { # write | send
 	[[ $1 == send ]] || wrong=("${right[@]}")
 	before=$(counter d1 dropped_source)
 	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" "$1" --source ::ffff:10.77.0.1 --data wrong "${wrong[@]}"
-	wait_for 10 'a datagram with a forged source' counter_is d1 dropped_source $((before + 1))
+	wait_for 30 'a datagram with a forged source' counter_is d1 dropped_source $((before + 1))
 	run_well peer a 10 "$DGMPEER" send "$(address b 6)" "$qpn" write --source "$(address a 6)" --data right "${right[@]}"
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 5 at 0 of $zone msn 1 from $(address a 6) port 7707\$" || fail 'the record of the good write is not the first'
 	region_is 4096 0 right
 }
@@ -433,9 +433,9 @@ no_source_is_named() {
 	open_zone --count 1
 	before=$(counter d1 dropped_source)
 	dgm_write to=8 --data wrong
-	wait_for 10 'a datagram of an unnamed source' counter_is d1 dropped_source $((before + 1))
+	wait_for 30 'a datagram of an unnamed source' counter_is d1 dropped_source $((before + 1))
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	region_is 4096
 }
 
@@ -445,7 +445,7 @@ not_recorded() {
 	write_zone a --data quiet --count 3
 	is 'the status of the source' $STATUS 0
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	arrives end
 	! has_line server '^record' || fail 'it was recorded'
 	region_is 4096 0 quiet
@@ -459,7 +459,7 @@ raises_no_event() {
 	! has_line server '^record' || fail 'the record raised a solicited event'
 	write_zone a --data again
 	run_well client a 30 "$DGQP" send --solicited --device d0 "$(address b)" "$qpn" --data wake
-	ended_well server 10
+	ended_well server 30
 	is records "$(grep -c "^record 5 at 0 of $zone " "$WORK/server.log")" 2
 	has_line server '^received 4 .*: wake'
 }
@@ -467,7 +467,7 @@ raises_no_event() {
 plain_poll() {
 	open_zone --any --plain --count 1
 	write_zone a --offset 77 --data plain
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 5 at 77 of $zone from port 7705\$"
 }
 
@@ -477,12 +477,12 @@ zone_of_another_qp() {
 	start other b 60 "$DGQP" zone --device d1 "${OWN[@]}" --any --zone 77 --key 78 --output "$WORK/other" --count 1
 	wait_ready other '^ready'
 	write_zone a --data mine
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 0 mine
 	! has_line other '^record' || fail 'the zone of the other QP was written'
 	qpn=$(sed -n 's/^ready \([0-9]*\) .*/\1/p' "$WORK/other.log")
 	write_zone a --data your
-	ended_well other 10
+	ended_well other 30
 	region_is --of "$WORK/other" 4096 0 your
 }
 
@@ -499,7 +499,7 @@ write_to_group() { # GROUP GID-INDEX
 	done
 	run_well client a 30 "$DGQP" write --device d0 --gid "$2" "${OWN[@]}" "$1" 7701 --zone 77 --key 78 --offset 9 --data all
 	for name in one two; do
-		ended_well $name 10
+		ended_well $name 30
 		has_line $name '^record 3 at 9 of 0000004d '
 	done
 	region_is 4096 9 all
@@ -515,7 +515,7 @@ wrong_request() { # STATUS OPTION of dgqp…
 	has_line client "^status $1\$"
 	# the longest that fits
 	write_zone a --data yes --size 1438
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 1438 at 0 of $zone "
 	message 1438 yes >"$WORK/message"
 	region_is 4096 0 @"$WORK/message"
@@ -528,7 +528,7 @@ corked() { # option | data
 	is 'the status of the source' $STATUS 2
 	has_line client '^status local QP operation error$'
 	write_zone a --data right
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 0 right
 }
 
@@ -536,7 +536,7 @@ write_to_all() {
 	open_zone --port 7701 --from "$(address a)" --count 1
 	run_well client a 30 "$DGQP" write --device d0 "${OWN[@]}" --port 7705 --broadcast 10.77.0.255 7701 --zone "0x$zone" --key "0x$key" \
 		--offset 9 --data all
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 3 at 9 of $zone "
 	region_is 4096 9 all
 }
@@ -551,7 +551,7 @@ segmented_socket() {
 	open_zone --any --count 1
 	write_zone a --socket-segment 100 --data whole --size 1000
 	is 'the status of the source' $STATUS 0
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 1000 at 0 of $zone "
 	message 1000 whole >"$WORK/message"
 	region_is 4096 0 @"$WORK/message"
@@ -573,7 +573,7 @@ end_has_room() {
 	rises written 3
 	wait_for $((10 * SLOW)) 'the part without room' counter_is d1 dropped_cq_full $((value_before[dropped_cq_full] + 1))
 	kill -CONT "$(pgrep -P "${pid_of[server]}")"
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 8 at 100 of $zone msn 5 from .* of 48 at 100 more\$" || fail 'the first part has no record'
 	has_line server "^record 8 at 132 of $zone msn 5 from .* of 48 at 100 came 24\$" || fail 'the last part has no record'
 }
@@ -592,12 +592,12 @@ records_overflow() {
 	dgm_write to=0 msn=1 --data one
 	dgm_write to=10 msn=2 --data two
 	dgm_write to=20 msn=3 --data three
-	wait_for 10 'a datagram without room for a record' counter_is d1 dropped_cq_full $((before + 1))
+	wait_for 30 'a datagram without room for a record' counter_is d1 dropped_cq_full $((before + 1))
 	dgm_send qkey=$QKEY --data message
 	kill -CONT "$(pgrep -P "${pid_of[server]}")"
-	wait_line server '^received 7 .*: message' 10
+	wait_line server '^received 7 .*: message' 30
 	dgm_write to=30 msn=4 --data four
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 0 one 10 two 30 four
 }
 
@@ -652,7 +652,7 @@ in_any_order() {
 	! has_line server '^record' || fail 'an incomplete message is recorded'
 	piece 5 1
 	pieces 6 0 1 2 3
-	ended_well server 10
+	ended_well server 30
 	piece_record 28 100 5 ''
 	piece_record 28 100 6 ''
 	region_is 4096 100 $TEXT
@@ -668,7 +668,7 @@ duplicates() {
 	rises written 3
 	! has_line server '^record' || fail 'an incomplete message is recorded'
 	piece 7 2
-	ended_well server 10
+	ended_well server 30
 	piece_record 28 100 7 ''
 	region_is 4096 100 $TEXT
 }
@@ -680,7 +680,7 @@ whole_expires() {
 	pieces 5 1 2 3
 	wait_for $((10 * SLOW)) 'the deadline' counter_is d1 messages_expired $((value_before[messages_expired] + 1))
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	! has_line server '^record' || fail 'an incomplete message is recorded'
 	region_is 4096 108 ${TEXT:8}
 }
@@ -707,17 +707,17 @@ gap_ends() {
 within_the_gap() {
 	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 30000 --count 1
 	pieces 5 3 0 2 1
-	ended_well server 10
+	ended_well server 30
 	piece_record 28 100 5 ''
 }
 
 no_gap() {
 	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 0 --count 2
 	pieces 5 2 1 3
-	wait_line server '^record' 10
+	wait_line server '^record' 30
 	piece_record 20 108 5 ' of 28 at 100 came 20'
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 108 ${TEXT:8}
 }
 
@@ -725,7 +725,7 @@ newer_ends_partial() {
 	open_zone --any --partial --deadline $((60000 * SLOW)) --gap 30000 --count 3
 	pieces 5 0 3
 	pieces 6 0 1 2 3
-	ended_well server 10
+	ended_well server 30
 	piece_record 8 100 5 ' of 28 at 100 more'
 	piece_record 4 124 5 ' of 28 at 100 came 12'
 	piece_record 28 100 6 ''
@@ -740,7 +740,7 @@ newer_discards() { # OLDER NEWER
 	dgm_write --source-port 7711 to=124 "msn=$1" mo=24 ml=28 last=1 --data ZZZZ
 	rises dropped_late 1
 	pieces "$2" 2 1
-	ended_well server 10
+	ended_well server 30
 	piece_record 28 100 "$2" ''
 	region_is 4096 100 $TEXT
 }
@@ -756,7 +756,7 @@ slots_are_few() {
 	for piece_port in 7715 7712; do
 		pieces 5 1 2 3
 	done
-	ended_well server 10
+	ended_well server 30
 	for piece_port in 7715 7712; do
 		piece_record 28 100 5 ''
 	done
@@ -772,7 +772,7 @@ contradiction() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	dgm_write --source-port 7711 msn=7 ml=28 last=0 "${@:2}"
 	rises "$1" 1
 	pieces 7 1 2
-	ended_well server 10
+	ended_well server 30
 	piece_record 28 100 7 ''
 	region_is 4096 100 $TEXT
 }
@@ -783,7 +783,7 @@ alone() { # COUNTER FIELD=VALUE | OPTION of dgmpeer…
 	dgm_write --source-port 7711 msn=7 last=0 "${@:2}"
 	rises "$1" 1
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	region_is 4096
 }
 
@@ -792,7 +792,7 @@ error_discards() {
 	open_zone --any --partial --deadline $((8000 * SLOW)) --to-error --count 100
 	pieces 5 0 2
 	dgm_send qkey=$QKEY --data end
-	wait_line server '^flushed' 10
+	wait_line server '^flushed' 30
 	ended_well server $((16 * SLOW))
 	! sed '/^received/,$d' "$WORK/server.log" | grep '^record' || fail 'the deadline was over before the QP was in ERROR'
 	! has_line server '^record' || fail 'a message was recorded in ERROR'
@@ -802,7 +802,7 @@ error_discards() {
 error_drops() {
 	open_zone --any --deadline $((4000 * SLOW)) --to-error --count 100
 	dgm_send qkey=$QKEY --data end
-	wait_line server '^flushed' 10
+	wait_line server '^flushed' 30
 	before dropped_qp_state
 	dgm_write to=8 --data late
 	rises dropped_qp_state 1
@@ -834,7 +834,7 @@ long_write() { # GID-INDEX FAMILY DATAGRAMS
 	run_well client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$target" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--offset 77 --size 100000 --data text
 	packets=$(($(within a cat /sys/class/net/eth0/statistics/tx_packets) - packets))
-	ended_well server 10
+	ended_well server 30
 	rises written "$3"
 	has_line server "^record 100000 at 77 of $zone msn 1 from [^ ]* port 7705\$"
 	message 100000 text >"$WORK/message"
@@ -1063,7 +1063,7 @@ no_fragments() { # GID-INDEX FAMILY
 	run client a 30 "$DGQP" write --device d0 --gid "$1" "${OWN[@]}" --port 7705 "$(address b "$2")" "$qpn" --zone "0x$zone" --key "0x$key" \
 		--segment 20000 --size 100000 --data text --offset 77
 	is 'the status of the source' $STATUS 0
-	ended_well server 10
+	ended_well server 30
 	is 'fragments' $(($(network_counter a "$name") - cut)) 0
 }
 
@@ -1077,7 +1077,7 @@ fragments_leave() { # GID-INDEX FAMILY
 		--flags 1 --segment 20000 --size 100000 --data text --offset 77
 	is 'the status of the source' $STATUS 0
 	is datagrams $(($(counter d0 sent) - before)) 5
-	ended_well server 10
+	ended_well server 30
 	has_line server "^record 100000 at 77 of $zone msn 1 "
 	(($(network_counter a "$name") - cut >= 70)) || fail 'the datagrams left without fragments'
 	message 100000 text >"$WORK/message"
@@ -1087,7 +1087,7 @@ fragments_leave() { # GID-INDEX FAMILY
 fragmented_send() {
 	serve --size 8000
 	run_well client a 30 "$DGQP" send --device d0 "${OWN[@]}" --flags 1 "$(address b)" "$qpn" --size 8000 --data large
-	wait_line server '^received 8000 from .*: large' 10
+	wait_line server '^received 8000 from .*: large' 30
 }
 
 # ---- error messages
@@ -1237,7 +1237,7 @@ forged_errors() {
 	forge 7720 "$(error_about 1 6)"
 	forge 7720 "$(error_about 1 6)"
 	wait_for 20 'the error messages' counter_is d0 error_messages_received $((before_received + 5))
-	wait_line client '^error' 10
+	wait_line client '^error' 30
 	stop client
 	is 'error messages that the source has seen' "$(grep '^error' "$WORK/client.log")" \
 		'error 1100 about 24 at 1000 of 00000005 msn 1 of 24 at 1000 from ::ffff:10.77.0.2 port 7720'
@@ -1341,7 +1341,7 @@ validity_map() {
 	write_zone a --offset 1000 --size 50 --data two
 	write_zone a --offset 300 --size 300 --segment 150 --data three
 	dgm_send qkey=$QKEY --data end
-	ended_well server 10
+	ended_well server 30
 	is 'valid blocks' "$(sed -n 's/^blocks *//p' "$WORK/server.log" | head -n 1)" '1 2 3 5 10'
 	is 'valid blocks after the program has cleared them' "$(sed -n 's/^blocks *//p' "$WORK/server.log" | tail -n 1)" ''
 }
@@ -1470,7 +1470,7 @@ guesses() { # NUMBER
 	note "$judged guesses in $round rounds were dropped for zone and Q_Key"
 	# Guesses are for the begin of the zone
 	write_zone a --offset 1000 --data right
-	ended_well server 10
+	ended_well server 30
 	region_is 4096 1000 right
 }
 
@@ -1521,7 +1521,7 @@ closes_with_message() {
 	pieces 5 0 2
 	rises written 2
 	dgm_send qkey=$QKEY --data end
-	wait_line server '^reopened' 10
+	wait_line server '^reopened' 30
 	ended_well server $((16 * SLOW))
 	! sed '/^reopened/,$d' "$WORK/server.log" | grep '^record' || fail 'the deadline was over before the second zone was open'
 	! has_line server '^record' || fail 'the second zone has a record of the first one'

@@ -65,7 +65,7 @@ nft_input() {
 	! has_line server received || fail 'a datagram arrived that the rule had dropped'
 	within b nft delete table inet test
 	client --count 2 --data seen
-	ended_well server 10
+	ended_well server 30
 	is 'messages that the program received' "$(grep -c '^received 4 .*: seen$' "$WORK/server.log")" 2
 }
 
@@ -81,7 +81,7 @@ nft_owner() {
 	AS=()
 	client --data root
 	is "the status of root's sender" $STATUS 0
-	ended_well server 10
+	ended_well server 30
 	has_line server '^received 4 .*: root$'
 	within a nft delete table inet test
 }
@@ -132,7 +132,7 @@ cgroup_limits_queues() {
 	! has_line server '^ready' || fail 'the program got its QP'
 	serve -- --count 1
 	client --data others
-	ended_well server 10
+	ended_well server 30
 }
 
 cgroup_is_charged_for_datagrams() {
@@ -140,7 +140,7 @@ cgroup_is_charged_for_datagrams() {
 	serve "${INSIDE[@]}" -- --count 1000
 	is 'memory of sockets before the first datagram' "$(memory sock)" 0
 	client --count 20 --data charged
-	wait_for 10 'memory of sockets' memory_is sock -gt 0
+	wait_for 30 'memory of sockets' memory_is sock -gt 0
 	note "sock of the cgroup: $(memory sock) octets after 20 datagrams"
 	stop server
 	wait_for 20 'the memory to be freed' memory_is sock -eq 0

@@ -259,7 +259,7 @@ holders_are_told() {
 
 # The server of everything() ends when it is told
 server_is_told() {
-	wait_line server 'event RDMA_CM_EVENT_DEVICE_REMOVAL' 10
+	wait_line server 'event RDMA_CM_EVENT_DEVICE_REMOVAL' 30
 	ended server 20
 	has_line server '^pinned at the end: 0 kB' || fail "the server: $(grep pinned "$WORK/server.log")"
 	wait_line client 'event RDMA_CM_EVENT_(DISCONNECTED|DEVICE_REMOVAL)' 20

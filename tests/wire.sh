@@ -116,7 +116,7 @@ watcher_is_told() { # PORT
 	local regex
 	[[ -n $SETTINGS ]] || return 0
 	for regex in "${notified[@]}"; do
-		wait_for 10 "the notification '$regex'" is_notified "$1" "$regex"
+		wait_for 30 "the notification '$regex'" is_notified "$1" "$regex"
 	done
 }
 
