@@ -782,7 +782,7 @@ dies_with_an_unread_request() { # PORT
 	wait_for 30 'the end of all associations' no_assocs
 }
 
-# siw is slow to accept, and the peer has shut the association down by then
+# siw is slow to accept: the association is being shut down by then, or is closed. Its Initiate is reported in either state.
 closes_before_accept() { # PORT
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50
 	wait_listener 10.77.0.2 "$1"

@@ -202,27 +202,28 @@ static bool has_unread(const struct siw_assoc *assoc, struct sock *sk)
 				      siw_ssn_has_next(&chan->rx)));
 }
 
-/* The socket's state does not show that an association is lost */
+/*
+ * The socket's state does not show that an association is lost. If a listener's
+ * association ends before it is accepted, SCTP keeps it, in state CLOSED: its
+ * Initiate is processed like one that has arrived just before the end.
+ */
 int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
 {
 	const struct sctp_association *peer = siw_assoc_sctp(sk);
 
-	/* The peer may have shut it down already, before it was accepted */
-	if (!assoc->up && peer && peer->state >= SCTP_STATE_ESTABLISHED)
-		learn_up(assoc, sk, peer);
-	switch (peer ? peer->state : SCTP_STATE_CLOSED) {
-	case SCTP_STATE_COOKIE_WAIT:
-	case SCTP_STATE_COOKIE_ECHOED:
+	if (peer && (peer->state == SCTP_STATE_COOKIE_WAIT ||
+		     peer->state == SCTP_STATE_COOKIE_ECHOED))
 		return -EINPROGRESS;
-	case SCTP_STATE_ESTABLISHED:
+	if (peer && !assoc->up)
+		learn_up(assoc, sk, peer);
+	if (peer && peer->state == SCTP_STATE_ESTABLISHED) {
 		siw_assoc_check_restart(assoc, peer);
 		return assoc->err;
-	default:
-		/* Chunks may have arrived before the end: read them first */
-		if (assoc->up && has_unread(assoc, sk))
-			return assoc->err;
-		return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
 	}
+	/* Chunks may have arrived before the end: read them first */
+	if (assoc->up && has_unread(assoc, sk))
+		return assoc->err;
+	return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
 }
 
 /* Expires at @when (jiffies) or before. Not after detach, which awaits it. */
