@@ -25,6 +25,7 @@
 struct siw_ssn_pool siw_held_pool;
 /* SIW_SCTP_HELD_MAX, or less on a small host */
 u32 siw_held_max __ro_after_init;
+struct workqueue_struct *siw_sctp_reader_wq;
 static DEFINE_HASHTABLE(remotes, 8);
 /* The table and its reference counts */
 static DEFINE_SPINLOCK(remotes_lock);
@@ -175,7 +176,8 @@ static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 	if (peer->peer.adaptation_ind != SIW_SCTP_ADAPTATION)
 		assoc->err = -EPROTO;
 	assoc->peer_tag = peer->peer.i.init_tag;
-	assoc->up = true;
+	/* Pairs with siw_sctp_addrs() */
+	smp_store_release(&assoc->up, true);
 }
 
 /*
@@ -192,14 +194,19 @@ void siw_assoc_check_restart(struct siw_assoc *assoc,
 	assoc->restarted = true;
 }
 
-/* Have chunks arrived in order that the session has not processed? */
-static bool has_unread(const struct siw_assoc *assoc, struct sock *sk)
+/*
+ * Have chunks arrived in order that the session has not processed? The caller
+ * holds rx_mutex, or nothing reads: no chunk is between two of these queues.
+ */
+static bool has_unread(const struct siw_assoc *assoc, const struct sock *sk)
 {
 	const struct siw_chan *chan = &assoc->chan[0];
 
 	return !skb_queue_empty(&sk->sk_receive_queue) ||
-	       (chan->established && (!skb_queue_empty(&chan->early) ||
-				      siw_ssn_has_next(&chan->rx)));
+	       !skb_queue_empty_lockless(&chan->ready) ||
+	       (READ_ONCE(chan->established) &&
+		(!skb_queue_empty_lockless(&chan->early) ||
+		 siw_ssn_has_next(&chan->rx)));
 }
 
 /*
@@ -226,13 +233,32 @@ int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
 	return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
 }
 
-/* Expires at @when (jiffies) or before. Not after detach, which awaits it. */
+/* ---- work */
+
+/* Starts the reader. Any context. */
+void siw_assoc_read(struct siw_assoc *assoc)
+{
+	queue_work(siw_sctp_reader_wq, &assoc->reader);
+}
+
+/* Expires at @when (jiffies) or before. Not after close, which awaits it. */
 void siw_assoc_again(struct siw_assoc *assoc, unsigned long when)
 {
 	struct sock *sk = assoc->sock->sk;
 
 	read_lock_bh(&sk->sk_callback_lock);
-	if (sk_to_cep(sk))
+	if (siw_sk_to_assoc(sk))
 		timer_reduce(&assoc->again, when);
 	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* The endpoint, if the session has one, looks for chunks. Any context. */
+void siw_chan_wake(struct siw_chan *chan)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&chan->assoc->lock, flags);
+	if (chan->cep)
+		siw_cm_queue_work(chan->cep, SIW_CM_WORK_READ_MPAHDR);
+	spin_unlock_irqrestore(&chan->assoc->lock, flags);
 }

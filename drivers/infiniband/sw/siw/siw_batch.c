@@ -285,14 +285,13 @@ int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s)
 /**
  * siw_batch_send_sctp - hand a batch of one FPDU to SCTP
  * @batch: the batch, emptied if SCTP has accepted it
- * @assoc: the association
- * @s: its socket
+ * @chan: the session
  * @len: length of the FPDU without pad and CRC
  *
  * Return: 0, or the error of siw_sctp_send_segment(): nothing has been sent
  */
-int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
-			struct socket *s, unsigned int len)
+int siw_batch_send_sctp(struct siw_batch *batch, struct siw_chan *chan,
+			unsigned int len)
 {
 	struct kvec iov[SIW_BATCH_VECS];
 	unsigned int i, left = len;
@@ -305,7 +304,7 @@ int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
 		iov[i].iov_len = min(vec->bv_len, left);
 		left -= iov[i].iov_len;
 	}
-	rv = siw_sctp_send_segment(assoc, s, iov, i, len);
+	rv = siw_sctp_send_segment(chan, iov, i, len);
 	if (!rv)
 		siw_batch_drop(batch);
 	return rv;

@@ -9,7 +9,7 @@
 #include <linux/skbuff.h>
 #include <linux/types.h>
 
-struct siw_assoc;
+struct siw_chan;
 struct socket;
 
 /* Octets in a batch: one packet of TCP's segmentation offload */
@@ -59,8 +59,8 @@ int siw_batch_add(struct siw_batch *batch, const void *data, unsigned int len);
 u32 siw_batch_crc(const struct siw_batch *batch, unsigned int len);
 void siw_batch_drop(struct siw_batch *batch);
 int siw_batch_send_tcp(struct siw_batch *batch, struct socket *s);
-int siw_batch_send_sctp(struct siw_batch *batch, struct siw_assoc *assoc,
-			struct socket *s, unsigned int len);
+int siw_batch_send_sctp(struct siw_batch *batch, struct siw_chan *chan,
+			unsigned int len);
 void siw_batch_exit(void);
 
 #endif

@@ -20,8 +20,8 @@ struct sockaddr_storage;
  *
  * A protocol keeps the state of an endpoint's connection or listener in the
  * endpoint; other code does not read it. All operations may sleep unless they
- * allow any context. @start_rx must not sleep. An int result is 0 or a negative
- * errno unless described otherwise.
+ * allow any context. An int result is 0 or a negative errno unless described
+ * otherwise.
  */
 struct siw_llp_ops {
 	/** @name: name for messages */

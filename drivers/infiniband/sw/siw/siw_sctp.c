@@ -2,14 +2,19 @@
 /*
  * SCTP as siw's lower layer protocol (RFC 5043).
  *
- * An association carries one session on its one stream. Each DATA chunk is a
- * DDP segment or a session control message after a DDP-SSN of 16 bits. An FPDU
- * of MPA begins with its length, a chunk with its DDP-SSN. So siw builds and
- * parses segments as FPDUs. This layer exchanges the two fields, adds the pad
- * and CRC that the receive path removes, and omits them when sending.
+ * An association has a socket and channels. Each channel is a session, on the
+ * pair of streams with one number; currently there is one. The channels in use
+ * hold the association, which holds the socket and its namespace. An endpoint
+ * has a channel.
  *
- * Receive: callbacks only queue the endpoint's work, which is the only reader
- * of the socket and runs with the endpoint in use (siw_sctp_rx.c).
+ * Each DATA chunk is a DDP segment or a session control message after a DDP-SSN
+ * of 16 bits. An FPDU of MPA begins with its length, a chunk with its DDP-SSN.
+ * So siw builds and parses segments as FPDUs. This layer exchanges the two
+ * fields, adds the pad and CRC that the receive path removes, and omits them
+ * when sending.
+ *
+ * Receive: callbacks only queue the work of the channel's endpoint, or the
+ * association's (siw_sctp_rx.c).
  *
  * Send: a chunk is sent as a whole or not at all. SCTP does not call
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
@@ -18,9 +23,10 @@
  * Memory: the socket does not report when memory becomes available. So a timer
  * retries sending and receiving.
  *
- * End: closing a socket with unread data would abort the association and lose
- * our last messages. So a work item drains a closed association until the peer
- * has completed the shutdown, or acknowledges no more of our data.
+ * End: the end of the last session closes the association. Closing a socket
+ * with unread data would abort the association and lose our last messages. So a
+ * work item drains a closed association until the peer has completed the
+ * shutdown, or acknowledges no more of our data.
  */
 #include <linux/delay.h>
 #include <linux/list.h>
@@ -87,17 +93,6 @@ static DEFINE_SPINLOCK(closing_lock);
 
 /* ---- sockets */
 
-static int siw_sctp_status(struct siw_cep *cep)
-{
-	struct sock *sk = cep->assoc->sock->sk;
-	int rv;
-
-	lock_sock(sk);
-	rv = siw_assoc_status(cep->assoc, sk);
-	release_sock(sk);
-	return rv;
-}
-
 static int set_option(struct socket *s, int name, void *value, unsigned int len)
 {
 	return s->ops->setsockopt(s, SOL_SCTP, name, KERNEL_SOCKPTR(value), len);
@@ -156,7 +151,7 @@ int siw_sctp_check(struct net *net)
 static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
 			    struct sockaddr *raddr, bool afonly)
 {
-	struct socket *s = cep->assoc->sock;
+	struct socket *s = cep->chan->assoc->sock;
 	int rv = siw_sock_bind_source(s, laddr, afonly);
 
 	if (rv)
@@ -178,15 +173,47 @@ static bool siw_sctp_early_data(const struct siw_cep *cep)
 static int siw_sctp_listen(struct siw_cep *cep, struct sockaddr *laddr,
 			   bool afonly, int ifindex, int backlog)
 {
-	struct socket *s = cep->assoc->sock;
+	struct siw_assoc *assoc = cep->chan->assoc;
+	struct socket *s = assoc->sock;
 
+	assoc->listening = true;
 	return siw_sock_bind(s, laddr, afonly) ?:
 	       s->ops->listen(s, max(backlog, SIW_SCTP_BACKLOG_MIN));
 }
 
+static int siw_sctp_status(struct siw_cep *cep)
+{
+	struct siw_chan *chan = cep->chan;
+	struct siw_assoc *assoc = chan->assoc;
+	struct sock *sk = assoc->sock->sk;
+	int rv;
+
+	/* The reader may be between the socket and the channel */
+	mutex_lock(&assoc->rx_mutex);
+	lock_sock(sk);
+	rv = siw_assoc_status(assoc, sk);
+	release_sock(sk);
+	/* A caller that looks for a last chunk now finds none or the end */
+	if (rv && rv != -EINPROGRESS && assoc->up)
+		siw_chan_end(chan, rv);
+	mutex_unlock(&assoc->rx_mutex);
+	return rv == -EINPROGRESS ? rv : chan->err ?: rv;
+}
+
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-static struct lock_class_key accepted_key[2];
+static struct lock_class_key own_key[2], own_slock_key[2], accepted_key[2];
 #endif
+
+static void classify_own(struct sock *sk)
+{
+#ifdef CONFIG_DEBUG_LOCK_ALLOC
+	bool v6 = sk->sk_family == AF_INET6;
+
+	sock_lock_init_class_and_name(sk, "slock-RDMA-SIW-SCTP",
+				      &own_slock_key[v6],
+				      "sk_lock-RDMA-SIW-SCTP", &own_key[v6]);
+#endif
+}
 
 /*
  * A socket from accept() has the lock class of all sockets of its family. The
@@ -195,7 +222,7 @@ static struct lock_class_key accepted_key[2];
 static void classify_accepted(struct sock *sk)
 {
 #ifdef CONFIG_DEBUG_LOCK_ALLOC
-	lockdep_init_map(&sk->sk_lock.dep_map, "sk_lock-RDMA-SIW-SCTP",
+	lockdep_init_map(&sk->sk_lock.dep_map, "sk_lock-RDMA-SIW-SCTP-ACCEPTED",
 			 &accepted_key[sk->sk_family == AF_INET6], 0);
 #endif
 }
@@ -204,12 +231,13 @@ static void siw_sctp_addrs(const struct siw_cep *cep,
 			   struct sockaddr_storage *local,
 			   struct sockaddr_storage *remote)
 {
-	const struct siw_assoc *assoc = READ_ONCE(cep->assoc);
+	const struct siw_chan *chan = READ_ONCE(cep->chan);
+	const struct siw_assoc *assoc = chan ? chan->assoc : NULL;
 
 	if (!assoc) {
 		local->ss_family = 0;
 		remote->ss_family = 0;
-	} else if (assoc->up) {
+	} else if (smp_load_acquire(&assoc->up)) { /* pairs with learn_up() */
 		*local = assoc->local;
 		*remote = assoc->remote;
 	} else {
@@ -219,43 +247,71 @@ static void siw_sctp_addrs(const struct siw_cep *cep,
 
 /* ---- callbacks */
 
-/* If the peer @ends, the QP's sends are flushed instead of failing singly */
-static void queue_news(struct sock *sk, bool state_changed, bool ends)
+/* Returns whether the socket is a listener's */
+static bool wake_listener(struct siw_assoc *assoc)
 {
-	struct siw_cep *cep;
-
-	read_lock_bh(&sk->sk_callback_lock);
-	cep = sk_to_cep(sk);
-	if (!cep)
-		goto out;
-	if (READ_ONCE(cep->state) == SIW_EPSTATE_LISTENING) {
-		siw_cm_queue_work(cep, SIW_CM_WORK_ACCEPT);
-		goto out;
-	}
-	if (ends && cep->qp)
-		cep->qp->tx_ctx.tx_suspend = 1;
-	siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
-	if (state_changed) {
-		siw_cm_queue_work(cep, SIW_CM_WORK_CONNECTED);
-		siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
-	}
-out:
-	read_unlock_bh(&sk->sk_callback_lock);
+	if (!assoc->listening)
+		return false;
+	spin_lock_bh(&assoc->lock);
+	if (assoc->chan[0].cep)
+		siw_cm_queue_work(assoc->chan[0].cep, SIW_CM_WORK_ACCEPT);
+	spin_unlock_bh(&assoc->lock);
+	return true;
 }
 
 static void siw_sctp_data_ready(struct sock *sk)
 {
-	queue_news(sk, false, false);
+	struct siw_assoc *assoc;
+
+	read_lock_bh(&sk->sk_callback_lock);
+	assoc = siw_sk_to_assoc(sk);
+	if (assoc && !wake_listener(assoc))
+		siw_chan_wake(&assoc->chan[0]);
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+/* If the peer @ends, the QP's sends are flushed instead of failing singly */
+static void report_state(struct siw_chan *chan, bool ends)
+{
+	struct siw_cep *cep;
+
+	spin_lock_bh(&chan->assoc->lock);
+	cep = chan->cep;
+	if (cep) {
+		if (ends && cep->qp)
+			cep->qp->tx_ctx.tx_suspend = 1;
+		siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
+		siw_cm_queue_work(cep, SIW_CM_WORK_CONNECTED);
+		siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
+	}
+	spin_unlock_bh(&chan->assoc->lock);
 }
 
 /* SCTP holds the socket's lock */
 static void siw_sctp_state_change(struct sock *sk)
 {
 	const struct sctp_association *peer = siw_assoc_sctp(sk);
+	struct siw_assoc *assoc;
 
-	queue_news(sk, true,
-		   !peer || peer->state == SCTP_STATE_CLOSED ||
-		   peer->state > SCTP_STATE_ESTABLISHED);
+	read_lock_bh(&sk->sk_callback_lock);
+	assoc = siw_sk_to_assoc(sk);
+	if (assoc && !wake_listener(assoc)) {
+		report_state(&assoc->chan[0],
+			     !peer || peer->state == SCTP_STATE_CLOSED ||
+			     peer->state > SCTP_STATE_ESTABLISHED);
+		siw_assoc_read(assoc);
+	}
+	read_unlock_bh(&sk->sk_callback_lock);
+}
+
+static void start_sending(struct siw_assoc *assoc)
+{
+	unsigned long flags;
+
+	spin_lock_irqsave(&assoc->lock, flags);
+	if (assoc->chan[0].qp)
+		siw_sq_start(assoc->chan[0].qp);
+	spin_unlock_irqrestore(&assoc->lock, flags);
 }
 
 /* Under the lock of the socket's wait queue */
@@ -263,38 +319,80 @@ static int siw_sctp_space(struct wait_queue_entry *entry, unsigned int mode,
 			  int sync, void *key)
 {
 	struct siw_assoc *assoc = container_of(entry, struct siw_assoc, space);
-	struct siw_qp *qp = READ_ONCE(assoc->qp);
 
-	if (qp && (!key || key_to_poll(key) & EPOLLOUT))
-		siw_sq_start(qp);
+	if (!key || key_to_poll(key) & EPOLLOUT)
+		start_sending(assoc);
 	return 0;
 }
 
 static void try_again(struct timer_list *timer)
 {
 	struct siw_assoc *assoc = container_of(timer, struct siw_assoc, again);
-	struct siw_qp *qp = READ_ONCE(assoc->qp);
 
-	siw_cm_queue_work(assoc->cep, SIW_CM_WORK_READ_MPAHDR);
-	if (qp)
-		siw_sq_start(qp);
+	siw_assoc_read(assoc);
+	start_sending(assoc);
+}
+
+/* ---- associations */
+
+/* From now on callbacks report to the association */
+static void attach_sock(struct siw_assoc *assoc,
+			const struct siw_assoc *listener)
+{
+	struct sock *sk = assoc->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	/* Before 7.2, accept() sets a socket's own callbacks */
+	assoc->sk_state_change = listener ? listener->sk_state_change :
+					    sk->sk_state_change;
+	assoc->sk_data_ready = listener ? listener->sk_data_ready :
+					  sk->sk_data_ready;
+	siw_sk_set_assoc(sk, assoc);
+	sk->sk_state_change = siw_sctp_state_change;
+	sk->sk_data_ready = siw_sctp_data_ready;
+	write_unlock_bh(&sk->sk_callback_lock);
+	add_wait_queue(sk_sleep(sk), &assoc->space);
+}
+
+/* From now on there are no callbacks, no timer and no reader */
+static void detach_sock(struct siw_assoc *assoc)
+{
+	struct sock *sk = assoc->sock->sk;
+
+	write_lock_bh(&sk->sk_callback_lock);
+	sk->sk_state_change = assoc->sk_state_change;
+	sk->sk_data_ready = assoc->sk_data_ready;
+	sk->sk_user_data = NULL;
+	write_unlock_bh(&sk->sk_callback_lock);
+	remove_wait_queue(sk_sleep(sk), &assoc->space);
+	timer_delete_sync(&assoc->again);
+	cancel_work_sync(&assoc->reader);
 }
 
 /*
  * Makes the association of a socket, which the association takes over on
- * success: the endpoint's own or an accepted one. @limit: memory for chunks
- * after a gap. Returns NULL if there is no memory.
+ * success: one that @listener has accepted, or one without a connection if it
+ * is %NULL. Returns NULL if there is no memory.
  */
-static struct siw_assoc *new_assoc(struct socket *s, u32 limit)
+static struct siw_assoc *new_assoc(struct socket *s,
+				   const struct siw_assoc *listener)
 {
 	struct siw_assoc *assoc = kzalloc_obj(*assoc);
 	struct sock *sk = s->sk;
 
 	if (!assoc)
 		return NULL;
+	refcount_set(&assoc->refs, 1);
+	assoc->chan[0].assoc = assoc;
+	assoc->chan[0].accepted = listener;
 	/* A session may always hold as much as its socket's receive buffer */
-	siw_ssn_init(&assoc->chan[0].rx, limit, sk->sk_rcvbuf, &siw_held_pool);
+	siw_ssn_init(&assoc->chan[0].rx, SIW_SCTP_HELD_SETUP, sk->sk_rcvbuf,
+		     &siw_held_pool);
+	skb_queue_head_init(&assoc->chan[0].ready);
 	__skb_queue_head_init(&assoc->chan[0].early);
+	spin_lock_init(&assoc->lock);
+	mutex_init(&assoc->rx_mutex);
+	INIT_WORK(&assoc->reader, siw_sctp_read);
 	init_waitqueue_func_entry(&assoc->space, siw_sctp_space);
 	timer_setup(&assoc->again, try_again, 0);
 	assoc->sock = s;
@@ -305,26 +403,8 @@ static struct siw_assoc *new_assoc(struct socket *s, u32 limit)
 			      siw_held_max / SIW_SCTP_SNDBUF_PART);
 	siw_assoc_status(assoc, sk);
 	release_sock(sk);
+	attach_sock(assoc, listener);
 	return assoc;
-}
-
-/* Callbacks report to the endpoint from now on */
-static void siw_sctp_adopt(struct siw_cep *cep)
-{
-	struct siw_assoc *assoc = cep->assoc;
-	struct sock *sk = assoc->sock->sk;
-
-	assoc->cep = cep;
-	write_lock_bh(&sk->sk_callback_lock);
-	/*
-	 * Before 7.2, accept() sets a socket's own callbacks. siw has already
-	 * saved the listener's in the endpoint, to be restored at the end.
-	 */
-	siw_sk_set_cep(sk, cep);
-	sk->sk_state_change = siw_sctp_state_change;
-	sk->sk_data_ready = siw_sctp_data_ready;
-	write_unlock_bh(&sk->sk_callback_lock);
-	add_wait_queue(sk_sleep(sk), &assoc->space);
 }
 
 static struct siw_assoc *make_assoc(struct net *net, int family)
@@ -335,19 +415,29 @@ static struct siw_assoc *make_assoc(struct net *net, int family)
 
 	if (rv)
 		return ERR_PTR(rv);
-	/* Segments may directly follow an Accept, which may get lost */
-	assoc = new_assoc(s, siw_held_max);
+	classify_own(s->sk);
+	assoc = new_assoc(s, NULL);
 	if (assoc)
 		return assoc;
 	sock_release(s);
 	return ERR_PTR(-ENOMEM);
 }
 
-static void attach_assoc(struct siw_cep *cep, struct siw_assoc *assoc)
+/* From now on the session reports to an endpoint */
+static void attach_chan(struct siw_chan *chan, struct siw_cep *cep, u32 limit)
 {
-	WRITE_ONCE(cep->assoc, assoc);
-	siw_sock_attach(cep, assoc->sock);
-	siw_sctp_adopt(cep);
+	siw_chan_set_limit(chan, limit);
+	siw_cep_get(cep);
+	spin_lock_irq(&chan->assoc->lock);
+	chan->cep = cep;
+	spin_unlock_irq(&chan->assoc->lock);
+}
+
+/* Segments may directly follow an Accept, which may get lost */
+static void use_assoc(struct siw_cep *cep, struct siw_assoc *assoc)
+{
+	WRITE_ONCE(cep->chan, &assoc->chan[0]);
+	attach_chan(cep->chan, cep, siw_held_max);
 }
 
 static int siw_sctp_open(struct siw_cep *cep, struct net *net, int family)
@@ -356,7 +446,7 @@ static int siw_sctp_open(struct siw_cep *cep, struct net *net, int family)
 
 	if (IS_ERR(assoc))
 		return PTR_ERR(assoc);
-	attach_assoc(cep, assoc);
+	use_assoc(cep, assoc);
 	return 0;
 }
 
@@ -373,13 +463,13 @@ static bool may_accept(struct sock *sk)
 
 static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
 {
-	struct socket *listener = cep->assoc->sock, *s;
-	struct siw_assoc *assoc;
+	struct siw_assoc *listener = cep->chan->assoc, *assoc;
+	struct socket *s;
 	int rv;
 
-	if (!may_accept(listener->sk))
+	if (!may_accept(listener->sock->sk))
 		return -EAGAIN;
-	rv = kernel_accept(listener, &s, O_NONBLOCK);
+	rv = kernel_accept(listener->sock, &s, O_NONBLOCK);
 	if (rv)
 		return rv;
 	classify_accepted(s->sk);
@@ -388,59 +478,68 @@ static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
 		siw_sock_abort(s);
 		return 0;
 	}
-	assoc = new_assoc(s, SIW_SCTP_HELD_SETUP);
+	assoc = new_assoc(s, listener);
 	if (!assoc) {
 		siw_cep_put(*new_cep);
 		*new_cep = NULL;
 		siw_sock_abort(s);
 		return 0;
 	}
-	siw_cep_get(*new_cep);
-	(*new_cep)->assoc = assoc;
+	(*new_cep)->chan = &assoc->chan[0];
 	return 0;
+}
+
+/* The endpoint reads what has arrived before */
+static void siw_sctp_adopt(struct siw_cep *cep)
+{
+	attach_chan(cep->chan, cep, SIW_SCTP_HELD_SETUP);
 }
 
 /* siw_sctp_close() follows */
 static void siw_sctp_detach(struct siw_cep *cep)
 {
-	struct siw_assoc *assoc = cep->assoc;
+	struct siw_chan *chan = cep->chan;
+	bool attached;
 
-	if (!assoc)
+	if (!chan)
 		return;
-	siw_sock_detach(cep, assoc->sock);
-	remove_wait_queue(sk_sleep(assoc->sock->sk), &assoc->space);
-	timer_delete_sync(&assoc->again);
+	spin_lock_irq(&chan->assoc->lock);
+	attached = chan->cep;
+	chan->cep = NULL;
+	chan->qp = NULL;
+	spin_unlock_irq(&chan->assoc->lock);
+	if (attached)
+		siw_cep_put(cep);
 }
 
 static void siw_sctp_start_tx(struct siw_cep *cep, struct siw_qp *qp)
 {
-	qp->attrs.sk = cep->assoc->sock;
-	qp->assoc = cep->assoc;
+	qp->attrs.sk = cep->chan->assoc->sock;
+	qp->chan = cep->chan;
 	qp->connected = true;
 }
 
 static void siw_sctp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 {
-	struct siw_assoc *assoc = cep->assoc;
-	struct sock *sk = assoc->sock->sk;
+	struct siw_chan *chan = cep->chan;
 
-	write_lock_bh(&sk->sk_callback_lock);
 	siw_sctp_start_tx(cep, qp);
-	assoc->chan[0].established = true;
-	assoc->chan[0].rx.limit = siw_held_max;
-	WRITE_ONCE(assoc->qp, qp);
-	write_unlock_bh(&sk->sk_callback_lock);
+	WRITE_ONCE(chan->established, true);
+	siw_chan_set_limit(chan, siw_held_max);
+	spin_lock_irq(&chan->assoc->lock);
+	chan->qp = qp;
+	spin_unlock_irq(&chan->assoc->lock);
 }
 
 static void siw_sctp_kick_rx(struct siw_cep *cep)
 {
-	queue_news(cep->assoc->sock->sk, false, false);
+	siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
 }
 
 /* ---- send */
 
-static int send_message(struct socket *s, const struct siw_chan *chan,
-			u32 ppid, struct kvec *iov, size_t num, size_t len)
+static int send_message(const struct siw_chan *chan, u32 ppid, struct kvec *iov,
+			size_t num, size_t len)
 {
 	union {
 		struct cmsghdr hdr;
@@ -460,19 +559,18 @@ static int send_message(struct socket *s, const struct siw_chan *chan,
 	info->snd_flags = SCTP_UNORDERED;
 	info->snd_ppid = (__force u32)htonl(ppid);
 
-	return kernel_sendmsg(s, &msg, iov, num, len);
+	return kernel_sendmsg(chan->assoc->sock, &msg, iov, num, len);
 }
 
 /*
  * Packets are so small that SCTP or IP must fragment: SCTP does (RFC 5043
  * section 9). Segments have the smallest size from now on.
  */
-static void allow_fragments(struct socket *s, struct siw_chan *chan)
+static void allow_fragments(struct siw_assoc *assoc)
 {
-	struct siw_assoc *assoc = container_of(chan, struct siw_assoc, chan[0]);
 	int off = 0;
 
-	set_option(s, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
+	set_option(assoc->sock, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
 	WRITE_ONCE(assoc->seg_max, SIW_SCTP_SEG_MIN);
 }
 
@@ -480,16 +578,16 @@ static void allow_fragments(struct socket *s, struct siw_chan *chan)
  * Sends a whole chunk, whose first two bytes are its DDP-SSN, or nothing. The
  * endpoint (setup), tx_mutex (segments) or the drain work serialises callers.
  */
-static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
-		      struct kvec *iov, size_t num, size_t len)
+static int send_chunk(struct siw_chan *chan, u32 ppid, struct kvec *iov,
+		      size_t num, size_t len)
 {
 	int rv;
 
 	put_unaligned_be16(chan->tx_ssn, iov[0].iov_base);
-	rv = send_message(s, chan, ppid, iov, num, len);
+	rv = send_message(chan, ppid, iov, num, len);
 	if (rv == -EMSGSIZE && len <= SIW_SCTP_SEG_MIN) {
-		allow_fragments(s, chan);
-		rv = send_message(s, chan, ppid, iov, num, len);
+		allow_fragments(chan->assoc);
+		rv = send_message(chan, ppid, iov, num, len);
 	}
 	if (rv < 0)
 		return rv;
@@ -498,8 +596,7 @@ static int send_chunk(struct socket *s, struct siw_chan *chan, u32 ppid,
 	return rv == len ? 0 : -EIO;
 }
 
-static int send_control(struct socket *s, struct siw_chan *chan,
-			const void *msg, size_t len)
+static int send_control(struct siw_chan *chan, const void *msg, size_t len)
 {
 	u8 buf[SIW_SCTP_SSN_LEN + IW_MPA_FRAME_MAX];
 	struct kvec iov = {
@@ -510,29 +607,27 @@ static int send_control(struct socket *s, struct siw_chan *chan,
 	if (iov.iov_len > sizeof(buf))
 		return -EMSGSIZE;
 	memcpy(buf + SIW_SCTP_SSN_LEN, msg, len);
-	return send_chunk(s, chan, SIW_SCTP_PPID_CONTROL, &iov, 1, iov.iov_len);
+	return send_chunk(chan, SIW_SCTP_PPID_CONTROL, &iov, 1, iov.iov_len);
 }
 
 static int siw_sctp_send(struct siw_cep *cep, const void *msg, size_t len)
 {
-	struct siw_assoc *assoc = cep->assoc;
-
-	return send_control(assoc->sock, &assoc->chan[0], msg, len);
+	return send_control(cep->chan, msg, len);
 }
 
-static int send_terminate(struct socket *s, struct siw_chan *chan)
+static int send_terminate(struct siw_chan *chan)
 {
 	u8 msg[IW_MPA_SCTP_TERMINATE_LEN];
 
 	iw_mpa_sctp_build_terminate(msg);
-	return send_control(s, chan, msg, sizeof(msg));
+	return send_control(chan, msg, sizeof(msg));
 }
 
 /* The session ends during setup: siw_sctp_close() follows */
 static void siw_sctp_end(struct siw_cep *cep)
 {
-	if (cep->assoc)
-		cep->assoc->owes_terminate = true;
+	if (cep->chan)
+		cep->chan->owes_terminate = true;
 }
 
 /*
@@ -551,8 +646,7 @@ static bool needs_fragments(struct sock *sk, size_t len)
 
 /**
  * siw_sctp_send_segment - send a DDP segment
- * @assoc: the association
- * @s: its socket
+ * @chan: the session
  * @iov: the segment as an FPDU without pad and CRC: it begins with the length
  * @num: number of elements of @iov
  * @len: bytes in @iov
@@ -561,22 +655,22 @@ static bool needs_fragments(struct sock *sk, size_t len)
  * siw_sctp_segment_max() has become smaller, or another negative errno. After
  * an error nothing has been sent.
  */
-int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
-			  struct kvec *iov, size_t num, size_t len)
+int siw_sctp_send_segment(struct siw_chan *chan, struct kvec *iov, size_t num,
+			  size_t len)
 {
+	struct socket *s = chan->assoc->sock;
 	/* The caller may send this again and needs the length then */
 	u16 length = get_unaligned_be16(iov[0].iov_base);
 	int rv;
 
 	if (len > SIW_SCTP_SEG_MIN && needs_fragments(s->sk, len))
 		return -EMSGSIZE;
-	rv = send_chunk(s, &assoc->chan[0], SIW_SCTP_PPID_SEGMENT, iov, num,
-			len);
+	rv = send_chunk(chan, SIW_SCTP_PPID_SEGMENT, iov, num, len);
 	put_unaligned_be16(length, iov[0].iov_base);
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
 	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
-		siw_assoc_again(assoc, jiffies + SIW_SCTP_AGAIN);
+		siw_assoc_again(chan->assoc, jiffies + SIW_SCTP_AGAIN);
 		rv = -EAGAIN;
 	}
 	return rv;
@@ -584,25 +678,25 @@ int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
 
 /**
  * siw_sctp_segment_max - largest segment that SCTP need not fragment
- * @assoc: the association
- * @s: its socket
+ * @chan: the session
  * @refresh: the path may have changed
  *
  * May sleep if @refresh.
  *
  * Return: number of bytes, with the DDP-SSN
  */
-unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
-				  bool refresh)
+unsigned int siw_sctp_segment_max(struct siw_chan *chan, bool refresh)
 {
+	struct siw_assoc *assoc = chan->assoc;
 	const struct sctp_association *peer;
+	struct sock *sk = assoc->sock->sk;
 
 	if (refresh) {
-		lock_sock(s->sk);
-		peer = siw_assoc_sctp(s->sk);
+		lock_sock(sk);
+		peer = siw_assoc_sctp(sk);
 		if (peer)
 			siw_assoc_learn_seg_max(assoc, peer);
-		release_sock(s->sk);
+		release_sock(sk);
 	}
 	return READ_ONCE(assoc->seg_max);
 }
@@ -676,14 +770,15 @@ static void drain(struct work_struct *work)
 {
 	struct siw_assoc *assoc = container_of(to_delayed_work(work),
 					       struct siw_assoc, drain);
+	struct siw_chan *chan = &assoc->chan[0];
 	struct socket *s = assoc->sock;
 	int rv;
 
-	if (assoc->owes_terminate && may_terminate(assoc, s->sk)) {
-		rv = send_terminate(s, &assoc->chan[0]);
-		assoc->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
+	if (chan->owes_terminate && may_terminate(assoc, s->sk)) {
+		rv = send_terminate(chan);
+		chan->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
 	}
-	if (!assoc->owes_terminate)
+	if (!chan->owes_terminate)
 		kernel_sock_shutdown(s, SHUT_WR);
 	/* Limits the CPU time for a thousand peers that answer no shutdown */
 	assoc->poll_ms = siw_sctp_discard(s) ? SIW_SCTP_POLL_MIN_MS :
@@ -746,19 +841,7 @@ static bool has_to_drain(struct siw_assoc *assoc)
 	siw_assoc_status(assoc, sk);
 	release_sock(sk);
 	return !assoc->restarted &&
-	       (assoc->chan[0].sent || assoc->owes_terminate);
-}
-
-/* Takes the detached association from the endpoint, without held chunks */
-static struct siw_assoc *take_assoc(struct siw_cep *cep)
-{
-	struct siw_assoc *assoc = cep->assoc;
-
-	if (assoc) {
-		WRITE_ONCE(cep->assoc, NULL);
-		siw_sctp_free_held(assoc);
-	}
-	return assoc;
+	       (assoc->chan[0].sent || assoc->chan[0].owes_terminate);
 }
 
 static void abort_assoc(struct siw_assoc *assoc)
@@ -767,14 +850,11 @@ static void abort_assoc(struct siw_assoc *assoc)
 	free_assoc(assoc);
 }
 
-static void siw_sctp_close(struct siw_cep *cep)
+/* No channel is in use any more */
+static void end_assoc(struct siw_assoc *assoc)
 {
-	struct siw_assoc *assoc = take_assoc(cep);
-
-	if (!assoc)
-		return;
-	if (assoc->chan[0].established && !assoc->chan[0].over)
-		assoc->owes_terminate = true;
+	detach_sock(assoc);
+	siw_chan_free_chunks(&assoc->chan[0]);
 	if (!has_to_drain(assoc)) {
 		abort_assoc(assoc);
 		return;
@@ -787,15 +867,33 @@ static void siw_sctp_close(struct siw_cep *cep)
 	queue_delayed_work(closing_wq, &assoc->drain, 0);
 }
 
+static void siw_sctp_close(struct siw_cep *cep)
+{
+	struct siw_chan *chan = cep->chan;
+
+	if (!chan)
+		return;
+	WRITE_ONCE(cep->chan, NULL);
+	if (chan->established && !chan->over)
+		chan->owes_terminate = true;
+	if (refcount_dec_and_test(&chan->assoc->refs))
+		end_assoc(chan->assoc);
+}
+
+/* The old association has no other session: it is aborted */
 static int siw_sctp_reopen(struct siw_cep *cep, int family)
 {
-	struct siw_assoc *fresh = make_assoc(cep->assoc->net, family);
+	struct siw_assoc *old = cep->chan->assoc;
+	struct siw_assoc *fresh = make_assoc(old->net, family);
 
 	if (IS_ERR(fresh))
 		return PTR_ERR(fresh);
 	siw_sctp_detach(cep);
-	abort_assoc(take_assoc(cep));
-	attach_assoc(cep, fresh);
+	WRITE_ONCE(cep->chan, NULL);
+	detach_sock(old);
+	siw_chan_free_chunks(&old->chan[0]);
+	abort_assoc(old);
+	use_assoc(cep, fresh);
 	return 0;
 }
 
@@ -833,8 +931,11 @@ int __init siw_sctp_init(void)
 				  LONG_MAX >> PAGE_SHIFT) << PAGE_SHIFT;
 	siw_held_max = min_t(long, SIW_SCTP_HELD_MAX,
 			     siw_ssn_share_max(&siw_held_pool));
+	/* Memory may be reclaimed over a connection: to storage, for example */
+	siw_sctp_reader_wq = alloc_workqueue("siw_sctp_reader_wq",
+					     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
-	return closing_wq ? 0 : -ENOMEM;
+	return siw_sctp_reader_wq && closing_wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -846,8 +947,6 @@ void siw_sctp_exit(void)
 {
 	struct siw_assoc *assoc;
 
-	if (!closing_wq)
-		return;
 	/* The work item of each is queued or running and now ends soon */
 	while (!list_empty(&closing_assocs)) {
 		spin_lock_bh(&closing_lock);
@@ -856,5 +955,8 @@ void siw_sctp_exit(void)
 		spin_unlock_bh(&closing_lock);
 		msleep(SIW_SCTP_POLL_MIN_MS);
 	}
-	destroy_workqueue(closing_wq);
+	if (closing_wq)
+		destroy_workqueue(closing_wq);
+	if (siw_sctp_reader_wq)
+		destroy_workqueue(siw_sctp_reader_wq);
 }

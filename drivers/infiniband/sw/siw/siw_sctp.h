@@ -9,17 +9,15 @@
 #include <linux/uio.h>
 
 struct net;
-struct siw_assoc;
 struct siw_cep;
+struct siw_chan;
 struct siw_llp_ops;
-struct socket;
 
 extern const struct siw_llp_ops siw_llp_sctp;
 
-int siw_sctp_send_segment(struct siw_assoc *assoc, struct socket *s,
-			  struct kvec *iov, size_t num, size_t len);
-unsigned int siw_sctp_segment_max(struct siw_assoc *assoc, struct socket *s,
-				  bool refresh);
+int siw_sctp_send_segment(struct siw_chan *chan, struct kvec *iov, size_t num,
+			  size_t len);
+unsigned int siw_sctp_segment_max(struct siw_chan *chan, bool refresh);
 int siw_sctp_check(struct net *net);
 int siw_sctp_init(void);
 void siw_sctp_exit(void);

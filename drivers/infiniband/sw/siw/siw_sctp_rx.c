@@ -1,7 +1,19 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 /*
- * Receive over SCTP (RFC 5043): the endpoint's work puts the chunks in order and
- * passes messages to iw_mpa and segments, as FPDUs, to the QP.
+ * Receive over SCTP (RFC 5043): the socket is read under rx_mutex, and the
+ * chunks of each session are put in order. The endpoint's work passes messages
+ * to iw_mpa and segments, as FPDUs, to the QP.
+ *
+ * The endpoint's work reads the socket itself. If it cannot, or after a change
+ * of the association's state or a timer, the association's work does so, the
+ * reader. It adds the chunks to the queue of the session and queues the
+ * endpoint's work, but never waits for an endpoint. It stops while the queue is
+ * full, which closes the peer's window. The end of the association follows the
+ * last chunk, once for each session.
+ *
+ * Locks: an endpoint in use or a QP's state lock, then rx_mutex, then the
+ * socket's lock, then its callback lock or wait queue, then the association's
+ * lock.
  *
  * Chunks after a gap must be read: the missing chunk may arrive after them, and
  * an unread socket closes the window for it. Their memory is charged to the
@@ -18,11 +30,13 @@
 #include "siw_assoc.h"
 #include "siw_cm.h"
 
-/* Segments read before the ULP has answered: the rest stays in the socket */
+/* Segments taken before the ULP has answered: the rest stays in the socket */
 #define SIW_SCTP_EARLY_MAX	(64 << 10)
+/* Memory of a session's queue, in bytes: a full queue stops the reader */
+#define SIW_SCTP_READY_MAX	(64 << 10)
 /* Milliseconds that a gap may last while SCTP has no missing chunk */
 #define SIW_SCTP_GAP_MS		30000
-/* Chunks to process before the endpoint is released to other users */
+/* Chunks to process before the endpoint is released, or the reader yields */
 #define SIW_SCTP_RX_BATCH	64
 /* Parts of messages to discard at a time, after close */
 #define SIW_SCTP_DISCARD_BATCH	4096
@@ -119,14 +133,17 @@ static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
 
 static void uncharge_sock(struct sock *sk, int cost)
 {
+	if (!cost)
+		return;
 	lock_sock(sk);
 	sk_mem_uncharge(sk, cost);
 	release_sock(sk);
 }
 
 /* Charges memory of a chunk that is not after a gap. Returns 0 or -ENOBUFS. */
-static int charge(struct siw_chan *chan, struct sock *sk, struct sk_buff *skb)
+static int charge(struct siw_chan *chan, struct sk_buff *skb)
 {
+	struct sock *sk = chan->assoc->sock->sk;
 	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
 
 	entry->cost = skb->truesize;
@@ -138,19 +155,18 @@ static int charge(struct siw_chan *chan, struct sock *sk, struct sk_buff *skb)
 	return -ENOBUFS;
 }
 
-static void uncharge(struct siw_chan *chan, struct sock *sk,
-		     struct sk_buff *skb)
+static void uncharge(struct siw_chan *chan, struct sk_buff *skb)
 {
 	siw_ssn_uncharge(&chan->rx, chunk_cb(skb)->entry.cost);
-	uncharge_sock(sk, chunk_cb(skb)->entry.cost);
+	uncharge_sock(chan->assoc->sock->sk, chunk_cb(skb)->entry.cost);
 }
 
-static struct sk_buff *take_partial(struct siw_chan *chan, struct sock *sk)
+static struct sk_buff *take_partial(struct siw_chan *chan)
 {
 	struct sk_buff *skb = chan->partial;
 
 	if (skb)
-		uncharge(chan, sk, skb);
+		uncharge(chan, skb);
 	chan->partial = NULL;
 	return skb;
 }
@@ -160,10 +176,9 @@ static struct sk_buff *take_partial(struct siw_chan *chan, struct sock *sk)
  * the rest has arrived; the next message in the socket is then the next part.
  * Returns 0 or -ENOBUFS.
  */
-static int keep_partial(struct siw_chan *chan, struct sock *sk,
-			struct sk_buff *skb)
+static int keep_partial(struct siw_chan *chan, struct sk_buff *skb)
 {
-	int rv = charge(chan, sk, skb);
+	int rv = charge(chan, skb);
 
 	if (!rv)
 		chan->partial = skb;
@@ -195,8 +210,8 @@ static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
 }
 
 /* Appends to @skb. Returns 1 if it is whole, 0 if not, or a negative errno. */
-static int recv_part(struct socket *s, const struct siw_chan *chan,
-		     struct sk_buff *skb, size_t len)
+static int recv_part(const struct siw_chan *chan, struct sk_buff *skb,
+		     size_t len)
 {
 	union {
 		struct cmsghdr hdr;
@@ -210,7 +225,8 @@ static int recv_part(struct socket *s, const struct siw_chan *chan,
 	int rv;
 
 	iov = (struct kvec) { .iov_base = skb_put(skb, len), .iov_len = len };
-	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
+	rv = kernel_recvmsg(chan->assoc->sock, &msg, &iov, 1, len,
+			    MSG_DONTWAIT);
 	if (rv < 0)
 		return rv;
 	/* recvmsg has advanced msg_control */
@@ -221,8 +237,10 @@ static int recv_part(struct socket *s, const struct siw_chan *chan,
 }
 
 /* Reads one chunk from the socket; ERR_PTR(-EAGAIN) if none has arrived */
-static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
+static struct sk_buff *recv_chunk(struct siw_chan *chan)
 {
+	struct socket *s = chan->assoc->sock;
+
 	for (;;) {
 		struct siw_first first = peek_first(s->sk);
 		struct sk_buff *skb;
@@ -235,15 +253,15 @@ static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
 		skb = make_room(chan->partial, first.len);
 		if (!skb)
 			return ERR_PTR(-ENOMEM);
-		take_partial(chan, s->sk);
-		rv = recv_part(s, chan, skb, first.len);
+		take_partial(chan);
+		rv = recv_part(chan, skb, first.len);
 		if (rv > 0) {
 			chunk_cb(skb)->entry.ssn =
 				get_unaligned_be16(skb->data);
 			chunk_cb(skb)->entry.cost = skb->truesize;
 			return skb;
 		}
-		rv = rv ?: keep_partial(chan, s->sk, skb);
+		rv = rv ?: keep_partial(chan, skb);
 		if (rv) {
 			kfree_skb(skb);
 			return ERR_PTR(rv);
@@ -252,9 +270,9 @@ static struct sk_buff *recv_chunk(struct socket *s, struct siw_chan *chan)
 }
 
 /* Holds a chunk after a gap. Returns 0 or a negative errno. */
-static int hold_chunk(struct siw_chan *chan, struct sock *sk,
-		      struct sk_buff *skb)
+static int hold_chunk(struct siw_chan *chan, struct sk_buff *skb)
 {
+	struct sock *sk = chan->assoc->sock->sk;
 	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
 	enum siw_ssn_verdict verdict;
 
@@ -292,8 +310,7 @@ static unsigned long gap_end(struct siw_gap *gap, struct sock *sk)
 }
 
 /* The socket is empty. Returns -EAGAIN, or -EPROTO if a gap has timed out. */
-static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
-		     struct sock *sk)
+static int check_gap(struct siw_chan *chan)
 {
 	struct siw_gap *gap = &chan->gap;
 	unsigned long end;
@@ -309,47 +326,209 @@ static int check_gap(struct siw_assoc *assoc, struct siw_chan *chan,
 			.since = jiffies,
 			.explained = jiffies,
 		};
-	end = gap_end(gap, sk);
+	end = gap_end(gap, chan->assoc->sock->sk);
 	if (time_after(jiffies, end))
 		return -EPROTO;
-	siw_assoc_again(assoc, end + 1);
+	siw_assoc_again(chan->assoc, end + 1);
 	return -EAGAIN;
 }
 
-/*
- * Returns the next chunk in order, or an ERR_PTR: -EAGAIN if it has not
- * arrived, -ENOMEM if allocation fails, -ENOBUFS if a limit of held memory is
- * exceeded, or another error.
- */
-static struct sk_buff *next_chunk(struct siw_assoc *assoc)
+/* No chunk follows. Only the first reason counts. Under rx_mutex. */
+void siw_chan_end(struct siw_chan *chan, int err)
 {
-	struct socket *s = assoc->sock;
-	struct siw_chan *chan = &assoc->chan[0];
+	if (chan->rx_err)
+		return;
+	/* Pairs with next_chunk() */
+	smp_store_release(&chan->rx_err, err);
+	siw_chan_wake(chan);
+}
+
+/*
+ * Under rx_mutex. Returns the next chunk in order, or ERR_PTR(-EAGAIN) if it
+ * has not arrived or the session has ended.
+ */
+static struct sk_buff *read_chunk(struct siw_chan *chan)
+{
 	struct siw_ssn_entry *entry = siw_ssn_take(&chan->rx);
 	struct sk_buff *skb;
 	int rv;
 
 	if (entry) {
-		uncharge_sock(s->sk, entry->cost);
+		uncharge_sock(chan->assoc->sock->sk, entry->cost);
 		return entry_skb(entry);
 	}
 	for (;;) {
-		skb = recv_chunk(s, chan);
-		if (PTR_ERR(skb) == -EAGAIN)
-			return ERR_PTR(check_gap(assoc, chan, s->sk));
+		skb = recv_chunk(chan);
 		if (IS_ERR(skb))
-			return skb;
+			break;
 		entry = &chunk_cb(skb)->entry;
 		if (entry->ssn == chan->rx.next) {
 			siw_ssn_offer(&chan->rx, entry);
 			return skb;
 		}
-		rv = hold_chunk(chan, s->sk, skb);
+		rv = hold_chunk(chan, skb);
 		if (rv) {
 			kfree_skb(skb);
-			return ERR_PTR(rv);
+			skb = ERR_PTR(rv);
+			break;
 		}
 	}
+	rv = PTR_ERR(skb);
+	if (rv == -EAGAIN)
+		rv = check_gap(chan);
+	if (rv == -ENOMEM)
+		siw_assoc_again(chan->assoc, jiffies + SIW_SCTP_AGAIN);
+	else if (rv != -EAGAIN)
+		siw_chan_end(chan, rv);
+	return ERR_PTR(-EAGAIN);
+}
+
+/* ---- the queue of a session */
+
+/*
+ * Adds a chunk in order. If it cannot be charged, the reader stops until the
+ * endpoint has taken a chunk: the queue does not grow without charge.
+ */
+static void make_ready(struct siw_chan *chan, struct sk_buff *skb)
+{
+	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
+	bool charged = charge_sock(chan->assoc->sock->sk, skb, skb->truesize);
+
+	entry->cost = charged ? skb->truesize : 0;
+	spin_lock_bh(&chan->ready.lock);
+	__skb_queue_tail(&chan->ready, skb);
+	chan->ready_size += entry->cost;
+	if (!charged || chan->ready_size >= SIW_SCTP_READY_MAX)
+		chan->stalled = true;
+	spin_unlock_bh(&chan->ready.lock);
+	siw_chan_wake(chan);
+}
+
+/* Returns NULL if the queue is empty. Starts the reader when it may go on. */
+static struct sk_buff *take_ready(struct siw_chan *chan)
+{
+	struct sk_buff *skb;
+	bool go_on = false;
+
+	/* The reader wakes the endpoint after it has added a chunk */
+	if (skb_queue_empty_lockless(&chan->ready))
+		return NULL;
+	spin_lock_bh(&chan->ready.lock);
+	skb = __skb_dequeue(&chan->ready);
+	if (skb) {
+		chan->ready_size -= chunk_cb(skb)->entry.cost;
+		go_on = chan->stalled &&
+			chan->ready_size <= SIW_SCTP_READY_MAX / 2;
+		if (go_on)
+			chan->stalled = false;
+	}
+	spin_unlock_bh(&chan->ready.lock);
+	if (skb)
+		uncharge_sock(chan->assoc->sock->sk,
+			      chunk_cb(skb)->entry.cost);
+	if (go_on)
+		siw_assoc_read(chan->assoc);
+	return skb;
+}
+
+/* Returns false if nothing more can be read now */
+static bool read_for_chan(struct siw_chan *chan)
+{
+	struct sk_buff *skb;
+
+	if (READ_ONCE(chan->stalled) || chan->rx_err)
+		return false;
+	skb = read_chunk(chan);
+	if (IS_ERR(skb))
+		return false;
+	make_ready(chan, skb);
+	return true;
+}
+
+/*
+ * The reader. Before the ULP has accepted, only the endpoint reads: it limits
+ * what a peer may send by then, and how much may follow a gap depends on the
+ * Initiate.
+ */
+void siw_sctp_read(struct work_struct *work)
+{
+	struct siw_assoc *assoc = container_of(work, struct siw_assoc, reader);
+	struct siw_chan *chan = &assoc->chan[0];
+	struct sock *sk = assoc->sock->sk;
+	bool more, setup;
+	int status, i;
+
+	mutex_lock(&assoc->rx_mutex);
+	lock_sock(sk);
+	status = siw_assoc_status(assoc, sk);
+	release_sock(sk);
+	/* The end of an association whose peer is not known */
+	if (!assoc->up && status != -EINPROGRESS)
+		siw_chan_end(chan, status);
+	setup = chan->accepted && !READ_ONCE(chan->established);
+	more = assoc->up && !setup;
+	for (i = 0; i < SIW_SCTP_RX_BATCH && more; i++)
+		more = read_for_chan(chan);
+	mutex_unlock(&assoc->rx_mutex);
+	if (more)
+		siw_assoc_read(assoc);
+	else if (setup)
+		siw_chan_wake(chan);
+}
+
+/*
+ * Reads a chunk for the endpoint, which saves the reader's work. If rx_mutex is
+ * held, its holder may have found the socket empty already: the reader repeats.
+ */
+static struct sk_buff *read_next(struct siw_chan *chan)
+{
+	struct siw_assoc *assoc = chan->assoc;
+	struct sk_buff *skb;
+
+	if (!mutex_trylock(&assoc->rx_mutex)) {
+		siw_assoc_read(assoc);
+		return ERR_PTR(-EAGAIN);
+	}
+	skb = take_ready(chan);
+	if (!skb && chan->rx_err) {
+		skb = ERR_PTR(chan->rx_err);
+	} else if (!skb && !assoc->up) {
+		siw_assoc_read(assoc);
+		skb = ERR_PTR(-EAGAIN);
+	} else if (!skb) {
+		skb = read_chunk(chan);
+		if (IS_ERR(skb) && chan->rx_err)
+			skb = ERR_PTR(chan->rx_err);
+	}
+	mutex_unlock(&assoc->rx_mutex);
+	return skb;
+}
+
+/*
+ * Returns the next chunk for the endpoint, which is in use, or an ERR_PTR:
+ * -EAGAIN if it has not arrived, -ENOBUFS if a limit of held memory is
+ * exceeded, -EPROTO if the peer violates the protocol, or the reason for the
+ * end of the association.
+ */
+static struct sk_buff *next_chunk(struct siw_chan *chan)
+{
+	/* An error follows the chunks that are in the queue by then */
+	int err = smp_load_acquire(&chan->rx_err);
+	struct sk_buff *skb = take_ready(chan);
+
+	if (skb)
+		return skb;
+	return err ? ERR_PTR(err) : read_next(chan);
+}
+
+/* ---- the endpoint */
+
+/* Limits the memory for chunks after a gap, in bytes */
+void siw_chan_set_limit(struct siw_chan *chan, u32 limit)
+{
+	mutex_lock(&chan->assoc->rx_mutex);
+	chan->rx.limit = limit;
+	mutex_unlock(&chan->assoc->rx_mutex);
 }
 
 /*
@@ -357,28 +536,34 @@ static struct sk_buff *next_chunk(struct siw_assoc *assoc)
  * (RFC 5043 section 6.6). Keeps them until the ULP's answer. Returns 0 or
  * -ENOBUFS.
  */
-static int keep_early(struct siw_chan *chan, struct sock *sk,
-		      struct sk_buff *skb)
+static int keep_early(struct siw_chan *chan, struct sk_buff *skb)
 {
-	int rv = charge(chan, sk, skb);
+	int rv;
 
-	if (!rv)
-		__skb_queue_tail(&chan->early, skb);
-	return rv;
+	mutex_lock(&chan->assoc->rx_mutex);
+	rv = charge(chan, skb);
+	mutex_unlock(&chan->assoc->rx_mutex);
+	if (rv)
+		return rv;
+	__skb_queue_tail(&chan->early, skb);
+	return 0;
 }
 
-static struct sk_buff *take_early(struct siw_chan *chan, struct sock *sk)
+static struct sk_buff *take_early(struct siw_chan *chan)
 {
 	struct sk_buff *skb = __skb_dequeue(&chan->early);
 
-	if (skb)
-		uncharge(chan, sk, skb);
+	if (!skb)
+		return NULL;
+	mutex_lock(&chan->assoc->rx_mutex);
+	uncharge(chan, skb);
+	mutex_unlock(&chan->assoc->rx_mutex);
 	return skb;
 }
 
 static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 {
-	struct siw_chan *chan = &cep->assoc->chan[0];
+	struct siw_chan *chan = cep->chan;
 	enum iw_mpa_next next;
 
 	if (chunk_cb(skb)->ppid != SIW_SCTP_PPID_CONTROL)
@@ -389,7 +574,7 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 		next = iw_mpa_process(&cep->mpa, false);
 		chan->asked = next == IW_MPA_NEXT_WAIT;
 		if (chan->asked)
-			chan->rx.limit = siw_held_max;
+			siw_chan_set_limit(chan, siw_held_max);
 	}
 	return next;
 }
@@ -397,12 +582,12 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 /* Consumes @skb */
 static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 {
-	struct siw_chan *chan = &cep->assoc->chan[0];
+	struct siw_chan *chan = cep->chan;
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
 	int rv;
 
 	if (chan->asked && chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT) {
-		rv = keep_early(chan, cep->assoc->sock->sk, skb);
+		rv = keep_early(chan, skb);
 		if (!rv)
 			return next;
 		next = iw_mpa_abort(&cep->mpa, rv);
@@ -413,11 +598,17 @@ static enum iw_mpa_next take_chunk(struct siw_cep *cep, struct sk_buff *skb)
 	return next;
 }
 
-/* Nothing is read until the ULP answers: checks that the association is up */
+/* The reason why the session has ended, or 0 */
+static int ended(const struct siw_chan *chan)
+{
+	return chan->err ?: READ_ONCE(chan->assoc->err);
+}
+
+/* Nothing is taken until the ULP answers: checks that the association is up */
 static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
 {
 	const struct sctp_association *peer;
-	struct sock *sk = cep->assoc->sock->sk;
+	struct sock *sk = cep->chan->assoc->sock->sk;
 	bool up;
 
 	lock_sock(sk);
@@ -430,12 +621,9 @@ static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
 
 static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 {
-	const struct siw_chan *chan = &cep->assoc->chan[0];
+	const struct siw_chan *chan = cep->chan;
 
 	switch (err) {
-	case -ENOMEM:
-		siw_assoc_again(cep->assoc, jiffies + SIW_SCTP_AGAIN);
-		fallthrough;
 	case -EAGAIN:
 		return IW_MPA_NEXT_WAIT;
 	case -ENOBUFS:
@@ -452,17 +640,18 @@ static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 
 enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 {
-	struct siw_assoc *assoc = cep->assoc;
+	struct siw_chan *chan = cep->chan;
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
+	int err = ended(chan);
 	struct sk_buff *skb;
 
-	if (assoc->err)
-		return iw_mpa_peer_gone(&cep->mpa, assoc->err);
+	if (err)
+		return iw_mpa_peer_gone(&cep->mpa, err);
 	while (next == IW_MPA_NEXT_WAIT) {
-		if (assoc->chan[0].asked &&
-		    assoc->chan[0].rx.cost >= SIW_SCTP_EARLY_MAX)
+		/* The reader does not change the cost yet */
+		if (chan->asked && chan->rx.cost >= SIW_SCTP_EARLY_MAX)
 			return wait_for_ulp(cep);
-		skb = next_chunk(assoc);
+		skb = next_chunk(chan);
 		if (IS_ERR(skb))
 			return no_chunk(cep, PTR_ERR(skb));
 		next = take_chunk(cep, skb);
@@ -476,8 +665,8 @@ enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 /* The session has ended: the endpoint's work reads this from the status */
 static void lose_session(struct siw_cep *cep, int err, bool over)
 {
-	cep->assoc->err = err;
-	cep->assoc->chan[0].over = over;
+	cep->chan->err = err;
+	cep->chan->over = over;
 	cep->qp->tx_ctx.tx_suspend = 1;
 	siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
 }
@@ -513,18 +702,15 @@ static void take_control(struct siw_cep *cep, const struct sk_buff *skb)
 /* Returns false if nothing more can be processed now */
 static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
 {
-	struct siw_assoc *assoc = cep->assoc;
+	struct siw_chan *chan = cep->chan;
 	struct sk_buff *skb;
 
-	if (assoc->err || qp->rx_stream.rx_suspend ||
+	if (ended(chan) || qp->rx_stream.rx_suspend ||
 	    qp->attrs.state != SIW_QP_STATE_RTS)
 		return false;
-	skb = take_early(&assoc->chan[0], cep->assoc->sock->sk) ?:
-	      next_chunk(assoc);
+	skb = take_early(chan) ?: next_chunk(chan);
 	if (IS_ERR(skb)) {
-		if (PTR_ERR(skb) == -ENOMEM)
-			siw_assoc_again(assoc, jiffies + SIW_SCTP_AGAIN);
-		else if (PTR_ERR(skb) != -EAGAIN)
+		if (PTR_ERR(skb) != -EAGAIN)
 			lose_session(cep, PTR_ERR(skb), false);
 		return false;
 	}
@@ -563,22 +749,25 @@ void siw_sctp_pump(struct siw_cep *cep)
 
 /* ---- end */
 
-/* The session has ended: held chunks are not processed */
-void siw_sctp_free_held(struct siw_assoc *assoc)
+/* The session has ended: its chunks are not processed. Nothing reads now. */
+void siw_chan_free_chunks(struct siw_chan *chan)
 {
-	struct sock *sk = assoc->sock->sk;
 	struct siw_ssn_entry *entry;
 	struct sk_buff *skb;
 	int cost = 0;
 
-	kfree_skb(take_partial(&assoc->chan[0], sk));
-	while ((skb = take_early(&assoc->chan[0], sk)))
+	kfree_skb(take_partial(chan));
+	while ((skb = take_early(chan)))
 		kfree_skb(skb);
-	while ((entry = siw_ssn_drop(&assoc->chan[0].rx))) {
+	while ((skb = skb_dequeue(&chan->ready))) {
+		cost += chunk_cb(skb)->entry.cost;
+		kfree_skb(skb);
+	}
+	while ((entry = siw_ssn_drop(&chan->rx))) {
 		cost += entry->cost;
 		kfree_skb(entry_skb(entry));
 	}
-	uncharge_sock(sk, cost);
+	uncharge_sock(chan->assoc->sock->sk, cost);
 }
 
 /*
