@@ -46,7 +46,7 @@ static struct siw_remote *find_remote(u64 net, const struct in6_addr *ip)
 static struct siw_remote *get_remote(const struct sock *sk,
 				     const struct sockaddr_storage *ss)
 {
-	struct siw_remote *fresh = kzalloc_obj(*fresh, sk->sk_allocation);
+	struct siw_remote *fresh = kzalloc_obj(*fresh, GFP_NOIO);
 	struct siw_remote *remote;
 
 	if (!fresh)

@@ -197,14 +197,17 @@ static bool is_possible(const struct siw_chan *chan,
 			siw_ssn_possible(&chan->rx, be16_to_cpu(first->ssn)));
 }
 
-/* Provides room for @len bytes, pad and CRC of an FPDU. NULL: no memory. */
+/*
+ * Provides room for @len bytes, pad and CRC of an FPDU. NULL: no memory.
+ * Reclaim must not wait for storage that this association connects.
+ */
 static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
 {
 	len += 2 * MPA_CRC_SIZE;
 	if (!skb)
-		return alloc_skb(len, GFP_KERNEL);
+		return alloc_skb(len, GFP_NOIO);
 	if (skb_tailroom(skb) < len &&
-	    pskb_expand_head(skb, 0, max(len, skb->len), GFP_KERNEL))
+	    pskb_expand_head(skb, 0, max(len, skb->len), GFP_NOIO))
 		return NULL;
 	return skb;
 }
