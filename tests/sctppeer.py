@@ -20,13 +20,14 @@ A step of call and hear is one of
   flood=N       sends N segments of 1000 bytes, or as many as the peer takes
   expect=HEX    the next message begins with these bytes, behind its DDP-SSN
   over=SECONDS  within that time the peer shuts the association down or aborts it; segments are passed over
-  quiet=SECONDS nothing comes for so long
+  quiet=SECONDS nothing comes for so long, or until SIGHUP
   abort         aborts the association
 
 Exit status 0 only if all steps held. judge fails if a DATA chunk is ordered, fragmented or has another
 payload protocol identifier than 16 and 17, or if a stream's DDP-SSNs are not 0, 1, 2, ...
 """
 import errno
+import signal
 import socket
 import struct
 import sys
@@ -104,7 +105,12 @@ class Peer:
                 raise Broken(f'received message {got[1][:40].hex()}, expected the end of the association')
 
     def quiet(self, seconds):
+        def end(_number, _frame):
+            raise Silent
+
         try:
+            signal.signal(signal.SIGHUP, end)
+            signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])
             got = self.receive(seconds)
         except Silent:
             return
@@ -184,6 +190,8 @@ def play(role, address, port, steps):
             print('good', flush=True)
             return
     peer = Peer(sock)
+    # for the step that waits for it
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     for name, value in steps:
         if name in options:
             continue

@@ -3,13 +3,13 @@
 """Usage: tests/sctpwindow.py ADDRESS PORT SECONDS
 
 Plays rping's client with messages of 60000 bytes and a small receive window (RFC 5043, RFC 5040, RFC 5041).
-Reads nothing for SECONDS while the server writes into its memory: the window is shut then. Says "shut"
-before. Exit status 0 only if all that was to be written comes afterwards, in order.
+Reads nothing for SECONDS, or until SIGHUP, while the server writes into its memory: the window is shut then.
+Says "shut" before. Exit status 0 only if all that was to be written comes afterwards, in order.
 """
+import signal
 import socket
 import struct
 import sys
-import time
 
 SOL_SCTP = 132
 INITMSG, NODELAY, ADAPTATION = 2, 3, 7
@@ -91,8 +91,9 @@ def main():
     peer.answer_read(stag, to)
     peer.expect(SEND)
     peer.send(advert)
+    signal.pthread_sigmask(signal.SIG_BLOCK, [signal.SIGHUP])
     print('shut', flush=True)
-    time.sleep(seconds)
+    signal.sigtimedwait([signal.SIGHUP], seconds)
     peer.take_writes()
     peer.expect(SEND)
     peer.transmit(CONTROL, b'\x00\x04')
