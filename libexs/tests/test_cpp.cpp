@@ -6,7 +6,10 @@
 #include <exs.hpp>
 
 #include <atomic>
+#include <condition_variable>
 #include <cstring>
+#include <memory>
+#include <mutex>
 #include <stdexcept>
 #include <thread>
 
@@ -324,6 +327,89 @@ TEST_F(Cpp, DestroyingALoopWithAPendingAcceptClosesItsDescriptors)
 		other.spawn(wait_for_ever(waiting));
 	} // the socket first, with its operation under way
 	EXPECT_LE(descriptors(), before + 2);
+}
+
+// ---- memory that a peer does not give back
+
+// Takes the peer away if the test goes on for too long, so that a thread that waits for the peer goes on
+class Watch {
+public:
+	explicit Watch(std::unique_ptr<exs_test::RawClient> &peer) : thread_([this, &peer](const std::stop_token &stop) {
+		std::unique_lock lock(mutex_);
+		if (ended_.wait_for(lock, stop, std::chrono::milliseconds(exs_test::patience), [] { return false; }) || stop.stop_requested())
+			return;
+		expired_ = true;
+		peer.reset();
+	}) {}
+	[[nodiscard]] bool end()
+	{
+		thread_.request_stop();
+		thread_.join();
+		return !expired_;
+	}
+
+private:
+	std::mutex mutex_;
+	std::condition_variable_any ended_;
+	bool expired_ = false;
+	std::jthread thread_;
+};
+
+constexpr size_t more_than_tcp_holds = 64 << 20;
+
+task<> receive_once(exs::socket &listener, bool &begun)
+{
+	exs::socket peer = (co_await listener.accept()).value();
+	const memory buffer(10000);
+	begun = true;
+	static_cast<void>(co_await peer.recv(buffer));
+}
+
+task<> send_once(exs::socket &listener, bool &begun)
+{
+	exs::socket peer = (co_await listener.accept()).value();
+	const memory buffer(more_than_tcp_holds);
+	static_cast<void>(co_await peer.recv(buffer)); // the peer has advertised its memory before
+	begun = true;
+	static_cast<void>(co_await peer.send(buffer));
+}
+
+task<> publish_once(exs::socket &listener, bool &begun)
+{
+	exs::socket peer = (co_await listener.accept()).value();
+	const memory buffer(10000);
+	auto publishing = peer.publish(buffer).value();
+	begun = true;
+	static_cast<void>(co_await publishing.ended());
+}
+
+// Each coroutine is destroyed by the only thread, with its memory, as a task is that ends
+TEST_F(Cpp, DestructionOfMemoryReturnsAfterExsCloseMsIfThePeerIsSilent)
+{
+	using exs_test::RawClient;
+	listener.set(EXS_CLOSE_MS, 300);
+	for (task<> (*const begin)(exs::socket &, bool &) : {receive_once, send_once, publish_once}) {
+		auto peer = std::make_unique<RawClient>(exs_test::loopback(port));
+		bool begun = false;
+		auto working = std::make_unique<task<>>(begin(listener, begun));
+		working->start();
+		if (begin == receive_once) {
+			peer->say({.type = RawClient::adv, .id = 1, .length = 10000, .address = 4096, .key = 1});
+		} else if (begin == send_once) {
+			peer->say({.type = RawClient::radv, .id = 1, .length = more_than_tcp_holds, .address = 4096, .key = 1});
+			peer->say({.type = RawClient::adv_imm, .id = 2});
+		}
+		while (!begun)
+			ASSERT_TRUE(own.run_once(exs_test::patience));
+		if (begin == receive_once)
+			peer->wait_read_request();
+		ASSERT_FALSE(working->is_done());
+		const auto start = loop::clock::now();
+		Watch watch(peer);
+		working.reset();
+		EXPECT_TRUE(watch.end()) << "the destructor had not returned after " << exs_test::patience << " ms";
+		EXPECT_LT(loop::clock::now() - start, 4s); // the default of EXS_CLOSE_MS is 5 s
+	}
 }
 
 } // namespace
