@@ -4,6 +4,8 @@
 // from EXS_TEST_ADDRESS to itself (tests/exs.sh).
 #include "library.h"
 
+#include <exs.hpp>
+
 #include <array>
 #include <atomic>
 #include <chrono>
@@ -1422,6 +1424,35 @@ TEST_F(Library, AChildOfForkGetsEbadfForTheParentsHandles)
 	EXPECT_EQ(wait(sending).error, 0);
 	EXPECT_EQ(wait(receiving).error, 0);
 	EXPECT_EQ(to.bytes, from.bytes);
+}
+
+// The child destroys static objects of exs.hpp, which are the parent's
+TEST_F(Library, ExitOfAForkedChildWithStaticObjectsReturnsAndLeavesTheParentsConnectionsOpen)
+{
+	const auto program = [this] {
+		::alarm(60);
+		EXPECT_EQ(exs_exit(), 0); // that of SetUp(): the static object alone has the library
+		static const exs::library started;
+		static exs::loop loop;
+		static const exs::memory from(10000), to(10000);
+		queue = loop.queue();
+		connect();
+		static const exs::socket one(loop, a), other(loop, b);
+		std::memset(from.text(), 'x', from.size());
+		for (int i = 0; i < 2 && !HasFailure(); i++) {
+			const auto receiving = exs_recv(b, to.handle(), to.text(), to.size(), 0, queue, nullptr); // is pending in the child
+			EXPECT_EQ(in_child([] { return 42; }), 42) << "the child's exit() has not returned";
+			const auto sending = exs_send(a, from.handle(), from.text(), from.size(), 0, queue, nullptr);
+			EXPECT_EQ(wait(sending).error, 0);
+			EXPECT_EQ(wait(receiving).error, 0);
+			EXPECT_EQ(std::memcmp(from.text(), to.text(), to.size()), 0);
+		}
+		if (!HasFailure())
+			connect(); // the listener is still there
+		return HasFailure() ? 1 : 42;
+	};
+	GTEST_FLAG_SET(death_test_style, "threadsafe"); // in a process of its own, by exec()
+	EXPECT_EXIT(std::exit(program()), testing::ExitedWithCode(42), "");
 }
 
 TEST_F(Library, AForkedChildCanRestartAStoppedLibrary)
