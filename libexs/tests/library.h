@@ -178,7 +178,7 @@ protected:
 // A client that is not of libexs, over TCP: the frames of src/tcp_link.h, the messages of src/wire.h
 class RawClient {
 public:
-	enum Type : uint8_t { ready = 1, adv = 2, adv_imm = 3, radv = 4, ack = 5, note = 6, revoke = 8, fin = 10, close = 11 };
+	enum Type : uint8_t { ready = 1, adv = 2, adv_imm = 3, radv = 4, ack = 5, note = 6, revoke = 8, revoked = 9, fin = 10, close = 11 };
 	static constexpr uint8_t reply = 4; // flag of close
 
 	struct Message {
@@ -186,6 +186,7 @@ public:
 		uint32_t id = 0;
 		uint64_t length = 0, address = 0;
 		uint32_t key = 0, count = 0;
+		uint16_t status = 0;
 	};
 
 	// opens: the listener has to wait for READY otherwise
@@ -238,6 +239,7 @@ public:
 		std::vector<uint8_t> bytes(32);
 		bytes[0] = message.type;
 		bytes[1] = message.flags;
+		put(bytes, 2, 2, message.status);
 		put(bytes, 4, 4, message.id);
 		put(bytes, 8, 8, message.length);
 		put(bytes, 16, 8, message.address);

@@ -6,10 +6,13 @@
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <functional>
 #include <memory>
 #include <span>
 #include <thread>
 #include <utility>
+
+#include <sys/mman.h>
 
 namespace {
 
@@ -278,6 +281,192 @@ TEST_F(Peer, CloseCancelsASendWhoseDataThePeerRequestedAndDoesNotRead)
 	peer->say({.type = RawClient::close, .flags = RawClient::reply});
 	EXPECT_EQ(wait(sending).error, ECANCELED);
 	EXPECT_EQ(wait(closing).error, 0);
+}
+
+// ---- a peer that says nothing more and reads nothing more
+
+class Silent : public Peer {
+protected:
+	enum class Uses { none, small, large }; // of its memory: can be revoked
+	struct Case {
+		const char *name;
+		std::function<exs_op_t()> start;
+		Uses uses = Uses::small;
+		std::function<void()> answer{}; // to its REVOKE
+	};
+
+	void SetUp() override
+	{
+		Peer::SetUp();
+		if (rdma_address == nullptr) {
+			small.emplace(10000);
+			large.emplace(64 << 20); // more than TCP holds
+		}
+	}
+	void TearDown() override
+	{
+		small.reset();
+		large.reset();
+		Peer::TearDown();
+	}
+
+	void advertise(uint8_t flags = 0)
+	{
+		peer->say({.type = RawClient::adv, .flags = flags, .id = 1, .length = 10000, .address = 4096, .key = 1});
+	}
+	// Sends are written there, when this returns
+	void open_memory()
+	{
+		Memory one(1);
+		const auto receiving = recv(b, one);
+		peer->say({.type = RawClient::radv, .id = 1, .length = large->bytes.size(), .address = 4096, .key = 1});
+		peer->say({.type = RawClient::adv_imm, .id = 2, .length = 1}, {'x'});
+		EXPECT_EQ(wait(receiving).error, 0);
+	}
+	exs_op_t sent(uint8_t type, exs_op_t op) const
+	{
+		peer->next_message(type);
+		return op;
+	}
+	exs_op_t requested(exs_op_t op) const
+	{
+		peer->wait_read_request();
+		return op;
+	}
+	exs_op_t send_file()
+	{
+		const int file = ::memfd_create("exs", MFD_CLOEXEC);
+		EXPECT_EQ(::ftruncate(file, 10000), 0);
+		const auto op = exs_sendfile(b, file, 0, 10000, queue, nullptr);
+		::close(file);
+		return op;
+	}
+	std::array<exs_part, 2> parts()
+	{
+		return {exs_part{small->handle, small->bytes.data(), 3000}, exs_part{small->handle, small->bytes.data() + 4000, 3000}};
+	}
+
+	std::vector<Case> cases();
+
+	std::optional<Memory> small, large;
+};
+
+std::vector<Silent::Case> Silent::cases()
+{
+	return {
+		{"an advertised send", [this] { return sent(RawClient::adv, send(b, *small)); }},
+		{"an immediate send",
+		 [this] { return sent(RawClient::adv_imm, exs_send(b, small->handle, small->bytes.data(), 9, 0, queue, nullptr)); }},
+		{"a send without a credit",
+		 [this] {
+			 for (int i = 0; i < 16; i++)
+				 sent(RawClient::adv, send(b, *large));
+			 return send(b, *small);
+		 }},
+		{"a send of a file", [this] { return sent(RawClient::adv, send_file()); }, Uses::none},
+		{"a send of two parts",
+		 [this] { return sent(RawClient::adv, exs_sendv(b, parts().data(), 2, 0, queue, nullptr)); }, Uses::none},
+		{"a persistent send", [this] { return sent(RawClient::adv, send(b, *small, EXS_PERSISTENT | EXS_NOTIFY)); }},
+		{"a send into memory that the peer has not advertised",
+		 [this] { return exs_send_offset(b, small->handle, small->bytes.data(), 100, 0, queue, nullptr, 0); }},
+		{"a send by Writes",
+		 [this] {
+			 open_memory();
+			 return send(b, *large);
+		 },
+		 Uses::large},
+		{"a send that waits for Writes of another",
+		 [this] {
+			 open_memory();
+			 send(b, *large);
+			 return send(b, *small);
+		 }},
+		{"a receive without data", [this] { return recv(b, *small); }},
+		{"a receive by a Read",
+		 [this] {
+			 advertise();
+			 return requested(recv(b, *small));
+		 }},
+		{"a receive by two Reads",
+		 [this] {
+			 advertise();
+			 return requested(requested(exs_recvv(b, parts().data(), 2, 0, queue, nullptr)));
+		 }},
+		{"a receive of persistent data",
+		 [this] {
+			 advertise(1);
+			 return requested(recv(b, *small));
+		 }},
+		{"a receive of a part of persistent data",
+		 [this] {
+			 advertise(1);
+			 return requested(exs_recv_offset(b, small->handle, small->bytes.data(), 100, 0, queue, nullptr, 10));
+		 }},
+		{"a receive that waits for a Read of another",
+		 [this] {
+			 advertise();
+			 requested(recv(b, *large));
+			 return recv(b, *small);
+		 }},
+		{"a persistent receive", [this] { return sent(RawClient::radv, recv(b, *small, EXS_PERSISTENT)); }},
+		{"a persistent receive that begins by a Read",
+		 [this] {
+			 advertise();
+			 return requested(recv(b, *small, EXS_PERSISTENT));
+		 }},
+		{"a persistent receive that begins by a Read, and the peer answers its REVOKE",
+		 [this] {
+			 advertise();
+			 return requested(recv(b, *small, EXS_PERSISTENT));
+		 },
+		 Uses::small,
+		 [this] {
+			 peer->say({.type = RawClient::ack, .id = 1, .status = 1});
+			 peer->say({.type = RawClient::revoked, .id = 1});
+		 }},
+		{"a poll", [this] { return exs_qpoll(b, EXS_POLLIN, queue, nullptr); }, Uses::none},
+	};
+}
+
+TEST_F(Silent, CancelRevocationAndCloseEndEachOperationAfterExsCloseMs)
+{
+	enum { cancel, revoke, close, cancel_and_close };
+	for (const Case &one : cases())
+		for (const int way : {cancel, revoke, close, cancel_and_close}) {
+			if (way == revoke && one.uses == Uses::none)
+				continue;
+			SCOPED_TRACE(testing::Message() << one.name << ", way " << way);
+			meet();
+			set(b, EXS_CLOSE_MS, 60);
+			const auto op = one.start();
+			const auto start = std::chrono::steady_clock::now();
+			auto &memory = one.uses == Uses::large ? large : small;
+			exs_op_t end = 0;
+			if (way == cancel || way == cancel_and_close) {
+				EXPECT_EQ(exs_cancel(b, op), 0);
+			} else if (way == revoke) {
+				end = exs_mrevoke(memory->handle, queue, nullptr);
+			}
+			if (one.answer && way != close)
+				one.answer();
+			const bool is_closed = way == close || way == cancel_and_close;
+			if (is_closed)
+				end = exs_close(b, queue, nullptr);
+			EXPECT_EQ(wait(op).error, ECANCELED);
+			if (end != 0) {
+				EXPECT_EQ(wait(end).error, 0);
+			}
+			EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4)); // the default is 5 s
+			peer.reset();
+			if (!is_closed)
+				wait(exs_close(b, queue, nullptr)); // with all others
+			if (way == revoke)
+				memory.emplace(memory->bytes.size());
+			wait(exs_close(std::exchange(listener, 0), queue, nullptr));
+			events.clear();
+			if (HasFailure())
+				return;
+		}
 }
 
 // ---- half open
