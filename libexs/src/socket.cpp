@@ -28,6 +28,11 @@ wire::Kind kind_of(int type)
 	return type == SOCK_STREAM ? wire::Kind::stream : wire::Kind::seqpacket;
 }
 
+size_t poll_place(int events)
+{
+	return ((events & EXS_POLLIN) != 0 ? 1U : 0U) + ((events & EXS_POLLOUT) != 0 ? 2U : 0U);
+}
+
 } // namespace
 
 void Readiness::changed()
@@ -144,14 +149,14 @@ void Socket::stop_timer(Timer timer)
 void Socket::on_timer(uint64_t token)
 {
 	Lock lock(mutex_);
-	if (is_deadline(token)) {
-		machine_->timeout();
-		settle();
+	const auto found = std::ranges::find(timers_, token, [](const auto &timer) { return timer.second; });
+	if (found == timers_.end()) {
+		if (is_deadline(token)) {
+			machine_->timeout();
+			settle();
+		}
 		return;
 	}
-	const auto found = std::ranges::find(timers_, token, [](const auto &timer) { return timer.second; });
-	if (found == timers_.end())
-		return;
 	const Timer timer = found->first;
 	timers_.erase(found);
 	if (timer == Timer::half_open) {
@@ -457,7 +462,7 @@ int Socket::cancel(exs_op_t op)
 	const auto found = operations_.find(number);
 	if (found == operations_.end() || number == close_)
 		return ENOENT;
-	if (polls_.erase(number) != 0) {
+	if (forget_poll(number)) {
 		finish(number, ECANCELED);
 	} else if (number == connect_) {
 		fail_connect(ECANCELED);
@@ -928,10 +933,8 @@ int Socket::close(const Report &report, exs_op_t &op)
 	{
 		const Lock lock(mutex_);
 		closing_ = true;
-		while (!polls_.empty()) {
-			finish(polls_.begin()->first, ECANCELED);
-			polls_.erase(polls_.begin());
-		}
+		for (auto &polls : polls_)
+			finish_polls(polls, ECANCELED, 0);
 		close_ = number_of(begin(EXS_EVENT_CLOSE, report));
 		op = static_cast<exs_op_t>(close_);
 		if (state_ == State::listening)
@@ -955,7 +958,7 @@ void Socket::kill()
 	{
 		const Lock lock(mutex_);
 		quiet_ = true;
-		polls_.clear();
+		polls_ = {};
 		if (listening_)
 			children = stop_listening(ECANCELED);
 		if (machine_)
@@ -1023,7 +1026,7 @@ void Socket::fail(int error)
 	settle_all(true);
 	if (machine_)
 		take_down(); // requests to the link may be lost, too
-	polls_.clear();
+	polls_ = {};
 	while (!operations_.empty())
 		finish(operations_.begin()->first, error);
 	close_ = 0;
@@ -1081,22 +1084,30 @@ int Socket::start_poll(int events, const Report &report, exs_op_t &op)
 		return EBADF;
 	const OpId number = number_of(begin(EXS_EVENT_POLL, report));
 	op = static_cast<exs_op_t>(number);
-	polls_.emplace(number, events);
+	polls_.at(poll_place(events)).insert(number);
 	ready_changed();
 	return 0;
 }
 
+// Each is taken out first: if finish() throws, its operation is gone
+void Socket::finish_polls(std::set<OpId> &polls, int error, uint32_t reported)
+{
+	while (!polls.empty())
+		finish(polls.extract(polls.begin()).value(), error, 0, reported);
+}
+
+bool Socket::forget_poll(OpId op)
+{
+	return std::ranges::any_of(polls_, [op](auto &polls) { return polls.erase(op) != 0; });
+}
+
 void Socket::ready_changed()
 {
-	if (!polls_.empty()) {
-		const int now = ready();
-		std::erase_if(polls_, [&](const auto &poll) {
-			const auto reported = static_cast<uint32_t>(now & (poll.second | EXS_POLLERR | EXS_POLLHUP));
-			if (reported != 0)
-				finish(poll.first, 0, 0, reported);
-			return reported != 0;
-		});
-	}
+	const bool waited = std::ranges::any_of(polls_, [](const auto &polls) { return !polls.empty(); });
+	const int now = waited ? ready() : 0;
+	for (const int events : {0, EXS_POLLIN, EXS_POLLOUT, EXS_POLLIN | EXS_POLLOUT})
+		if (const int reported = now & (events | EXS_POLLERR | EXS_POLLHUP); reported != 0)
+			finish_polls(polls_.at(poll_place(events)), 0, static_cast<uint32_t>(reported));
 	library_.readiness.changed();
 }
 

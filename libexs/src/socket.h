@@ -11,6 +11,7 @@
 #include "tcp_link.h"
 #include "verbs_link.h"
 
+#include <array>
 #include <atomic>
 #include <deque>
 #include <map>
@@ -229,6 +230,8 @@ private:
 	void settle_all(bool sends);
 	[[nodiscard]] int ready() const;
 	void ready_changed();
+	void finish_polls(std::set<OpId> &polls, int error, uint32_t reported);
+	bool forget_poll(OpId op);
 	void on_link(const LinkEvent &event);
 	void on_failed(const LinkEvent &event);
 	void on_request(const LinkEvent &event);
@@ -293,7 +296,7 @@ private:
 	Spare spare_; // of the operations
 	HashMap<OpId, Operation> operations_{spare_};
 	OpId connect_ = 0, close_ = 0;
-	std::map<OpId, int> polls_; // what each waits for
+	std::array<std::set<OpId>, 4> polls_; // by what they wait for: no event walks them
 	bool closing_ = false;
 
 	std::unique_ptr<Listening> listening_;
