@@ -1146,6 +1146,25 @@ TEST_F(Library, ConnectFailsWithEnospcIfTheSocketCannotBePolled)
 	connect();
 }
 
+// In the progress thread, which has to go on
+TEST_F(Library, AnAcceptedConnectionThatCannotBePolledIsDroppedAndALaterOneSucceeds)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "the peer is one of TCP";
+	listen(SOCK_SEQPACKET);
+	const auto accepting = exs_accept(listener, queue, nullptr);
+	refuses_watches = true;
+	const auto start = std::chrono::steady_clock::now();
+	{
+		const RawClient client(address);
+		EXPECT_TRUE(client.is_dropped());
+	}
+	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(5)); // not the 10 s of a set-up
+	refuses_watches = false;
+	const RawClient client(address);
+	EXPECT_EQ(wait(accepting).error, 0);
+}
+
 TEST_F(Library, ConnectWithoutAListenerFailsWithEconnrefused)
 {
 	listen(SOCK_STREAM);
