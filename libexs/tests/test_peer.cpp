@@ -257,6 +257,28 @@ TEST_F(Peer, CancelEndsAStreamReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(event.length, 0U);
 }
 
+// An octet is acknowledged, and more are advertised; then the peer is gone
+TEST_F(Peer, AStreamReceiveReturnsAnAcknowledgedOctetIfThePeerIsLostDuringARead)
+{
+	for (const int flags : {0, EXS_WAITALL}) {
+		meet(SOCK_STREAM);
+		Memory to(10000);
+		const auto first = recv(b, to, flags), second = recv(b, to, flags);
+		peer->say({.type = RawClient::adv_imm, .id = 1, .length = 1}, {'x'});
+		peer->say({.type = RawClient::adv, .id = 2, .length = 5000, .address = 4096, .key = 1});
+		peer->next_message(RawClient::ack);
+		peer->wait_read_request();
+		peer.reset();
+		const auto event = wait(first);
+		EXPECT_EQ(event.error, 0);
+		EXPECT_EQ(event.length, 1U);
+		EXPECT_EQ(to.bytes[0], 'x');
+		EXPECT_EQ(wait(second).error, ECONNRESET);
+		wait(exs_close(b, queue, nullptr));
+		wait(exs_close(std::exchange(listener, 0), queue, nullptr));
+	}
+}
+
 TEST_F(Peer, CancelEndsASendIntoAPersistentRecvIfThePeerDoesNotReadFromTcp)
 {
 	meet();

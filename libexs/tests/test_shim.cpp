@@ -10,6 +10,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/epoll.h>
+#include <sys/wait.h>
 
 namespace {
 
@@ -52,6 +53,13 @@ short wait_for(int fd, short events)
 	pollfd one{.fd = fd, .events = events, .revents = 0};
 	EXPECT_EQ(::poll(&one, 1, patience), 1);
 	return one.revents;
+}
+
+// A read that waits for longer fails with EAGAIN
+void limit(const Socket &socket)
+{
+	const timeval time{.tv_sec = patience / 1000, .tv_usec = 0};
+	EXPECT_EQ(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), 0);
 }
 
 class Shim : public testing::Test {
@@ -200,6 +208,91 @@ TEST_F(Shim, AReadAfterAConnectionLossReturnsAcknowledgedDataDespiteAnUnanswered
 	expect_reset(one.get());
 }
 
+// More than the socket pair of the program holds: the relay has the rest when it learns of the loss
+TEST_F(Shim, AReadLongAfterAConnectionLossReturnsAllAcknowledgedDataThenEconnreset)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	Socket client = connect(), other = accept();
+	limit(one);
+	const auto all_is_there = [&one](size_t wanted) {
+		const auto deadline = std::chrono::steady_clock::now() + std::chrono::milliseconds(500);
+		int there = 0;
+		while (::ioctl(one.get(), FIONREAD, &there) == 0 && static_cast<size_t>(there) < wanted) {
+			if (std::chrono::steady_clock::now() > deadline)
+				return false;
+			std::this_thread::yield();
+		}
+		return true;
+	};
+	std::string acknowledged;
+	constexpr size_t fits = 100000;
+	for (uint32_t id = 1; acknowledged.size() < fits || all_is_there(acknowledged.size()); id++) {
+		const std::vector<uint8_t> data(4096, static_cast<uint8_t>('a' + id % 26));
+		peer->say({.type = RawClient::adv_imm, .id = id, .length = data.size()}, data);
+		peer->next_message(RawClient::ack);
+		ASSERT_FALSE(HasFailure());
+		acknowledged.append(data.begin(), data.end());
+	}
+	peer.reset();
+	for (int i = 0; i < 3; i++) { // by the threads that learn of the loss
+		EXPECT_EQ(::write(client.get(), "hello", 5), 5);
+		expect_read(other.get(), "hello");
+	}
+	std::string got(acknowledged.size(), '\0');
+	EXPECT_EQ(::recv(one.get(), got.data(), got.size(), MSG_WAITALL), static_cast<ssize_t>(got.size()));
+	EXPECT_TRUE(got == acknowledged);
+	expect_reset(one.get());
+}
+
+constexpr size_t last_words = 100000;
+
+// Another program: after an answer to "ready" it writes more, and ends
+int send_and_exit(uint16_t port)
+{
+	::alarm(200);
+	const auto to = loopback(port);
+	const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+	const std::string data(last_words, 'x');
+	char octet = 0;
+	if (::connect(fd, raw(to), sizeof(to)) == 0 && ::write(fd, "ready", 5) == 5 && ::read(fd, &octet, 1) == 1)
+		::_exit(::write(fd, data.data(), data.size()) == static_cast<ssize_t>(data.size()) ? 42 : 1);
+	::_exit(2);
+}
+
+TEST_F(Shim, AReceiverGetsEconnresetAndNoEndOfFileIfTheSenderEndsByUnderscoreExit)
+{
+	listen();
+	const std::string port = std::to_string(ntohs(address.sin_port));
+	const pid_t sender = ::fork();
+	if (sender == 0) {
+		::execl("/proc/self/exe", "exs_shim_tests", "--send-and-exit", port.c_str(), nullptr);
+		::_exit(3);
+	}
+	for (int i = 0; i < 5; i++) { // a program takes long to start on a slow machine
+		pollfd coming{.fd = listener.get(), .events = POLLIN, .revents = 0};
+		if (::poll(&coming, 1, patience) == 1)
+			break;
+	}
+	Socket one = accept();
+	limit(one);
+	expect_read(one.get(), "ready");
+	EXPECT_EQ(::write(one.get(), "k", 1), 1);
+	int status = 0;
+	::waitpid(sender, &status, 0);
+	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
+	std::string got;
+	std::array<char, 10000> buffer{};
+	ssize_t length = 0;
+	while ((length = ::read(one.get(), buffer.data(), buffer.size())) > 0)
+		got.append(buffer.data(), static_cast<size_t>(length));
+	EXPECT_EQ(length, -1) << "an end of file after " << got.size() << " octets";
+	EXPECT_EQ(errno, ECONNRESET);
+	EXPECT_LE(got.size(), last_words);
+	EXPECT_EQ(got, std::string(got.size(), 'x'));
+}
+
 TEST_F(Shim, ConnectsBeyondTheBacklogWaitAndSucceed)
 {
 	listen(10);
@@ -260,6 +353,8 @@ int main(int argc, char **argv)
 		::execv("/proc/self/exe", argv);
 		return 1;
 	}
+	if (argc == 3 && std::string(argv[1]) == "--send-and-exit")
+		return send_and_exit(static_cast<uint16_t>(std::stoi(argv[2])));
 	testing::InitGoogleTest(&argc, argv);
 	return RUN_ALL_TESTS();
 }
