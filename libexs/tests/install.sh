@@ -108,6 +108,13 @@ seq 1 100000 >"$work/file"
 serve env -C "$work" "$work/examples/files"
 timeout 60 "$work/examples/files" 127.0.0.1 $port file | cmp - "$work/file"
 
+begin 'pkg-config --static lists the libraries that the static library needs'
+# shellcheck disable=SC2046 # words
+cc -o "$work/examples/static" "$work/examples/file_server.c" $(pkg-config --cflags exs) \
+	$(pkg-config --static --libs exs | sed -E 's/(^| )-lexs( |$)/\1-l:libexs.a\2/')
+[[ $(ldd "$work/examples/static") != *libexs* ]] || fail 'the static library is not used'
+rm "$work/examples/static"
+
 begin 'exs.hpp asks for C++20'
 read -ra cflags < <(pkg-config --cflags exs)
 ! echo '#include <exs.hpp>' | c++ -std=c++17 -fsyntax-only -x c++ "${cflags[@]}" - 2>"$work/cxx.log" || fail 'it compiles as C++17'
@@ -131,7 +138,9 @@ user() { # VERSION
 	cmake -S "$work/project" -B "$work/user" -DCMAKE_PREFIX_PATH="${config%/lib*}" -DWANTED="$1" >"$work/cmake.log" 2>&1
 }
 ! user 0.3 || fail 'it takes itself for a later version'
-user 0.2 || fail "$(<"$work/cmake.log")"
+wanted=$(sed -nE 's/^find_package\(exs ([0-9.]+) .*/\1/p' "$source/doc/install.md")
+[[ $wanted ]] || fail 'install.md has no find_package()'
+user "$wanted" || fail "$(<"$work/cmake.log")"
 cmake --build "$work/user" >"$work/cmake.log" 2>&1 || fail "$(<"$work/cmake.log")"
 serve "$work/user/echo"
 [[ $(timeout 60 "$work/user/echo" 127.0.0.1 $port hello) == hello ]] || fail 'no echo'
