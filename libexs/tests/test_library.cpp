@@ -1296,6 +1296,26 @@ TEST_F(Library, CloseOfAListenerCancelsAcceptsAndResetsUnacceptedConnections)
 	EXPECT_EQ(wait(receiving).error, ECONNRESET);
 }
 
+TEST_F(Library, ListenWithProtoAnyFailsWithEaddrinuseIfThePortForTcpIsTaken)
+{
+	const int taken = ::socket(AF_INET, SOCK_STREAM, 0);
+	auto any = loopback();
+	ASSERT_EQ(::bind(taken, raw(any), sizeof(any)), 0);
+	ASSERT_EQ(::listen(taken, 1), 0);
+	sockaddr_in name{};
+	socklen_t length = sizeof(name);
+	::getsockname(taken, reinterpret_cast<sockaddr *>(&name), &length);
+	listener = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+	ASSERT_EQ(exs_bind(listener, raw(any), sizeof(any)), 0);
+	set(listener, EXS_TCP_PORT, ntohs(name.sin_port));
+	EXPECT_EQ(exs_listen(listener, 10), -1);
+	EXPECT_EQ(errno, EADDRINUSE);
+	set(listener, EXS_TCP_PORT, 0); // it is as before
+	EXPECT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
+	EXPECT_NE(exs_fcntl(listener, EXS_GET, EXS_TCP_PORT), ntohs(name.sin_port));
+	::close(taken);
+}
+
 TEST_F(Library, ConnectBeyondTheBacklogOfAListenerFails)
 {
 	listener = exs_socket(AF_INET, SOCK_STREAM, 0);
