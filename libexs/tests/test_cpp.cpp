@@ -14,6 +14,7 @@
 #include <thread>
 
 #include <fcntl.h>
+#include <sys/mman.h>
 
 #include <gtest/gtest.h>
 
@@ -126,6 +127,40 @@ TEST_F(Cpp, EXS10_EXS12_ACoroutineSendsAtAnOffsetIntoAPersistentRecv)
 		peer.shutdown();
 		while (test.own.run_once(100))
 			;
+		co_return 0;
+	}(*this));
+	own.run();
+}
+
+TEST_F(Cpp, CoroutinesTransferPartsAPartOfAFileAndAPartOfPersistentDataAndPoll)
+{
+	own.spawn([](Cpp &test) -> task<> {
+		exs::socket peer = (co_await test.listener.accept()).value();
+		const memory to(400);
+		EXPECT_EQ((co_await peer.poll(EXS_POLLIN)).value(), EXS_POLLIN);
+		const std::vector<memory::part> parts{to.slice(0, 100), to.slice(200, 200)}; // GCC 12 takes no list within co_await
+		EXPECT_EQ((co_await peer.recvv(parts)).value().length, 200U);
+		EXPECT_EQ(std::string(to.text(), 100), std::string(50, 'a') + std::string(50, 'c'));
+		EXPECT_EQ(std::string(to.text() + 200, 100), std::string(100, 'c'));
+		EXPECT_EQ(to.text()[100], 0);
+		EXPECT_EQ((co_await peer.recv(to)).value().length, 6U);
+		EXPECT_EQ(std::string(to.text(), 6), "middle");
+		EXPECT_EQ((co_await peer.recv_at(to.slice(0, 10), 95)).value().length, 10U);
+		EXPECT_EQ(std::string(to.text(), 10), "aaaaabbbbb");
+	}(*this));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory from(400);
+		for (size_t i = 0; i < 400; i++)
+			from.text()[i] = static_cast<char>('a' + i / 100);
+		const std::vector<memory::part> parts{from.slice(0, 50), from.slice(200, 100), from.slice(299, 1), from.slice(200, 49)};
+		EXPECT_EQ((co_await peer.sendv(parts)).value(), 200U);
+		const int file = ::memfd_create("exs", MFD_CLOEXEC);
+		EXPECT_EQ(::write(file, "the middle of it", 16), 16);
+		EXPECT_EQ((co_await peer.sendfile(file, 4, 6)).value(), 6U);
+		::close(file);
+		auto publishing = peer.publish(from).value();
+		EXPECT_FALSE(co_await publishing.ended()); // by the peer's close
 		co_return 0;
 	}(*this));
 	own.run();
