@@ -791,12 +791,11 @@ int churn(const Options &options)
 	return rounds > 0 && records > 0 ? 0 : 1;
 }
 
-// Destroys a queue pair with a zone when a record has come, and creates it again on its port
+// Destroys a queue pair with a zone when a record has come, and creates it again on its port: --count times
 int renew(const Options &options)
 {
 	const auto until = deadline(options);
-	uint64_t rounds = 0;
-	for (;; rounds++) {
+	for (uint32_t rounds = 0; rounds < options.count; rounds++) {
 		Qp qp(options);
 		const Region region(qp, options.zone_size);
 		Zone zone(qp, region, attr_of(options));
@@ -807,11 +806,10 @@ int renew(const Options &options)
 		}
 		siwdg_wc wc{};
 		if (!qp.next(wc, until))
-			break;
+			throw std::runtime_error(fmt::format("no record in round {}", rounds));
 		std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
 	}
-	fmt::print("{} rounds\n", rounds);
-	return rounds > 0 ? 0 : 1;
+	return 0;
 }
 
 void expect(const std::string &what, int found, int wanted)
@@ -1347,7 +1345,7 @@ int main(int argc, char **argv)
 	CLI::App *open = app.add_subcommand("zone", "open a zone and report what comes");
 	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
-	CLI::App *again = app.add_subcommand("renew", "destroy and create a queue pair with a zone after each record until --timeout");
+	CLI::App *again = app.add_subcommand("renew", "destroy and create a queue pair with a zone after a record, --count times");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
