@@ -251,17 +251,18 @@ connect_kernels() {
 	ip -n b addr add 10.78.0.2/24 dev k1
 	ip -n b link set k1 up
 	rdma link add siwk type "$(link_type)" netdev k0
+	[[ $VM_STOCK == 1 ]] || "${TESTS%/*}/build/rdma" mpa set link siwk/1 reply-timeout 60000
 	ping -q -c 1 -W 5 10.78.0.2 >/dev/null
-	printf '%s\n' 'within 20s' 'expect request' 'wait 8s' >"$WORK/peer.txt"
+	printf '%s\n' 'within 40s' 'expect request' 'wait 60s' >"$WORK/peer.txt"
 	if [[ $LLP == tcp ]]; then
-		start peer b 60 "$MPAPEER" run "$WORK/peer.txt" --listen 10.78.0.2:7342 --accept-within 40s
+		start peer b 150 "$MPAPEER" run "$WORK/peer.txt" --listen 10.78.0.2:7342 --accept-within 40s
 	else
-		start peer b 60 "$SCTPPEER" hear 10.78.0.2 7342 expect=0005 quiet=8
+		start peer b 150 "$SCTPPEER" hear 10.78.0.2 7342 expect=0005 quiet=60
 	fi
 	wait_ready peer '^listening'
 	echo 'transport=rdma,traddr=10.78.0.2,trsvcid=7342,nqn=nqn.2014-08.org.example:none' >/dev/nvme-fabrics 2>"$WORK/nvme.log" &
 	pid_of[nvme]=$!
-	wait_for 20 'its queue pair' has_kernels_qp
+	wait_for 50 'its queue pair' has_kernels_qp
 	timeout -k 5 40 "$RDMAFIRST" client 10.78.0.2 7343 --qpn "$QPN" --timeout 20 >"$WORK/client.log" 2>&1 || true
 	has_line client 'rdma_connect: Operation not permitted' ||
 		fail "rdma_connect() is not refused with EPERM: $(tail -n 1 "$WORK/client.log")"
