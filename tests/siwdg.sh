@@ -561,6 +561,10 @@ zone_errors() {
 	run_well errors a $((100 * SLOW)) "$DGQP" zone-errors --device d0 "${OWN[@]}" "$(address b)"
 }
 
+qp_errors() {
+	run_well errors a $((30 * SLOW)) "$DGQP" qp-errors --device d0 "${OWN[@]}" "$(address a)"
+}
+
 # Three parts, and room for two records: the second part makes way for the last
 end_has_room() {
 	local mo
@@ -1684,6 +1688,7 @@ for when in before after; do
 		closed_port $when 1 6 Icmp6InDestUnreachs
 done
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
+check 'siw_dg DGM-23: wrong sockets, types of QPs, regions and requests have their documented errors' qp_errors
 check 'siw_dg DGM-10: a QP that joins groups opens 1,024 zones, and number 1,025 fails with ENOSPC' zone_limit
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted, are not written again and do not fill a hole in their message' duplicates

@@ -2,9 +2,11 @@
 // dgqp: a UD queue pair of the verbs for tests, of a device of type siw_dg or of any other
 #include <arpa/inet.h>
 #include <dlfcn.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <netinet/udp.h>
 #include <poll.h>
+#include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
@@ -151,6 +153,7 @@ public:
 	[[nodiscard]] ibv_qp *get() const { return qp_.get(); }
 	[[nodiscard]] const Provider &provider() const { return *provider_; }
 	void make_address(const ibv_gid &to);
+	[[nodiscard]] ibv_ah *address() const { return ah_.get(); }
 	[[nodiscard]] int drain();
 
 private:
@@ -885,12 +888,12 @@ template <typename T> ib_uverbs_attr attr_of_memory(uint16_t id, T &memory)
 }
 
 // A call of the module without the provider; returns an error number, and attributes that the kernel has filled
-int call_module(const Qp &qp, uint16_t method, std::span<ib_uverbs_attr> attrs)
+int call_module(const Qp &qp, uint16_t method, std::span<ib_uverbs_attr> attrs, uint16_t object = SIW_DG_OBJECT_ZONE)
 {
 	std::vector<uint8_t> command(sizeof(ib_uverbs_ioctl_hdr) + attrs.size_bytes());
 	ib_uverbs_ioctl_hdr header{};
 	header.length = static_cast<uint16_t>(command.size());
-	header.object_id = SIW_DG_OBJECT_ZONE;
+	header.object_id = object;
 	header.method_id = method;
 	header.num_attrs = static_cast<uint16_t>(attrs.size());
 	std::memcpy(command.data(), &header, sizeof(header));
@@ -968,16 +971,22 @@ void check_module(const Qp &qp, const Region &region, const siwdg_zone_attr &att
 	expect("the end of no zone", call_module(qp, SIW_DG_METHOD_ZONE_CLOSE, close), ENOENT);
 }
 
-// A QP with these attributes
-int creating(const Qp &qp, siwdg_qp_attr attr)
+using OwnedQp = Owned<ibv_qp, ibv_destroy_qp>;
+
+// A QP with these attributes, or nullptr and errno
+OwnedQp create(const Qp &qp, siwdg_qp_attr attr, ibv_qp_type type = IBV_QPT_UD)
 {
 	ibv_qp_init_attr init{};
 	init.send_cq = qp.get()->send_cq;
 	init.recv_cq = qp.get()->recv_cq;
 	init.cap = {.max_send_wr = 1, .max_recv_wr = 1, .max_send_sge = 1, .max_recv_sge = 1, .max_inline_data = 0};
-	init.qp_type = IBV_QPT_UD;
-	const Owned<ibv_qp, ibv_destroy_qp> made(qp.provider().create_qp(qp.get()->pd, &init, &attr));
-	return made ? 0 : errno;
+	init.qp_type = type;
+	return OwnedQp(qp.provider().create_qp(qp.get()->pd, &init, &attr));
+}
+
+int creating(const Qp &qp, siwdg_qp_attr attr, ibv_qp_type type = IBV_QPT_UD)
+{
+	return create(qp, attr, type) ? 0 : errno;
 }
 
 void check_attributes(const Qp &qp)
@@ -1002,9 +1011,6 @@ void check_attributes(const Qp &qp)
 	siwdg_qp_attr attr{};
 	attr.comp_mask = 64;
 	expect("an unknown attribute of a QP", creating(qp, attr), EOPNOTSUPP);
-	attr.comp_mask = SIWDG_QP_SOCKET;
-	attr.sockfd = -1;
-	expect("no socket", creating(qp, attr), EBADF);
 }
 
 void check_maps(const Qp &qp, siwdg_zone_attr attr)
@@ -1109,6 +1115,295 @@ int zone_errors(const Options &options)
 	qp.make_address(parse_gid(options.target));
 	expect("a Write-Record with a solicited event", qp.post_write(request, 1), EINVAL);
 	expect("a region without a zone", region.deregister(), 0);
+	return 0;
+}
+
+// The queues of this process that it shares with the module
+std::vector<std::span<uint32_t>> find_queues()
+{
+	std::vector<std::span<uint32_t>> queues;
+	std::ifstream maps("/proc/self/maps");
+	for (std::string line; std::getline(maps, line);) {
+		uintptr_t begin = 0, end = 0;
+		if (line.find("/dev/infiniband/uverbs") == std::string::npos ||
+		    std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2)
+			continue;
+		queues.emplace_back(reinterpret_cast<uint32_t *>(begin), (end - begin) / sizeof(uint32_t));
+	}
+	return queues;
+}
+
+// ---- the errors of queue pairs, regions and requests
+
+class Descriptor {
+public:
+	explicit Descriptor(int fd) : fd_(fd)
+	{
+		if (fd < 0)
+			fail("a descriptor", errno);
+	}
+	~Descriptor() { ::close(fd_); }
+	Descriptor(const Descriptor &) = delete;
+	Descriptor &operator=(const Descriptor &) = delete;
+	[[nodiscard]] int get() const { return fd_; }
+
+private:
+	int fd_;
+};
+
+// Of IPv4
+class Socket : public Descriptor {
+public:
+	explicit Socket(int type = SOCK_DGRAM) : Descriptor(::socket(AF_INET, type | SOCK_CLOEXEC, 0)) {}
+	// Port 0: any
+	Socket &bind(uint32_t address = INADDR_ANY, uint16_t port = 0)
+	{
+		const sockaddr_in own = make(address, port);
+		option(SOL_SOCKET, SO_REUSEPORT, 1);
+		if (::bind(get(), reinterpret_cast<const sockaddr *>(&own), sizeof(own)) != 0)
+			fail("bind", errno);
+		return *this;
+	}
+	Socket &connect(uint16_t port)
+	{
+		const sockaddr_in peer = make(INADDR_LOOPBACK, port);
+		if (::connect(get(), reinterpret_cast<const sockaddr *>(&peer), sizeof(peer)) != 0)
+			fail("connect", errno);
+		return *this;
+	}
+	Socket &option(int level, int name, int value)
+	{
+		if (::setsockopt(get(), level, name, &value, sizeof(value)) != 0)
+			fail("setsockopt", errno);
+		return *this;
+	}
+	[[nodiscard]] uint16_t port() const
+	{
+		sockaddr_in own{};
+		socklen_t length = sizeof(own);
+		::getsockname(get(), reinterpret_cast<sockaddr *>(&own), &length);
+		return ntohs(own.sin_port);
+	}
+
+private:
+	static sockaddr_in make(uint32_t address, uint16_t port)
+	{
+		sockaddr_in made{};
+		made.sin_family = AF_INET;
+		made.sin_addr.s_addr = htonl(address);
+		made.sin_port = htons(port);
+		return made;
+	}
+};
+
+siwdg_qp_attr with_socket(int fd)
+{
+	siwdg_qp_attr attr{};
+	attr.comp_mask = SIWDG_QP_SOCKET;
+	attr.sockfd = fd;
+	return attr;
+}
+
+// The errors of siwdg_create_qp() in siwdg.h
+void check_sockets(const Qp &qp)
+{
+	const auto taking = [&qp](int fd) { return creating(qp, with_socket(fd)); };
+	const Descriptor file(::open("/dev/null", O_RDWR | O_CLOEXEC)), local(::socket(AF_UNIX, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	const int closed = ::dup(file.get());
+	::close(closed);
+	expect("descriptor -1", taking(-1), EBADF);
+	expect("a closed descriptor", taking(closed), EBADF);
+	expect("a file", taking(file.get()), ENOTSOCK);
+	expect("a UNIX datagram socket", taking(local.get()), EPROTOTYPE);
+	expect("a TCP socket", taking(Socket(SOCK_STREAM).bind().get()), EPROTOTYPE);
+	expect("a socket that is not bound", taking(Socket().get()), EINVAL);
+	expect("a connected socket", taking(Socket().bind().connect(9).get()), EINVAL);
+	expect("a socket of L2TP", taking(Socket().bind().option(SOL_UDP, UDP_ENCAP, UDP_ENCAP_L2TPINUDP).get()), EBUSY);
+	expect("a socket of an address of another interface", taking(Socket().bind(INADDR_LOOPBACK).get()), 0);
+
+	Socket first, second;
+	first.bind();
+	second.bind(INADDR_ANY, first.port());
+	OwnedQp owner(made(create(qp, with_socket(first.get())).release(), "siwdg_create_qp_ex"));
+	expect("the socket of another QP", taking(first.get()), EBUSY);
+	expect("a socket with the port of another QP", taking(second.get()), EADDRINUSE);
+	owner.reset();
+	expect("a socket whose QP is gone", taking(first.get()), 0);
+}
+
+// A program, and a socket, of a network namespace that is not the device's
+void check_namespaces(const Qp &qp)
+{
+	std::string error;
+	std::thread elsewhere([&] {
+		try {
+			if (::unshare(CLONE_NEWNET) != 0)
+				fail("unshare", errno);
+			expect("a socket of another namespace", creating(qp, with_socket(Socket().bind().get())), EADDRNOTAVAIL);
+			expect("a QP of a program in another namespace", creating(qp, {}), EADDRNOTAVAIL);
+		} catch (const std::exception &e) {
+			error = e.what();
+		}
+	});
+	elsewhere.join();
+	if (!error.empty())
+		throw std::runtime_error(error);
+}
+
+// By the module alone: the provider refuses the types of QPs by itself
+int create_by_module(const Qp &qp, ib_uverbs_qp_type type)
+{
+	siw_dg_create_qp_req request{};
+	siw_dg_create_qp_resp response{};
+	ib_uverbs_qp_cap cap{}, granted{};
+	uint32_t number = 0, events = 0;
+	cap.max_send_wr = cap.max_recv_wr = cap.max_send_sge = cap.max_recv_sge = 1;
+	request.sockfd = -1;
+	ib_uverbs_attr attrs[] = {
+		attr_with(UVERBS_ATTR_CREATE_QP_HANDLE, 0), attr_with(UVERBS_ATTR_CREATE_QP_PD_HANDLE, qp.get()->pd->handle),
+		attr_with(UVERBS_ATTR_CREATE_QP_SEND_CQ_HANDLE, qp.get()->send_cq->handle),
+		attr_with(UVERBS_ATTR_CREATE_QP_RECV_CQ_HANDLE, qp.get()->recv_cq->handle),
+		attr_with(UVERBS_ATTR_CREATE_QP_USER_HANDLE, 1, sizeof(uint64_t)), attr_of_memory(UVERBS_ATTR_CREATE_QP_CAP, cap),
+		attr_with(UVERBS_ATTR_CREATE_QP_TYPE, type, sizeof(uint64_t)),
+		attr_of_memory(UVERBS_ATTR_CREATE_QP_RESP_CAP, granted), attr_of_memory(UVERBS_ATTR_CREATE_QP_RESP_QP_NUM, number),
+		attr_of_memory(UVERBS_ATTR_UHW_IN, request), attr_of_memory(UVERBS_ATTR_UHW_OUT, response),
+	};
+	const int error = call_module(qp, UVERBS_METHOD_QP_CREATE, attrs, UVERBS_OBJECT_QP);
+	if (error != 0)
+		return error;
+	ib_uverbs_attr destroy[] = {attr_with(UVERBS_ATTR_DESTROY_QP_HANDLE, attrs[0].data), attr_of_memory(UVERBS_ATTR_DESTROY_QP_RESP, events)};
+	expect("the end of a QP without the provider", call_module(qp, UVERBS_METHOD_QP_DESTROY, destroy, UVERBS_OBJECT_QP), 0);
+	return 0;
+}
+
+void check_types(const Qp &qp)
+{
+	expect("an RC QP", creating(qp, {}, IBV_QPT_RC), EOPNOTSUPP);
+	expect("a UC QP", creating(qp, {}, IBV_QPT_UC), EOPNOTSUPP);
+	expect("an RC QP without the provider", create_by_module(qp, IB_UVERBS_QPT_RC), EOPNOTSUPP);
+	expect("a UC QP without the provider", create_by_module(qp, IB_UVERBS_QPT_UC), EOPNOTSUPP);
+	expect("a UD QP without the provider", create_by_module(qp, IB_UVERBS_QPT_UD), 0);
+}
+
+// ibv_reg_mr(3), and siw_dg.md
+void check_regions(const Qp &qp)
+{
+	std::vector<uint8_t> memory(4096);
+	const auto registering = [&](unsigned access, size_t length) {
+		const Owned<ibv_mr, ibv_dereg_mr> mr(ibv_reg_mr(qp.get()->pd, memory.data(), length, access));
+		return mr ? 0 : errno;
+	};
+	constexpr unsigned write = IBV_ACCESS_LOCAL_WRITE;
+	expect("a region", registering(write, 4096), 0);
+	expect("a region that a peer may read", registering(write | IBV_ACCESS_REMOTE_READ | IBV_ACCESS_REMOTE_ATOMIC, 4096), 0);
+	expect("a region of length 0", registering(write, 0), EINVAL);
+	expect("remote write access without local", registering(IBV_ACCESS_REMOTE_WRITE, 4096), EINVAL);
+	expect("a region with addresses from 0", registering(write | IBV_ACCESS_ZERO_BASED, 4096), EOPNOTSUPP);
+	expect("a region of huge pages", registering(write | IBV_ACCESS_HUGETLB, 4096), EOPNOTSUPP);
+}
+
+// A request that the provider does not make: changed in the queue, while the QP is in SQD. Returns its status.
+ibv_wc_status changed(Qp &qp, const Options &options, const std::function<void(siw_dg_sqe &)> &change)
+{
+	static uint64_t number = 0x7177657274790000;
+	siwdg_write request = to_zone(options);
+	ibv_qp_attr attr{};
+	siw_dg_sqe *found = nullptr;
+	request.wr_id = ++number;
+	request.remote_qpn = qp.number();
+	attr.qp_state = IBV_QPS_SQD;
+	qp.modify(attr, IBV_QP_STATE);
+	done(qp.post_write(request, 8), "siwdg_post_write");
+	for (const auto &queue : find_queues())
+		for (size_t i = sizeof(siw_dg_ring) / 4; i + sizeof(siw_dg_sqe) / 4 <= queue.size() && !found; i += sizeof(siw_dg_sqe) / 4)
+			if (std::memcmp(&queue[i], &number, sizeof(number)) == 0)
+				found = reinterpret_cast<siw_dg_sqe *>(&queue[i]);
+	if (found == nullptr)
+		throw std::runtime_error("the request is in no queue");
+	change(*found);
+	attr.qp_state = IBV_QPS_RTS;
+	qp.modify(attr, IBV_QP_STATE);
+	const ibv_wc *const wc = qp.complete(deadline(options));
+	if (wc == nullptr || wc->wr_id != number)
+		throw std::runtime_error("the changed request has no completion");
+	return wc->status;
+}
+
+void expect_status(const char *what, ibv_wc_status found, ibv_wc_status wanted)
+{
+	if (found != wanted)
+		throw std::runtime_error(fmt::format("{}: {}, expected {}", what, ibv_wc_status_str(found), ibv_wc_status_str(wanted)));
+}
+
+// Of the program, and of a region and an address handle
+void check_owners(Qp &qp, const Options &options)
+{
+	Owned<ibv_pd, ibv_dealloc_pd> pd(made(ibv_alloc_pd(qp.get()->context), "ibv_alloc_pd"));
+	std::vector<uint8_t> memory(8);
+	const Owned<ibv_mr, ibv_dereg_mr> mr(made(ibv_reg_mr(pd.get(), memory.data(), memory.size(), IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr"));
+	ibv_ah_attr attr{};
+	attr.is_global = 1;
+	attr.port_num = 1;
+	attr.grh.dgid = parse_gid(options.target);
+	const Owned<ibv_ah, ibv_destroy_ah> ah(made(ibv_create_ah(pd.get(), &attr), "ibv_create_ah"));
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(memory.data()), .length = 8, .lkey = mr->lkey};
+	const auto sending = [&](ibv_ah *to, ibv_sge *data) {
+		ibv_send_wr wr{}, *bad = nullptr;
+		wr.sg_list = data;
+		wr.num_sge = data != nullptr ? 1 : 0;
+		wr.opcode = IBV_WR_SEND;
+		wr.send_flags = IBV_SEND_SIGNALED;
+		wr.wr.ud = {.ah = to, .remote_qpn = qp.number(), .remote_qkey = options.qkey};
+		done(ibv_post_send(qp.get(), &wr, &bad), "ibv_post_send");
+		return made(qp.complete(deadline(options)), "a completion")->status;
+	};
+	expect_status("an address handle of another PD", sending(ah.get(), nullptr), IBV_WC_LOC_QP_OP_ERR);
+	expect_status("a region of another PD", sending(qp.address(), &sge), IBV_WC_LOC_PROT_ERR);
+	expect_status("a Send without data", sending(qp.address(), nullptr), IBV_WC_SUCCESS);
+}
+
+// DGM-23: other requests than Send and Write-Record
+void check_requests(Qp &qp, const Options &options)
+{
+	for (const ibv_wr_opcode opcode : {IBV_WR_RDMA_READ, IBV_WR_RDMA_WRITE, IBV_WR_RDMA_WRITE_WITH_IMM, IBV_WR_SEND_WITH_IMM,
+					   IBV_WR_ATOMIC_CMP_AND_SWP, IBV_WR_ATOMIC_FETCH_AND_ADD}) {
+		ibv_send_wr wr{}, *bad = nullptr;
+		wr.opcode = opcode;
+		wr.wr.ud = {.ah = qp.address(), .remote_qpn = qp.number(), .remote_qkey = options.qkey};
+		expect(fmt::format("opcode {}", static_cast<int>(opcode)), ibv_post_send(qp.get(), &wr, &bad), EINVAL);
+		expect("the bad request", bad == &wr ? 0 : 1, 0);
+	}
+	const auto status = [&](const char *what, ibv_wc_status wanted, const std::function<void(siw_dg_sqe &)> &change) {
+		expect_status(what, changed(qp, options, change), wanted);
+	};
+	status("a request as the provider makes it", IBV_WC_SUCCESS, [](siw_dg_sqe &) {});
+	for (const unsigned opcode : {2U, 3U, 4U, 255U})
+		status("an unknown opcode", IBV_WC_LOC_QP_OP_ERR, [&](siw_dg_sqe &sqe) { sqe.opcode = static_cast<uint8_t>(opcode); });
+	status("an unknown flag", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.flags |= 8; });
+	status("a Write-Record with a solicited event", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.flags |= SIW_DG_SOLICITED; });
+	status("a reserved member", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.reserved[5] = 1; });
+	status("an address handle that nobody has", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.ah = 65536; });
+	status("port 0", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.remote_qpn = 0; });
+	status("port 65,536", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.remote_qpn = 65536; });
+	status("nine scatter/gather entries", IBV_WC_LOC_QP_OP_ERR, [](siw_dg_sqe &sqe) { sqe.num_sge = SIW_DG_MAX_SGE + 1; });
+	status("a region that nobody has", IBV_WC_LOC_PROT_ERR, [](siw_dg_sqe &sqe) { sqe.sge[0].lkey = 65537; });
+	status("data beyond its region", IBV_WC_LOC_PROT_ERR, [](siw_dg_sqe &sqe) { sqe.sge[0].addr += 1 << 20; });
+	status("129 octets of inline data", IBV_WC_LOC_LEN_ERR, [](siw_dg_sqe &sqe) {
+		sqe.flags |= SIW_DG_INLINE;
+		sqe.inline_len = SIW_DG_MAX_INLINE + 1;
+	});
+}
+
+int qp_errors(const Options &options)
+{
+	Qp qp(options);
+	qp.make_address(parse_gid(options.target));
+	check_sockets(qp);
+	check_namespaces(qp);
+	check_types(qp);
+	check_regions(qp);
+	check_owners(qp, options);
+	check_requests(qp, options);
 	return 0;
 }
 
@@ -1248,21 +1543,6 @@ int fault(const Options &options)
 	return errors > 0 ? 0 : 1;
 }
 
-// The queues of this process that it shares with the module
-std::vector<std::span<uint32_t>> find_queues()
-{
-	std::vector<std::span<uint32_t>> queues;
-	std::ifstream maps("/proc/self/maps");
-	for (std::string line; std::getline(maps, line);) {
-		uintptr_t begin = 0, end = 0;
-		if (line.find("/dev/infiniband/uverbs") == std::string::npos ||
-		    std::sscanf(line.c_str(), "%lx-%lx", &begin, &end) != 2)
-			continue;
-		queues.emplace_back(reinterpret_cast<uint32_t *>(begin), (end - begin) / sizeof(uint32_t));
-	}
-	return queues;
-}
-
 // Writes random numbers anywhere into the queues, indices included, and rings the doorbell
 int fuzz(const Options &options)
 {
@@ -1347,14 +1627,15 @@ int main(int argc, char **argv)
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
 	CLI::App *again = app.add_subcommand("renew", "destroy and create a queue pair with a zone after a record, --count times");
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
+	CLI::App *refused = app.add_subcommand("qp-errors", "check the errors of queue pairs, regions and requests");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
 	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, again, wrong, most, first, second})
+	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, again, wrong, refused, most, first, second})
 		add_common(*sub, o);
 	for (CLI::App *sub : {first, second})
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
-	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, most, first, second})
+	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -1369,7 +1650,7 @@ int main(int argc, char **argv)
 	put->add_flag("--guess", o.guess, "random keys");
 	put->add_option("--interrupt", o.interrupt, "leave RTS while the message waits")->check(CLI::IsMember({"sqd", "reset", "error"}));
 	put->add_option("--linger", o.linger, "milliseconds to wait for error messages");
-	for (CLI::App *sub : {out, random, faults, put, wrong, first, second}) {
+	for (CLI::App *sub : {out, random, faults, put, wrong, refused, first, second}) {
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
@@ -1379,7 +1660,7 @@ int main(int argc, char **argv)
 	try {
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
-			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {most, zone_limit},
+			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
 			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)

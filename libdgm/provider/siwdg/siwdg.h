@@ -32,7 +32,8 @@ extern "C" {
  * Return: the QP, for ibv_destroy_qp(); NULL and errno: EOPNOTSUPP not such a
  * device, EBADF or ENOTSOCK no socket, EPROTOTYPE not UDP, EINVAL not bound, or
  * connected, EADDRNOTAVAIL another namespace, EADDRINUSE a QP of the device has
- * this port, EBUSY the socket is in use by a QP or the kernel
+ * this port, EBUSY the socket is in use by a QP or the kernel. A socket that is
+ * bound to an address of another interface is none of these
  */
 struct ibv_qp *siwdg_create_qp(struct ibv_pd *pd, struct ibv_qp_init_attr *attr,
 			       int sockfd);
