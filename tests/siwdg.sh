@@ -199,6 +199,35 @@ error_flushes() {
 	run_well client a 30 "$DGQP" flush --device d0
 }
 
+# DGM-22: the QPs of both
+works_again() {
+	serve --recover
+	run_well client a 30 "$DGQP" send --device d0 --recover "$(address b)" "$qpn" --data again
+	arrives again
+	ended_well server 30
+}
+
+# A zone stays open
+written_again() {
+	open_zone --any --recover --count 2
+	dgm_write to=8 --data peer
+	write_zone a --recover --offset 20 --data kernel
+	is 'the status of the source' $STATUS 0
+	ended_well server 30
+	region_is 4096 8 peer 20 kernel
+}
+
+# By libibverbs alone, which reads the source out of the GRH
+answers_by_ah() { # GID-INDEX FAMILY ADDRESS-OF-B
+	start server b 60 "$DGQP" answer --device d1
+	wait_ready server '^ready'
+	qpn=$(sed -n 's/^ready //p' "$WORK/server.log")
+	run_well client a 30 "$DGQP" ask --device d0 --gid "$1" "$(address b "$2")" "$qpn" --data question
+	ended_well server 30
+	has_line server '^received 8 from .*: question$' || fail 'the question is not the message that came'
+	has_line client "^received 6 from $3 port $qpn: answer\$" || fail 'the answer is not the message that came'
+}
+
 solicited() {
 	serve --solicited --count 2
 	run_well client a 30 "$DGQP" send --device d0 "$(address b)" "$qpn" --data first
@@ -1581,6 +1610,37 @@ namespace_goes() {
 	wait_for 20 'the device to go' test ! -e /sys/class/infiniband/d8
 }
 
+# The program of a zone keeps its network namespace; with the program goes the device, and with the interface that of the sender
+namespace_goes_under_flood() {
+	ip netns add gone
+	ip link add veth8 type veth peer name veth9
+	ip link set veth8 netns gone
+	ip link set veth9 netns a
+	ip netns exec gone ip address add 10.99.0.1/24 dev veth8
+	ip netns exec gone ip link set veth8 up
+	within a ip address add 10.99.0.2/24 dev veth9
+	within a ip link set veth9 up
+	ip netns exec gone rdma link add d8 type siw_dg netdev veth8
+	within a rdma link add d9 type siw_dg netdev veth9
+	start server gone $((60 * SLOW)) "$DGQP" zone --device d8 "${OWN[@]}" --timeout $((50 * SLOW)) --any --count 100000000
+	wait_ready server '^ready'
+	read -r qpn zone key <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
+	start flood a $((60 * SLOW)) "$DGQP" write --device d9 "${OWN[@]}" 10.99.0.1 "$qpn" --zone "0x$zone" --key "0x$key" --size 1400 \
+		--data flood --count 100000000 --timeout $((50 * SLOW))
+	wait_line server '^record' 30
+	ip netns del gone
+	before_written=$(counter d8 written)
+	wait_for 30 'writes in the deleted namespace' written_is_more d8 "$before_written"
+	stop server KILL
+	wait_for 30 'the device of the namespace to go' test ! -e /sys/class/infiniband/d8
+	wait_for 30 'the device of its peer to go' test ! -e /sys/class/infiniband/d9
+	stop flood
+}
+
+written_is_more() { # DEVICE VALUE
+	(($(counter "$1" written) > $2))
+}
+
 killed() {
 	serve --count 100000
 	start flood a 40 "$DGQP" send --device d0 "$(address b)" "$qpn" --count 1000000 --timeout 30
@@ -1631,6 +1691,10 @@ check 'siw_dg: a message sent as inline data arrives unchanged' inline_data
 check 'siw_dg: only a message with Solicited Event raises a solicited event' solicited
 check 'siw_dg DGM-06: a message without a posted receive is dropped and counted' no_receive_posted
 check 'siw_dg DGM-22: the receive queue is flushed when a QP enters ERROR, and a receive that is posted then' error_flushes
+check 'siw_dg DGM-22: a QP that goes from ERROR by RESET to RTS sends and receives again' works_again
+check 'siw_dg DGM-22 DGM-10: a zone stays open while its QP goes from ERROR by RESET to RTS, and is written again' written_again
+check 'siw_dg DGM-02: an answer by the address handle of ibv_create_ah_from_wc() reaches an IPv4 source' answers_by_ah 0 '' ::ffff:10.77.0.2
+check 'siw_dg DGM-02: an answer by the address handle of ibv_create_ah_from_wc() reaches an IPv6 source' answers_by_ah 1 6 fd77::2
 check 'siw_dg DGM-09: a message with a wrong Q_Key is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_qkey qkey=5
 check 'siw_dg DGM-09 DGM-24: a message with a wrong CRC is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_crc --bad-crc
 check 'siw_dg DGM-09: a message with a wrong DDP version is dropped and counted, and the QP keeps receiving' wrong_datagram dropped_header ddp-version=2
@@ -1786,6 +1850,7 @@ check 'siw_dg: rdma link del removes a device with a zone under traffic, and the
 check 'siw_dg: rdma link del removes a device that a program uses, and the program can be ended' device_goes
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
 check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
+check 'siw_dg: a deleted network namespace goes, with the device, when its program ends under a flood of writes' namespace_goes_under_flood
 check 'siw_dg: the module unloads while a program uses a device and a peer sends' unloads_under_traffic
 check 'siw_dg: ten QPs with a zone are destroyed in turn while 16 programs send to their port' renews_under_senders
 check 'siw_dg DGM-27: the module unloads while a QP sends error messages' errors_under_traffic module

@@ -55,7 +55,7 @@ struct Options {
 	uint16_t port = 0;
 	int socket_segment = 0, socket_tclass = 0, tclass = 0;
 	std::string cork, recverr, interrupt;
-	bool broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false;
+	bool broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false, recover = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -131,6 +131,11 @@ private:
 	}
 };
 
+auto deadline(const Options &options)
+{
+	return std::chrono::steady_clock::now() + std::chrono::seconds(options.timeout);
+}
+
 class Qp {
 public:
 	explicit Qp(const Options &options);
@@ -145,6 +150,10 @@ public:
 	void to_error();
 	// From RESET to RTS
 	void to_rts();
+	// By ERROR and RESET to RTS
+	void recover();
+	// A message to where a message came from; its completion
+	[[nodiscard]] ibv_wc_status answer(ibv_wc &received, const std::string &data);
 	[[nodiscard]] std::span<uint8_t> buffer(uint64_t index)
 	{
 		return {memory_.data() + index % options_.depth * stride_, stride_};
@@ -332,6 +341,29 @@ void Qp::to_error()
 	modify(attr, IBV_QP_STATE);
 }
 
+void Qp::recover()
+{
+	ibv_qp_attr attr{};
+	to_error();
+	for (uint32_t flushed = 0; flushed < options_.depth; flushed++) {
+		siwdg_wc wc{};
+		if (!next(wc, deadline(options_)) || wc.wc.status != IBV_WC_WR_FLUSH_ERR)
+			throw std::runtime_error("a receive is not flushed");
+	}
+	attr.qp_state = IBV_QPS_RESET;
+	modify(attr, IBV_QP_STATE);
+	to_rts();
+}
+
+ibv_wc_status Qp::answer(ibv_wc &received, const std::string &data)
+{
+	const auto memory = buffer(received.wr_id);
+	ah_.reset(made(ibv_create_ah_from_wc(pd_.get(), &received, reinterpret_cast<ibv_grh *>(memory.data()), 1), "ibv_create_ah_from_wc"));
+	std::copy(data.begin(), data.end(), memory_.begin());
+	send({}, received.src_qp, data.size());
+	return made(complete(deadline(options_)), "a completion")->status;
+}
+
 void Qp::post_receives(uint32_t number)
 {
 	for (; number > 0; number--) {
@@ -429,11 +461,6 @@ bool Qp::next(siwdg_wc &wc, std::chrono::steady_clock::time_point until)
 	}
 }
 
-auto deadline(const Options &options)
-{
-	return std::chrono::steady_clock::now() + std::chrono::seconds(options.timeout);
-}
-
 void print(const ibv_wc &wc, std::span<const uint8_t> buffer)
 {
 	if (wc.status != IBV_WC_SUCCESS) {
@@ -448,6 +475,8 @@ void print(const ibv_wc &wc, std::span<const uint8_t> buffer)
 int receive(const Options &options)
 {
 	Qp qp(options);
+	if (options.recover)
+		qp.recover();
 	fmt::print("ready {}\n", qp.number());
 	std::fflush(stdout);
 	const auto until = deadline(options);
@@ -461,6 +490,21 @@ int receive(const Options &options)
 			qp.post_receives(1);
 	}
 	return 0;
+}
+
+// Answers one message to its source
+int answer(const Options &options)
+{
+	Qp qp(options);
+	siwdg_wc wc{};
+	fmt::print("ready {}\n", qp.number());
+	std::fflush(stdout);
+	if (!qp.next(wc, deadline(options)) || wc.wc.status != IBV_WC_SUCCESS)
+		return 1;
+	print(wc.wc, qp.buffer(wc.wc.wr_id));
+	const ibv_wc_status status = qp.answer(wc.wc, "answer");
+	fmt::print("status {}\n", ibv_wc_status_str(status));
+	return status == IBV_WC_SUCCESS ? 0 : 2;
 }
 
 // Copies --data into the memory, and returns the length of a message
@@ -489,9 +533,29 @@ int post_all(Qp &qp, const Options &options, const std::function<void(uint32_t)>
 	return status;
 }
 
+// Sends one message, and prints the answer; both have a completion, in any order
+int ask(const Options &options)
+{
+	Qp qp(options);
+	const auto until = deadline(options);
+	bool sent = false, received = false;
+	qp.send(parse_gid(options.target), options.qpn, prepare(qp, options));
+	while (!sent || !received) {
+		siwdg_wc wc{};
+		if (!qp.next(wc, until) || wc.wc.status != IBV_WC_SUCCESS)
+			return 1;
+		(wc.wc.opcode == IBV_WC_SEND ? sent : received) = true;
+		if (wc.wc.opcode == IBV_WC_RECV)
+			print(wc.wc, qp.buffer(wc.wc.wr_id));
+	}
+	return 0;
+}
+
 int send(const Options &options)
 {
 	Qp qp(options);
+	if (options.recover)
+		qp.recover();
 	const size_t length = prepare(qp, options);
 	const ibv_gid to = parse_gid(options.target);
 	return post_all(qp, options, [&](uint32_t) { qp.send(to, options.qpn, length); });
@@ -553,6 +617,8 @@ int interrupt(Qp &qp, const Options &options, const siwdg_write &request, size_t
 int write(const Options &options)
 {
 	Qp qp(options);
+	if (options.recover)
+		qp.recover();
 	const size_t length = prepare(qp, options);
 	std::mt19937 random(1);
 	siwdg_write request = to_zone(options);
@@ -715,6 +781,8 @@ int zone(const Options &options)
 		zone->allow(source);
 	if (options.any)
 		done(zone->allow_any(), "siwdg_allow_any");
+	if (options.recover)
+		qp.recover();
 	fmt::print("ready {} {:08x} {:08x}\n", qp.number(), zone->attr.number, zone->attr.qkey);
 	std::fflush(stdout);
 	if (options.fold)
@@ -1606,6 +1674,7 @@ void add_common(CLI::App &app, Options &o)
 	app.add_option("--segment", o.segment, "data octets in a datagram");
 	app.add_option("--flags", o.flags, "of siwdg_create_qp_ex(): 1 IP fragments, 2 send error messages, 4 receive them");
 	app.add_option("--tclass", o.tclass, "traffic class, TOS")->check(CLI::Range(0, 255));
+	app.add_flag("--recover", o.recover, "before anything else ERROR, RESET and RTS again");
 	app.add_flag("--partial", o.partial, "incomplete messages are recorded");
 	app.add_flag("--solicited", o.solicited, "solicited events");
 }
@@ -1619,6 +1688,8 @@ int main(int argc, char **argv)
 	Options o;
 	CLI::App *in = app.add_subcommand("receive", "receive messages");
 	CLI::App *out = app.add_subcommand("send", "send messages; exit status 2 if one completes with an error");
+	CLI::App *reply = app.add_subcommand("answer", "receive a message, and answer it by the address handle that its completion makes");
+	CLI::App *question = app.add_subcommand("ask", "send a message, and receive the answer");
 	CLI::App *err = app.add_subcommand("flush", "check that ERROR flushes the receive queue");
 	CLI::App *random = app.add_subcommand("fuzz", "write random numbers into the shared queues until --timeout");
 	CLI::App *faults = app.add_subcommand("fault", "fail each allocation in the kernel once");
@@ -1631,7 +1702,7 @@ int main(int argc, char **argv)
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
 	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, err, random, faults, open, put, change, again, wrong, refused, most, first, second})
+	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, first, second})
 		add_common(*sub, o);
 	for (CLI::App *sub : {first, second})
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
@@ -1650,7 +1721,7 @@ int main(int argc, char **argv)
 	put->add_flag("--guess", o.guess, "random keys");
 	put->add_option("--interrupt", o.interrupt, "leave RTS while the message waits")->check(CLI::IsMember({"sqd", "reset", "error"}));
 	put->add_option("--linger", o.linger, "milliseconds to wait for error messages");
-	for (CLI::App *sub : {out, random, faults, put, wrong, refused, first, second}) {
+	for (CLI::App *sub : {out, question, random, faults, put, wrong, refused, first, second}) {
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
@@ -1659,7 +1730,7 @@ int main(int argc, char **argv)
 	CLI11_PARSE(app, argc, argv);
 	try {
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
-			{in, receive}, {out, send}, {err, flush}, {random, fuzz}, {faults, fault},
+			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault},
 			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
 			{first, ping}, {second, pong},
 		};
