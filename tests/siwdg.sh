@@ -1489,6 +1489,40 @@ hostile() {
 	good_write_is_first
 }
 
+# Those of an honest sender that are lost beside a flood of bad ones, in a thousandth of a percent
+honest_loss() { # [BAD-DATAGRAMS]
+	local sent written bad
+	open_zone --any --no-record --end end --count 100000000
+	before written
+	sent=$(counter d0 sent) bad=$(dropped d1)
+	start honest a $((100 * SLOW)) "$DGQP" write --device d0 "${OWN[@]}" "$(address b)" "$qpn" --zone "0x$zone" --key "0x$key" \
+		--offset 2000 --size 1438 --data honest --count 100000000 --timeout $((100 * SLOW))
+	wait_for 30 'the honest sender' is_above written
+	if [[ -n ${1:-} ]]; then
+		run_well flood a $((60 * SLOW)) "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}" --count "$1"
+	else
+		wait_for 30 'some honest datagrams' sent_is_more $((sent + 5000))
+	fi
+	stop honest
+	sent=$(($(counter d0 sent) - sent)) bad=$(($(dropped d1) - bad))
+	dgm_send qkey=$QKEY --data end
+	ended_well server 30
+	written=$(($(counter d1 written) - value_before[written]))
+	note "$written of $sent honest datagrams came, and $bad of ${1:-0} bad ones"
+	((bad >= ${1:-0} * 9 / 10)) || fail "only $bad bad datagrams came beside the honest sender"
+	lost=$(((sent - written) * 100000 / sent))
+}
+
+# Section 7 of the design
+flooded() { # BAD-DATAGRAMS
+	local lost alone
+	honest_loss
+	alone=$lost
+	honest_loss "$1"
+	note "lost $alone thousandths of a percent without the flood, $lost beside it"
+	((lost - alone <= 1000)) || fail "the flood costs the honest sender $((lost - alone)) thousandths of a percent"
+}
+
 # Repeats them for those that find the receiver's socket full
 guesses() { # NUMBER
 	local before judged=0 round
@@ -1832,6 +1866,7 @@ check 'siw_dg DGM-13 DGM-29: with loss, duplicates and reordering the records of
 check 'siw_dg DGM-10 DGM-11: dgm-recv of libdgm records the writes of the module' to_libdgm
 check 'siw_dg DGM-13: dgm-recv of libdgm records a write of 150,000 octets of the module' long_to_libdgm
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with each field wrong write nothing to a zone' hostile
+check 'siw_dg DGM-09: a flood of bad datagrams costs an honest sender 1 % at most' flooded 20000
 check 'siw_dg DGM-09 DGM-10: 5,000 guessed zones and Q_Keys write nothing' guesses 5000
 check 'siw_dg DGM-10: a zone that is closed under traffic is not written any more' closes_under_traffic
 check 'siw_dg DGM-14: a zone with the number of one that was closed with a message in progress gets no record of it at its deadline' closes_with_message

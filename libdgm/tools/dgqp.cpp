@@ -43,7 +43,7 @@ constexpr size_t grh = 40;
 constexpr size_t margin = 100; // octets of a region before and behind its zone
 
 struct Options {
-	std::string device, group, provider, target, output, data = "hello";
+	std::string device, group, provider, target, output, end, data = "hello";
 	std::vector<std::string> from;
 	int gid = 0, timeout = 30, linger = 0;
 	uint32_t qkey = 0x11111111, count = 1, every = 1, depth = 16, records = 64, qpn = 0;
@@ -472,6 +472,11 @@ void print(const ibv_wc &wc, std::span<const uint8_t> buffer)
 		   std::string(data.begin(), data.end()));
 }
 
+bool is_message(const ibv_wc &wc, std::span<const uint8_t> buffer, const std::string &text)
+{
+	return wc.status == IBV_WC_SUCCESS && std::ranges::equal(buffer.subspan(grh, wc.byte_len - grh), text);
+}
+
 int receive(const Options &options)
 {
 	Qp qp(options);
@@ -802,6 +807,8 @@ int zone(const Options &options)
 			fmt::print("flushed\n");
 		} else {
 			print(wc.wc, qp.buffer(wc.wc.wr_id));
+			if (!options.end.empty() && is_message(wc.wc, qp.buffer(wc.wc.wr_id), options.end))
+				break;
 			// The deadlines of messages that have begun pass in this time
 			if ((options.until_send || options.to_error || options.reopen) && !std::exchange(ends, true))
 				until = std::chrono::steady_clock::now() + std::chrono::milliseconds(1000 + options.deadline.value_or(2000));
@@ -1713,6 +1720,7 @@ int main(int argc, char **argv)
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
 	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
+	open->add_option("--end", o.end, "end when this message has come");
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_flag("--reopen", o.reopen, "when a Send has come, close the zone, open one of half its length with its number, and end 3 seconds later");
