@@ -1523,6 +1523,30 @@ flooded() { # BAD-DATAGRAMS
 	((lost - alone <= 1000)) || fail "the flood costs the honest sender $((lost - alone)) thousandths of a percent"
 }
 
+judged_are() { # NUMBER of datagrams since `before`, each in one counter
+	(($(judged) - judged_before == $1))
+}
+
+judged() {
+	echo $(($(dropped d1) + $(counter d1 written) + $(counter d1 received) + $(counter d1 receive_errors) +
+		$(counter d1 error_messages_received)))
+}
+
+# A random number of a datagram, whose CRC is right, leads to nothing but its zone or its receive
+mutated() { # NUMBER
+	local judged_before
+	open_zone --any --partial --depth 1024 --records 16384 --end end --count 100000000
+	judged_before=$(judged)
+	run_well mutate a $((60 * SLOW)) "$DGMPEER" mutate "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}" --count "$1"
+	note "$(<"$WORK/mutate.log")"
+	wait_for 30 "each of $1 datagrams in a counter" judged_are "$1"
+	dgm_send qkey=$QKEY --data end
+	ended_well server $((30 * SLOW))
+	note "$(grep -c '^record' "$WORK/server.log") records, $(grep -c '^received' "$WORK/server.log") messages"
+	cmp <(head -c $MARGIN "$WORK/region"; tail -c $MARGIN "$WORK/region") <(head -c $((2 * MARGIN)) /dev/zero) ||
+		fail "memory beside the zone was written: $(<"$WORK/mutate.log")"
+}
+
 # Repeats them for those that find the receiver's socket full
 guesses() { # NUMBER
 	local before judged=0 round
@@ -1867,6 +1891,7 @@ check 'siw_dg DGM-10 DGM-11: dgm-recv of libdgm records the writes of the module
 check 'siw_dg DGM-13: dgm-recv of libdgm records a write of 150,000 octets of the module' long_to_libdgm
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with each field wrong write nothing to a zone' hostile
 check 'siw_dg DGM-09: a flood of bad datagrams costs an honest sender 1 % at most' flooded 20000
+check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with random bits and a good CRC write nothing beside the zone' mutated 4000
 check 'siw_dg DGM-09 DGM-10: 5,000 guessed zones and Q_Keys write nothing' guesses 5000
 check 'siw_dg DGM-10: a zone that is closed under traffic is not written any more' closes_under_traffic
 check 'siw_dg DGM-14: a zone with the number of one that was closed with a message in progress gets no record of it at its deadline' closes_with_message

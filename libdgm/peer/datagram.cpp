@@ -214,4 +214,37 @@ std::vector<Hostile> hostile_datagrams(const Target &t)
 	return list;
 }
 
+namespace {
+
+Datagram good_datagram(const Target &t, std::mt19937_64 &random)
+{
+	static constexpr std::string_view text = "mutated message!";
+	const std::span data(reinterpret_cast<const uint8_t *>(text.data()), text.size());
+	const auto msn = static_cast<uint32_t>(random() % 8 + 1);
+	const uint64_t begin = random() % 2 ? random() % 16 : t.zone_length - 3 * data.size() - random() % 16;
+	if (random() % 4 == 0)
+		return Datagram::send(t.qkey, msn, data);
+	const Datagram whole = Datagram::write(t.zone, t.zone_qkey, begin, msn, 0, static_cast<uint32_t>(data.size()), data);
+	if (random() % 8 == 0)
+		return Datagram::error(msn, 1, 1, 0, whole);
+	// One of three
+	if (random() % 2)
+		return Datagram::write(t.zone, t.zone_qkey, begin, msn, static_cast<uint32_t>(random() % 3 * data.size()),
+				       static_cast<uint32_t>(3 * data.size()), data);
+	return whole;
+}
+
+} // namespace
+
+Bytes mutated_datagram(const Target &target, std::mt19937_64 &random)
+{
+	Datagram datagram = good_datagram(target, random);
+	Bytes &bytes = datagram.bytes();
+	for (uint64_t left = random() % 4 + 1; left > 0; left--) {
+		uint8_t &octet = bytes[random() % bytes.size()];
+		octet = static_cast<uint8_t>(random() % 2 ? octet ^ 1U << random() % 8 : random());
+	}
+	return datagram.sealed();
+}
+
 } // namespace dgmpeer

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <random>
 #include <span>
 #include <string>
 #include <string_view>
@@ -63,5 +64,8 @@ struct Target {
 };
 
 std::vector<Hostile> hostile_datagrams(const Target &target);
+
+// A good datagram, often at an end of the zone, of which 1 to 4 bits or octets are then random; its CRC is good
+Bytes mutated_datagram(const Target &target, std::mt19937_64 &random);
 
 } // namespace dgmpeer

@@ -218,6 +218,14 @@ std::map<std::string, uint64_t> send_hostile(const tools::Target &target, uint64
 	return sent;
 }
 
+void send_mutated(const tools::Target &target, uint64_t count, uint64_t seed)
+{
+	const Socket socket(target.address.any.sa_family);
+	std::mt19937_64 random(seed);
+	for (uint64_t i = 0; i < count; i++)
+		socket.send(target.address, mutated_datagram({target.send_key, target.zone, target.qkey, target.size}, random));
+}
+
 // Writes to a zone, with a correct CRC, that differ in zone number and Q_Key
 class Guess {
 public:
@@ -316,7 +324,7 @@ int run(int argc, char **argv)
 	std::string host, hex, target;
 	uint16_t port = 0;
 	Make options;
-	uint64_t flood = 0;
+	uint64_t flood = 0, seed = std::random_device{}();
 	int count = 1;
 	double rate = 0, timeout = 10;
 	bool bad_checksum = false;
@@ -344,6 +352,10 @@ int run(int argc, char **argv)
 	auto *const guess = app.add_subcommand("guess", "send writes with a random zone number, a random Q_Key, or both");
 	guess->add_option("target", target, "target line printed by dgm-recv")->required();
 	guess->add_option("--count", flood, "how many, rounded up to a multiple of 1024")->required();
+	auto *const mutate = app.add_subcommand("mutate", "send good datagrams of which some bits and octets are random, with a correct CRC");
+	mutate->add_option("target", target, "target line printed by dgm-recv")->required();
+	mutate->add_option("--count", flood, "how many")->required();
+	mutate->add_option("--seed", seed, "of the random numbers; without it a random one");
 	auto *const listen = with_address(app.add_subcommand("expect", "print datagrams that arrive"));
 	listen->add_option("--count", count, "how many");
 	listen->add_option("--timeout", timeout, "seconds");
@@ -362,6 +374,9 @@ int run(int argc, char **argv)
 		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
 	} else if (*guess) {
 		send_guesses(tools::Target::parse(target), flood);
+	} else if (*mutate) {
+		std::cout << "seed " << seed << std::endl; // before a target that does not survive it
+		send_mutated(tools::Target::parse(target), flood, seed);
 	} else if (*listen) {
 		return expect(tools::parse_address(host, port), count, timeout);
 	} else {
