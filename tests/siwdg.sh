@@ -260,12 +260,27 @@ fuzzed_queues() {
 	stop server
 }
 
+# A slot of one message has less than a page: the allocator cannot turn to other memory, as it does for 64 of them.
 # libibverbs turns some errors of the kernel into others, and some allocations may fail without any
 no_memory() {
+	local group
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
-	run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64 --flags 7
-	note "$(tail -n 1 "$WORK/fault.log")"
+	for group in 239.7.7.7 ff15::77; do
+		run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64 --flags 7 --slots 1 --group "$group"
+		note "$(tail -n 1 "$WORK/fault.log")"
+	done
 	run_well client a 30 "$DGQP" flush --device d0
+}
+
+no_memory_for_link() {
+	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
+	within a ip link add veth8 type veth peer name veth9
+	within a ip address add 10.99.0.1/24 dev veth8
+	run_well fault a 200 "$DGQP" link-fault --device d8 veth8
+	note "$(tail -n 1 "$WORK/fault.log")"
+	within a rdma link add d8 type siw_dg netdev veth8
+	within a ip link del veth8
+	wait_for 30 'the device to go' test ! -e /sys/class/infiniband/d8
 }
 
 # ---- zones
@@ -1898,6 +1913,7 @@ check 'siw_dg DGM-14: a zone with the number of one that was closed with a messa
 # Debian's kernel has no fault injection
 if [[ -e /sys/kernel/debug/failslab ]]; then
 	check 'siw_dg: after each memory allocation in the kernel has failed once, a new QP works' no_memory
+	check 'siw_dg: after each memory allocation of rdma link add has failed once, the link can be added' no_memory_for_link
 fi
 check 'siw_dg: a receiver and a sender that are killed under traffic end' killed
 check 'siw_dg: a program with a zone that is killed under traffic ends' zone_is_killed

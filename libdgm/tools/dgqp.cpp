@@ -4,6 +4,7 @@
 #include <dlfcn.h>
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <linux/netlink.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
@@ -15,6 +16,7 @@
 #include <algorithm>
 #include <chrono>
 #include <cstdio>
+#include <cstdlib>
 #include <cstring>
 #include <fstream>
 #include <functional>
@@ -30,6 +32,7 @@
 #include <vector>
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_netlink.h>
 #include <rdma/rdma_user_ioctl_cmds.h>
 #include <siw_dg-abi.h>
 #include <siwdg.h>
@@ -43,7 +46,7 @@ constexpr size_t grh = 40;
 constexpr size_t margin = 100; // octets of a region before and behind its zone
 
 struct Options {
-	std::string device, group, provider, target, output, end, data = "hello";
+	std::string device, group, provider, target, output, end, interface, data = "hello";
 	std::vector<std::string> from;
 	int gid = 0, timeout = 30, linger = 0;
 	uint32_t qkey = 0x11111111, count = 1, every = 1, depth = 16, records = 64, qpn = 0;
@@ -99,6 +102,22 @@ std::string gid_text(const void *raw)
 	inet_ntop(AF_INET6, raw, buf, sizeof(buf));
 	return buf;
 }
+
+class Descriptor {
+public:
+	explicit Descriptor(int fd) : fd_(fd)
+	{
+		if (fd < 0)
+			fail("a descriptor", errno);
+	}
+	~Descriptor() { ::close(fd_); }
+	Descriptor(const Descriptor &) = delete;
+	Descriptor &operator=(const Descriptor &) = delete;
+	[[nodiscard]] int get() const { return fd_; }
+
+private:
+	int fd_;
+};
 
 // The provider's own calls; nobody links with it
 class Provider {
@@ -1210,22 +1229,6 @@ std::vector<std::span<uint32_t>> find_queues()
 
 // ---- the errors of queue pairs, regions and requests
 
-class Descriptor {
-public:
-	explicit Descriptor(int fd) : fd_(fd)
-	{
-		if (fd < 0)
-			fail("a descriptor", errno);
-	}
-	~Descriptor() { ::close(fd_); }
-	Descriptor(const Descriptor &) = delete;
-	Descriptor &operator=(const Descriptor &) = delete;
-	[[nodiscard]] int get() const { return fd_; }
-
-private:
-	int fd_;
-};
-
 // Of IPv4
 class Socket : public Descriptor {
 public:
@@ -1588,6 +1591,61 @@ bool has_failed()
 	return left == 0;
 }
 
+// A request of `rdma link add`; returns an error number
+int add_link(const std::string &name, const std::string &interface)
+{
+	const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
+	std::vector<uint8_t> request(sizeof(nlmsghdr));
+	const std::pair<uint16_t, std::string> attrs[] = {{RDMA_NLDEV_ATTR_DEV_NAME, name}, {RDMA_NLDEV_ATTR_LINK_TYPE, "siw_dg"},
+							  {RDMA_NLDEV_ATTR_NDEV_NAME, interface}};
+	for (const auto &[type, text] : attrs) {
+		const nlattr head{.nla_len = static_cast<uint16_t>(NLA_HDRLEN + text.size() + 1), .nla_type = type};
+		const auto *const octets = reinterpret_cast<const uint8_t *>(&head);
+		request.insert(request.end(), octets, octets + sizeof(head));
+		request.insert(request.end(), text.begin(), text.end());
+		request.resize(NLMSG_ALIGN(request.size() + 1));
+	}
+	nlmsghdr header{};
+	header.nlmsg_len = static_cast<uint32_t>(request.size());
+	header.nlmsg_type = RDMA_NL_GET_TYPE(RDMA_NL_NLDEV, RDMA_NLDEV_CMD_NEWLINK);
+	header.nlmsg_flags = NLM_F_REQUEST | NLM_F_ACK;
+	std::memcpy(request.data(), &header, sizeof(header));
+	if (::send(socket.get(), request.data(), request.size(), 0) < 0)
+		return errno;
+	struct {
+		nlmsghdr header;
+		nlmsgerr error;
+		uint8_t rest[512];
+	} reply{};
+	pollfd wait{.fd = socket.get(), .events = POLLIN, .revents = 0};
+	// Without memory for the acknowledgement none comes; it is sent before send() returns
+	if (::poll(&wait, 1, 0) < 1 || ::recv(socket.get(), &reply, sizeof(reply), 0) < 0)
+		return ENOBUFS;
+	return -reply.error.error;
+}
+
+// Each allocation in the kernel fails once while a link is added, which can then be added; afterwards there is no such link
+int link_fault(const Options &options)
+{
+	const std::string remove = fmt::format("rdma link del {}", options.device), path = "/sys/class/infiniband/" + options.device;
+	uint64_t n = 1, errors = 0;
+	for (bool failed = true; failed; n++) {
+		fail_allocation(n);
+		const int error = add_link(options.device, options.interface);
+		failed = has_failed();
+		errors += error != 0 ? 1 : 0;
+		if (!failed && error != 0)
+			fail("rdma link add without a failed allocation", error);
+		// The kernel may have made it, and lack memory for the answer
+		if (::access(path.c_str(), F_OK) == 0)
+			expect(remove, std::system(remove.c_str()), 0);
+		else if (error == 0)
+			throw std::runtime_error("no device, and no error");
+	}
+	fmt::print("{} allocations, {} errors\n", n - 2, errors);
+	return errors > 0 ? 0 : 1;
+}
+
 // Each allocation in the kernel fails once, from the device's opening to a Send and a Write-Record
 int fault(const Options &options)
 {
@@ -1700,6 +1758,7 @@ int main(int argc, char **argv)
 	CLI::App *err = app.add_subcommand("flush", "check that ERROR flushes the receive queue");
 	CLI::App *random = app.add_subcommand("fuzz", "write random numbers into the shared queues until --timeout");
 	CLI::App *faults = app.add_subcommand("fault", "fail each allocation in the kernel once");
+	CLI::App *link = app.add_subcommand("link-fault", "fail each allocation in the kernel once while a link is added");
 	CLI::App *open = app.add_subcommand("zone", "open a zone and report what comes");
 	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
 	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
@@ -1735,10 +1794,12 @@ int main(int argc, char **argv)
 		sub->add_option("--data", o.data, "the message's first octets");
 		sub->add_flag("--inline", o.use_inline, "data in the request");
 	}
+	link->add_option("--device", o.device, "RDMA device, which does not exist")->required();
+	link->add_option("interface", o.interface, "its interface")->required();
 	CLI11_PARSE(app, argc, argv);
 	try {
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
-			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault},
+			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault}, {link, link_fault},
 			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
 			{first, ping}, {second, pong},
 		};
