@@ -1905,7 +1905,7 @@ check 'siw_dg DGM-13 DGM-29: with loss, duplicates and reordering the records of
 check 'siw_dg DGM-10 DGM-11: dgm-recv of libdgm records the writes of the module' to_libdgm
 check 'siw_dg DGM-13: dgm-recv of libdgm records a write of 150,000 octets of the module' long_to_libdgm
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with each field wrong write nothing to a zone' hostile
-check 'siw_dg DGM-09: a flood of bad datagrams costs an honest sender 1 % at most' flooded 20000
+check 'siw_dg: a flood of bad datagrams costs an honest sender 1 % at most' flooded 20000
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with random bits and a good CRC write nothing beside the zone' mutated 4000
 check 'siw_dg DGM-09 DGM-10: 5,000 guessed zones and Q_Keys write nothing' guesses 5000
 check 'siw_dg DGM-10: a zone that is closed under traffic is not written any more' closes_under_traffic
