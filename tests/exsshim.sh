@@ -6,7 +6,7 @@
 # Programs that know nothing of libexs, with exs-preload over siw. That their data do not go over plain TCP is
 # seen by the connections that siw0 counts. REGEX "ten times" runs each program ten times (with --timeout 2400).
 #
-# Runs as exsshim: --packages iperf3,memcached,nginx,ngircd,redis-server,redis-tools; 400 s
+# Runs as exsshim: --packages iperf3,memcached,nginx,ngircd,redis-server,redis-tools; 600 s
 # Sample exsshim: as with TCP|iperf3 transfers|nginx
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -28,7 +28,7 @@ over_rdma() { # SECONDS COMMAND…
 
 # The program is the test itself
 own_tests() {
-	run_well shim a 150 env "EXS_TEST_ADDRESS=$(address a)" "$BUILD/exs/exs_shim_tests"
+	run_well shim a 300 env "EXS_TEST_ADDRESS=$(address a)" "$BUILD/exs/exs_shim_tests"
 	note "$(grep ' ran\.' "$WORK/shim.log")"
 	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/shim.log" || fail 'no test was run'
 }

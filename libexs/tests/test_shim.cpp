@@ -51,7 +51,7 @@ int error_of(int fd)
 short wait_for(int fd, short events)
 {
 	pollfd one{.fd = fd, .events = events, .revents = 0};
-	EXPECT_EQ(::poll(&one, 1, patience), 1);
+	EXPECT_EQ(::poll(&one, 1, 3 * patience), 1);
 	return one.revents;
 }
 
