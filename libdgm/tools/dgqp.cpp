@@ -904,7 +904,6 @@ int renew(const Options &options)
 		siwdg_wc wc{};
 		if (!qp.next(wc, until))
 			throw std::runtime_error(fmt::format("no record in round {}", rounds));
-		std::this_thread::sleep_for(std::chrono::milliseconds(rounds % 4));
 	}
 	return 0;
 }
