@@ -341,6 +341,23 @@ in_program() {
 		"$WORK/server.log"
 }
 
+# perftest_well PROGRAM PORT OPTION…: from a to b. The client of perftest connects twice. If the server does not listen yet
+# when the client comes again, both begin anew.
+perftest_well() {
+	local program=$1 port=$2 try
+	shift 2
+	for try in 1 2 3; do
+		start server b 150 "$program" -d siw1 -R -F -p "$port" "$@"
+		wait_listener "$(address b)" "$port"
+		run client a 150 "$program" -d siw0 -R -F -p "$port" "$@" "$(address b)"
+		[[ $STATUS -ne 0 ]] || break
+		has_line client 'REJECTED; error: -111' && ((try < 3)) || fail "client ended with status $STATUS"
+		note 'the client came again before the server listened'
+		stop server
+	done
+	ended_well server 60
+}
+
 # until_served SECONDS EACH COMMAND…: repeats COMMAND, for EACH seconds at most, until the peer's server answers
 # and COMMAND succeeds
 until_served() {

@@ -42,10 +42,7 @@ many() {
 measure() { # PROGRAM SIZE COUNT
 	local count=$3
 	[[ $VM_KERNEL != debug ]] || count=$((count / 4))
-	start server b 120 "$1" -R -d siw1 -s "$2" -n "$count" -F
-	wait_listener 0.0.0.0 18515
-	run_well client a 120 "$1" -R -d siw0 -s "$2" -n "$count" -F 10.77.0.2
-	ended_well server 30
+	perftest_well "$1" 18515 -s "$2" -n "$count"
 }
 
 responder_first() {

@@ -20,16 +20,6 @@ for netns in a b; do
 done
 port=7400
 
-# perf PROGRAM OPTION…: from a to b, captured at the sender of the data
-perf() {
-	local program=$1
-	shift
-	start server b 150 "$program" -d siw1 -R -F -p "$port" "$@"
-	wait_listener "$(address b)" "$port"
-	run_well client a 150 "$program" -d siw0 -R -F -p "$port" "$@" "$(address b)"
-	ended server 60
-}
-
 # judged NETNS: counts segments and FPDUs of the capture that was made in the namespace
 judged() {
 	capture_end wire
@@ -52,19 +42,19 @@ aligned() {
 
 writes() {
 	capture wire a
-	perf ib_write_bw -n 20 -s 65536
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
 	aligned a 1448
 }
 
 sends_of_odd_length() {
 	capture wire a
-	perf ib_send_bw -n 50 -s 5003
+	perftest_well ib_send_bw "$port" -n 50 -s 5003
 	aligned a 1448
 }
 
 reads() {
 	capture wire b
-	perf ib_read_bw -n 20 -s 65536
+	perftest_well ib_read_bw "$port" -n 20 -s 65536
 	aligned b 1448
 }
 
@@ -72,7 +62,7 @@ reads() {
 on_a_link_without_offload() {
 	within a ip link set eth0 gso_max_segs 1
 	capture wire a
-	perf ib_write_bw -n 20 -s 65536
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
 	within a ip link set eth0 gso_max_segs 65535
 	aligned a 1448
 }
@@ -80,7 +70,7 @@ on_a_link_without_offload() {
 in_a_small_window() {
 	sysctl_of b tcp_rmem '4096 9000 9000'
 	capture wire a
-	perf ib_write_bw -n 20 -s 65536
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
 	aligned a 1448
 }
 
@@ -107,7 +97,7 @@ after_loss() {
 on_a_narrow_path() { # MTU LONGEST
 	within a ip route change 10.77.0.0/24 dev eth0 src "$(address a)" mtu "$1"
 	capture wire a
-	perf ib_write_bw -n 10 -s 65536
+	perftest_well ib_write_bw "$port" -n 10 -s 65536
 	within a ip route change 10.77.0.0/24 dev eth0 src "$(address a)"
 	aligned a "$2"
 }
@@ -116,7 +106,7 @@ on_a_narrow_path() { # MTU LONGEST
 with_a_tiny_mss() {
 	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)" advmss 88
 	capture wire a
-	perf ib_write_bw -n 5 -s 16384
+	perftest_well ib_write_bw "$port" -n 5 -s 16384
 	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)"
 	judged a
 	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
@@ -126,7 +116,7 @@ with_a_tiny_mss() {
 # A Write of 64 octets is an FPDU of 84 (RFC 5040 section 4.3), of which a segment of 1448 holds 17
 lists_of_small_writes() {
 	capture wire a
-	perf ib_write_bw -n 512 -s 64 -l 64
+	perftest_well ib_write_bw "$port" -n 512 -s 64 -l 64
 	aligned a $((17 * 84))
 	(($(number segments) * 4 < $(number FPDUs))) || fail 'hardly any FPDUs share a segment'
 }
@@ -167,7 +157,7 @@ large_fpdus_in_a_small_window() {
 large_one_way() {
 	mpa set link siw1/1 segment large
 	capture wire a
-	perf ib_write_bw -n 20 -s 65536
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
 	mpa reset link siw1/1
 	aligned a 1448
 }
