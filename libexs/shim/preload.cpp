@@ -237,6 +237,7 @@ int replace(int fd, const Descriptor &end, const Before &before)
 		epoll_event copy = event;
 		NEXT(epoll_ctl)(epoll, EPOLL_CTL_ADD, fd, &copy);
 	}
+	find(fd); // the relay learns the descriptor
 	return 0;
 }
 

@@ -154,7 +154,10 @@ std::shared_ptr<Facts> Relay::find(int fd)
 		return nullptr;
 	const std::lock_guard lock(mutex_);
 	const auto found = facts_.find(inode);
-	return found != facts_.end() ? found->second : nullptr;
+	if (found == facts_.end())
+		return nullptr;
+	found->second->fd = fd;
+	return found->second;
 }
 
 void Relay::adopt(int fd, const Address &local, const Address &peer)
@@ -271,11 +274,29 @@ void Relay::drop(uint64_t number, bool keep_facts)
 		facts_.erase(inode);
 }
 
-// The program gets the error from SO_ERROR or by reading, after the octets that it has not read yet. poll() shows it that
-// our end is closed.
+// The kernel gives an end of a pair ECONNRESET, after the octets that came before, if the other end is closed with octets
+// that were not read. So the program sends one. Not if it has shut its end down, or has moved it to another descriptor.
+void Relay::leave_unread(Connection &connection)
+{
+	int fd = -1;
+	{
+		const std::lock_guard lock(mutex_);
+		fd = connection.facts->fd;
+	}
+	// only then: to close a copy of a file's descriptor gives up the program's locks on the file
+	if (connection.unread || inode_of(fd) != connection.inode)
+		return;
+	const Descriptor copy(::fcntl(fd, F_DUPFD_CLOEXEC, 0));
+	if (inode_of(copy.get()) == connection.inode)
+		connection.unread = ::send(copy.get(), "", 1, MSG_DONTWAIT | MSG_NOSIGNAL) == 1 || errno == EAGAIN;
+}
+
+// The program gets the error from each call that reads and from SO_ERROR, after the octets that it has not read yet; if the
+// kernel cannot give it, then from read() and similar calls. poll() shows it that our end is closed.
 void Relay::lose(Connection &connection)
 {
-	{
+	leave_unread(connection);
+	if (!connection.unread) {
 		const std::lock_guard lock(connection.facts->mutex);
 		connection.facts->error = ECONNRESET;
 	}
@@ -424,9 +445,17 @@ uint8_t *Relay::place(Connection &connection, const Slot &slot)
 	return &connection.memory->bytes[slot.start];
 }
 
-bool Relay::is_sending(const Connection &connection)
+bool Relay::is_any_under_way(const std::array<Slot, slots> &of)
 {
-	return std::ranges::any_of(connection.sends, [](const Slot &slot) { return slot.op != 0; });
+	return std::ranges::any_of(of, [](const Slot &slot) { return slot.op != 0; });
+}
+
+// Nobody wants it
+void Relay::refuse_input(Connection &connection)
+{
+	connection.end_of_input = connection.shut = true;
+	leave_unread(connection); // the program cannot send after that
+	::shutdown(connection.end.get(), SHUT_RD);
 }
 
 // As long as there is a free slot
@@ -446,8 +475,7 @@ void Relay::take_from_program(Connection &connection)
 				   queue_, context_of(connection));
 		if (slot.op < 0) {
 			slot.op = 0;
-			connection.end_of_input = connection.shut = true; // nobody wants it
-			::shutdown(connection.end.get(), SHUT_RD);
+			refuse_input(connection);
 		}
 	}
 }
@@ -455,10 +483,8 @@ void Relay::take_from_program(Connection &connection)
 void Relay::on_sent(Connection &connection, Slot &slot, const exs_event &event)
 {
 	slot.op = 0;
-	if (event.error != 0) {
-		connection.end_of_input = connection.shut = true;
-		::shutdown(connection.end.get(), SHUT_RD);
-	}
+	if (event.error != 0)
+		refuse_input(connection);
 }
 
 void Relay::receive(Connection &connection, size_t index)
@@ -519,9 +545,10 @@ void Relay::advance(Connection &connection)
 {
 	take_from_program(connection);
 	give_to_program(connection);
-	if (connection.lost && connection.arrived.empty())
+	// A receive that is under way may have octets
+	if (connection.lost && connection.arrived.empty() && !is_any_under_way(connection.recvs))
 		return lose(connection);
-	const bool sending = is_sending(connection);
+	const bool sending = is_any_under_way(connection.sends);
 	if (connection.end_of_input && !sending && !connection.shut) {
 		connection.shut = true;
 		exs_shutdown(connection.fd);

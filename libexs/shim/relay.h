@@ -44,6 +44,7 @@ struct Facts {
 	bool connected = false;
 	bool decided = false; // connected or failed
 	int error = 0;	      // SO_ERROR, once; also what a read gets, when there are no more octets
+	int fd = -1;	      // the program's, when it was seen last
 };
 
 // The inodes of the sockets that this process has open; nothing if /proc cannot be read
@@ -113,6 +114,7 @@ private:
 		bool end_of_peer = false;   // all has been received
 		bool told = false;	    // the program has been told
 		bool lost = false;	    // the connection has failed
+		bool unread = false;	    // our end has octets that nobody reads
 		exs_op_t connecting = 0;
 	};
 
@@ -137,6 +139,8 @@ private:
 	void on_event(const exs_event &event);
 	void on_connected(Connection &connection, const exs_event &event);
 	static void take_junk(Connection &connection);
+	void leave_unread(Connection &connection);
+	void refuse_input(Connection &connection);
 	void lose(Connection &connection);
 	void leave_facts(ino_t inode);
 	void on_accepted(Listener &listener, const exs_event &event);
@@ -152,13 +156,13 @@ private:
 	void retire(std::unique_ptr<Memory> memory);
 	void watch(Entry &entry, uint32_t events);
 	static void *context_of(const Entry &entry);
-	static bool is_sending(const Connection &connection);
+	static bool is_any_under_way(const std::array<Slot, slots> &of);
 	static uint8_t *place(Connection &connection, const Slot &slot);
 	void enroll(Entry &entry, int program_end);
 
 	Descriptor epoll_, wake_;
 	exs_qh_t queue_ = 0;
-	std::mutex mutex_; // of requests_, facts_, finishing_
+	std::mutex mutex_; // of requests_, facts_ and the fd of each, finishing_
 	std::condition_variable empty_;
 	std::vector<Request> requests_;
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;

@@ -181,6 +181,54 @@ TEST_F(Shim, AReadAfterAConnectionLossReturnsTheReceivedDataThenEconnreset)
 	EXPECT_EQ(error_of(one.get()), 0);
 }
 
+// The C library's own call, which is no other library's to replace
+TEST_F(Shim, AConnectionLossIsReportedByStdioAsEconnreset)
+{
+	NEEDS_TCP();
+	meet();
+	peer->say({.type = RawClient::adv_imm, .id = 1, .length = 3}, {'a', 'b', 'c'});
+	Socket one = accept();
+	peer->next_message(RawClient::ack);
+	peer.reset();
+	std::FILE *const stream = ::fdopen(::dup(one.get()), "r");
+	ASSERT_NE(stream, nullptr);
+	std::array<char, 100> buffer{};
+	EXPECT_EQ(std::fread(buffer.data(), 1, buffer.size(), stream), 3U);
+	EXPECT_EQ(errno, ECONNRESET);
+	EXPECT_TRUE(std::ferror(stream) != 0 && std::feof(stream) == 0);
+	std::fclose(stream);
+	char octet = 0;
+	EXPECT_EQ(::read(one.get(), &octet, 1), 0);
+	EXPECT_EQ(error_of(one.get()), 0);
+}
+
+TEST_F(Shim, AConnectionLossIsReportedBySpliceAsEconnreset)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	peer.reset();
+	wait_for(one.get(), POLLIN);
+	int ends[2];
+	ASSERT_EQ(::pipe(ends), 0);
+	EXPECT_EQ(::splice(one.get(), nullptr, ends[1], nullptr, 100, 0), -1);
+	EXPECT_EQ(errno, ECONNRESET);
+	::close(ends[0]);
+	::close(ends[1]);
+}
+
+TEST_F(Shim, AConnectionLossAfterAShutdownIsReportedAsEconnreset)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	ASSERT_EQ(::shutdown(one.get(), SHUT_WR), 0);
+	peer->next_message(RawClient::fin);
+	peer.reset();
+	wait_for(one.get(), POLLIN);
+	expect_reset(one.get());
+}
+
 TEST_F(Shim, AConnectionLossIsReportedBySoErrorAsEconnreset)
 {
 	NEEDS_TCP();
