@@ -1591,9 +1591,8 @@ bool has_failed()
 }
 
 // A request of `rdma link add`; returns an error number
-int add_link(const std::string &name, const std::string &interface)
+int add_link(const Descriptor &socket, const std::string &name, const std::string &interface)
 {
-	const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
 	std::vector<uint8_t> request(sizeof(nlmsghdr));
 	const std::pair<uint16_t, std::string> attrs[] = {{RDMA_NLDEV_ATTR_DEV_NAME, name}, {RDMA_NLDEV_ATTR_LINK_TYPE, "siw_dg"},
 							  {RDMA_NLDEV_ATTR_NDEV_NAME, interface}};
@@ -1629,8 +1628,9 @@ int link_fault(const Options &options)
 	const std::string remove = fmt::format("rdma link del {}", options.device), path = "/sys/class/infiniband/" + options.device;
 	uint64_t n = 1, errors = 0;
 	for (bool failed = true; failed; n++) {
+		const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
 		fail_allocation(n);
-		const int error = add_link(options.device, options.interface);
+		const int error = add_link(socket, options.device, options.interface);
 		failed = has_failed();
 		errors += error != 0 ? 1 : 0;
 		if (!failed && error != 0)
