@@ -45,7 +45,7 @@ says() { # JQ-FILTER
 
 # Both ends in one process, at one address
 own_tests() { # FILTER
-	run_well tests a 150 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_library_tests" --gtest_filter="$1"
+	run_well tests a 600 env "EXS_TEST_ADDRESS=$(address a)" "$EXS/exs_library_tests" --gtest_filter="$1"
 	note "$(grep ' ran\.' "$WORK/tests.log")"
 	note "skipped:$(sed -nE '/ms\)$/s/^\[  SKIPPED \] [A-Za-z]+\.(\w+) .*/ \1/p' "$WORK/tests.log" | tr -d '\n')"
 	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/tests.log" || fail 'exs_library_tests has run no test'
