@@ -143,7 +143,7 @@ mixed() {
 for name in iperf3 redis-server nginx ncat curl; do
 	type -P "$name" >/dev/null || note "there is no $name"
 done
-check 'exs-preload: socket errors, 200 connects to a listener with backlog 10, ports and close() behave as with TCP' own_tests
+check 'exs-preload: socket errors, 40 connects to a listener with backlog 10, ports and close() behave as with TCP' own_tests
 check 'EXS-13: exs-preload: iperf3 transfers data over RDMA' iperf
 check 'EXS-13: exs-preload: iperf3 -R transfers data over RDMA from server to client' iperf -R
 check 'EXS-13: exs-preload: redis-benchmark completes over RDMA, a stored value is read back unchanged' redis
