@@ -104,11 +104,25 @@ extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int o
 
 namespace {
 
+bool is_child;
+
+} // namespace
+
+// In a child of fork(), memory of the parent's other threads has no owner
+extern "C" __attribute__((visibility("default"))) int __lsan_is_turned_off();
+int __lsan_is_turned_off()
+{
+	return is_child ? 1 : 0;
+}
+
+namespace {
+
 // What the child returns of itself
 template <typename Function> int in_child(const Function &function)
 {
 	const pid_t child = ::fork();
 	if (child == 0) {
+		is_child = true;
 		::alarm(10);
 		std::exit(function());
 	}
