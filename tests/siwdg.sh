@@ -274,12 +274,12 @@ no_memory() {
 
 no_memory_for_link() {
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
-	within a ip link add veth8 type veth peer name veth9
-	within a ip address add 10.99.0.1/24 dev veth8
-	run_well fault a 200 "$DGQP" link-fault --device d8 veth8
+	within a ip link add veth6 type veth peer name veth7
+	within a ip address add 10.99.0.1/24 dev veth6
+	run_well fault a 400 "$DGQP" link-fault --device d8 veth6
 	note "$(tail -n 1 "$WORK/fault.log")"
-	within a rdma link add d8 type siw_dg netdev veth8
-	within a ip link del veth8
+	within a rdma link add d8 type siw_dg netdev veth6
+	within a ip link del veth6
 	wait_for 30 'the device to go' test ! -e /sys/class/infiniband/d8
 }
 

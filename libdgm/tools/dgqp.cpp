@@ -1622,12 +1622,13 @@ int add_link(const Descriptor &socket, const std::string &name, const std::strin
 	return -reply.error.error;
 }
 
-// Each allocation in the kernel fails once while a link is added, which can then be added; afterwards there is no such link
+// Allocations in the kernel fail while a link is added, which can then be added: each of the first ones, then every second, every
+// third, and so on, as there are many. Afterwards there is no such link
 int link_fault(const Options &options)
 {
 	const std::string remove = fmt::format("rdma link del {}", options.device), path = "/sys/class/infiniband/" + options.device;
-	uint64_t n = 1, errors = 0;
-	for (bool failed = true; failed; n++) {
+	uint64_t n = 1, rounds = 0, errors = 0;
+	for (bool failed = true; failed; n += 1 + n / 50, rounds++) {
 		const Descriptor socket(::socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_RDMA));
 		fail_allocation(n);
 		const int error = add_link(socket, options.device, options.interface);
@@ -1641,7 +1642,7 @@ int link_fault(const Options &options)
 		else if (error == 0)
 			throw std::runtime_error("no device, and no error");
 	}
-	fmt::print("{} allocations, {} errors\n", n - 2, errors);
+	fmt::print("{} allocations failed, {} errors\n", rounds - 1, errors);
 	return errors > 0 ? 0 : 1;
 }
 
