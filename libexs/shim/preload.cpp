@@ -337,6 +337,7 @@ Relay &relay()
 	if (!started.exchange(true))
 		pthread_atfork([] { Relay::instance().lock(); }, [] { Relay::instance().unlock(); },
 			       [] {
+				       Relay::instance().close_ends();
 				       Relay::instance().unlock();
 				       is_child = true;
 			       });

@@ -145,6 +145,14 @@ void Relay::enroll(Entry &entry, int program_end)
 	const std::lock_guard lock(mutex_);
 	facts_[entry.inode] = entry.facts;
 	ownerless_.erase(entry.inode);
+	ends_.insert(entry.end.get());
+}
+
+// In a child of fork(). A connection that the parent's thread closes is closed then.
+void Relay::close_ends()
+{
+	for (const int end : ends_)
+		::close(end);
 }
 
 std::shared_ptr<Facts> Relay::find(int fd)
@@ -268,6 +276,8 @@ void Relay::drop(uint64_t number, bool keep_facts)
 		retire(std::move(connection->memory));
 	const ino_t inode = entry.mapped()->inode;
 	const std::lock_guard lock(mutex_);
+	ends_.erase(entry.mapped()->end.get());
+	entry.mapped()->end = Descriptor();
 	if (keep_facts)
 		leave_facts(inode);
 	else
@@ -458,13 +468,23 @@ void Relay::refuse_input(Connection &connection)
 	::shutdown(connection.end.get(), SHUT_RD);
 }
 
+// The program is to see an end of file, and no ECONNRESET for octets that nobody wanted
+void Relay::read_rest(const Connection &connection)
+{
+	std::array<char, 4096> rest{};
+	while (::read(connection.end.get(), rest.data(), rest.size()) > 0)
+		;
+}
+
 // As long as there is a free slot
 void Relay::take_from_program(Connection &connection)
 {
 	for (Slot &slot : connection.sends) {
 		if (slot.op != 0 || connection.end_of_input)
 			continue;
-		const ssize_t got = ::read(connection.end.get(), place(connection, slot), slot_size);
+		ssize_t got = ::read(connection.end.get(), place(connection, slot), slot_size);
+		if (got < 0 && errno == ECONNRESET) // once, if the program has closed its end without reading all
+			got = ::read(connection.end.get(), place(connection, slot), slot_size);
 		if (got < 0)
 			return;
 		if (got == 0) {
@@ -497,6 +517,9 @@ void Relay::receive(Connection &connection, size_t index)
 	if (slot.op < 0) {
 		slot.op = 0;
 		connection.end_of_peer = connection.lost = true;
+		for (const Slot &other : connection.recvs)
+			if (other.op != 0)
+				exs_cancel(connection.fd, other.op);
 	}
 }
 
@@ -555,6 +578,7 @@ void Relay::advance(Connection &connection)
 	}
 	// who has closed does not read any more
 	if (connection.end_of_input && !sending && (connection.has_left || connection.told)) {
+		read_rest(connection);
 		drop(connection.number);
 		return;
 	}

@@ -67,6 +67,7 @@ public:
 	// Around fork(): find() works in the child then, the rest does not
 	void lock() { mutex_.lock(); }
 	void unlock() { mutex_.unlock(); }
+	void close_ends();
 
 	// Waits, for this long at most, until all data that was sent has left
 	void finish(std::chrono::seconds patience);
@@ -141,6 +142,7 @@ private:
 	static void take_junk(Connection &connection);
 	void leave_unread(Connection &connection);
 	void refuse_input(Connection &connection);
+	static void read_rest(const Connection &connection);
 	void lose(Connection &connection);
 	void leave_facts(ino_t inode);
 	void on_accepted(Listener &listener, const exs_event &event);
@@ -162,12 +164,13 @@ private:
 
 	Descriptor epoll_, wake_;
 	exs_qh_t queue_ = 0;
-	std::mutex mutex_; // of requests_, facts_ and the fd of each, finishing_
+	std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
 	std::condition_variable empty_;
 	std::vector<Request> requests_;
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
 	std::set<ino_t> ownerless_; // of facts_: of no entry, as long as the program has the descriptor
 	size_t most_ownerless_ = 256;
+	std::set<int> ends_; // ours, of all entries
 	bool finishing_ = false;
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:

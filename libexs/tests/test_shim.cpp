@@ -229,6 +229,52 @@ TEST_F(Shim, AConnectionLossAfterAShutdownIsReportedAsEconnreset)
 	expect_reset(one.get());
 }
 
+// The child has copies of all descriptors
+TEST_F(Shim, AConnectionLossIsReportedWhileAChildLives)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(60);
+		peer.reset();
+		::pause();
+	}
+	peer.reset();
+	EXPECT_TRUE(wait_for(one.get(), POLLIN) & POLLHUP);
+	expect_reset(one.get());
+	::kill(child, SIGKILL);
+	::waitpid(child, nullptr, 0);
+}
+
+// The peer has not wanted what was sent last
+TEST_F(Shim, AProgramThatSendsReadsAnEndOfFileIfThePeerClosesInOrder)
+{
+	NEEDS_TCP();
+	meet();
+	Socket one = accept();
+	const std::string data(100000, 'x');
+	EXPECT_EQ(::write(one.get(), data.data(), data.size()), static_cast<ssize_t>(data.size()));
+	peer->next_message(RawClient::adv);
+	peer->say({.type = RawClient::close});
+	wait_for(one.get(), POLLIN);
+	char octet = 0;
+	EXPECT_EQ(::read(one.get(), &octet, 1), 0) << strerror(errno);
+}
+
+TEST_F(Shim, ThePeerSeesTheEndIfAProgramClosesWithoutReading)
+{
+	NEEDS_TCP();
+	meet();
+	peer->say({.type = RawClient::adv_imm, .id = 1, .length = 1}, {'x'});
+	Socket one = accept();
+	peer->next_message(RawClient::ack);
+	wait_for(one.get(), POLLIN);
+	one.close();
+	peer->next_message(RawClient::fin);
+}
+
 TEST_F(Shim, AConnectionLossIsReportedBySoErrorAsEconnreset)
 {
 	NEEDS_TCP();
