@@ -42,9 +42,9 @@ iperf() {
 }
 
 redis() {
-	start server b 150 "$SHIM" redis-server --bind "$(address b)" --port 7702 --save '' --protected-mode no
+	start server b 400 "$SHIM" redis-server --bind "$(address b)" --port 7702 --save '' --protected-mode no
 	wait_line server 'Ready to accept' 30
-	over_rdma 100 "$SHIM" redis-benchmark -h "$(address b)" -p 7702 -n 500 -c 4 -t set,get,lpush,lrange_100 --csv
+	over_rdma 300 "$SHIM" redis-benchmark -h "$(address b)" -p 7702 -n 500 -c 4 -t set,get,lpush,lrange_100 --csv
 	note "$(grep -E '"(SET|GET)"' "$WORK/client.log" | paste -sd' ')"
 	# and what is stored is what comes back
 	run_well client a 30 "$SHIM" redis-cli -h "$(address b)" -p 7702 set word "$(head -c 3000 "$WORK/input" | base64 -w 0)"
