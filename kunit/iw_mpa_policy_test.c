@@ -52,6 +52,8 @@ static const struct setting_range ranges[] = {
 	{ "short-ird", RDMA_MPA_SETTING_SHORT_IRD, 0, 1 },
 	{ "fastopen", RDMA_MPA_SETTING_FASTOPEN, 0, 1 },
 	{ "segment", RDMA_MPA_SETTING_SEGMENT, 0, 1 },
+	{ "streams", RDMA_MPA_SETTING_STREAMS, 1, 1024 },
+	{ "idle", RDMA_MPA_SETTING_IDLE, 1, 3600 },
 	{ "connect-ms", RDMA_MPA_SETTING_CONNECT_MS, 1, 3600000 },
 	{ "request-ms", RDMA_MPA_SETTING_REQUEST_MS, 1, 3600000 },
 	{ "reply-ms", RDMA_MPA_SETTING_REPLY_MS, 1, 3600000 },
@@ -139,6 +141,8 @@ static void every_setting_has_its_range_tested(struct kunit *test)
 		KUNIT_EXPECT_NOT_NULL(test, iw_mpa_setting_str(setting));
 	}
 	expect_refused(test, 0, 1);
+	expect_refused(test, RDMA_MPA_SETTING_IRD_MODE, 0);
+	expect_refused(test, RDMA_MPA_SETTING_ORD_MODE, 0);
 	expect_refused(test, IW_MPA_SETTINGS, 1);
 	expect_refused(test, 31, 1);
 	expect_refused(test, 32, 1);
@@ -172,9 +176,9 @@ static void revision_setting_sets_rev_enhanced_data_and_fallback(struct kunit *t
 					 cases[i].revision);
 			KUNIT_EXPECT_EQ(test, cases[i].rev, layer.value.rev);
 			KUNIT_EXPECT_EQ(test, cases[i].enhanced,
-					layer.value.enhanced);
+					(bool)layer.value.enhanced);
 			KUNIT_EXPECT_EQ(test, cases[i].fallback,
-					layer.value.fallback);
+					(bool)layer.value.fallback);
 		}
 }
 
@@ -706,6 +710,13 @@ static const struct why_case layer_cases[] = {
 	{ "FPDUs above the MSS are accepted by a device with support",
 	  RDMA_MPA_SETTING_SEGMENT, RDMA_MPA_SEGMENT_LARGE,
 	  CAPS(.large = true), NULL },
+	{ "several streams are refused by a device without support for them",
+	  RDMA_MPA_SETTING_STREAMS, 2, CAPS(),
+	  "the device does not support several connections on one SCTP association" },
+	{ "one stream is accepted by a device without support for several",
+	  RDMA_MPA_SETTING_STREAMS, 1, CAPS(), NULL },
+	{ "several streams are accepted by a device that supports them",
+	  RDMA_MPA_SETTING_STREAMS, 1024, CAPS(.streams = true), NULL },
 	{ "MSS-sized FPDUs are accepted by a device without support for larger ones",
 	  RDMA_MPA_SETTING_SEGMENT,
 	  RDMA_MPA_SEGMENT_MSS, CAPS(), NULL },
@@ -864,6 +875,8 @@ static void invalid_value_is_refused_with_the_name_of_its_setting(struct kunit *
 		   DEFAULT_POLICY_WITH(rtr_ms, 0));
 	expect_why(test, "deadline of the ULP's answer: invalid value",
 		   DEFAULT_POLICY_WITH(decide_ms, 0));
+	expect_why(test, "idle time of an association: invalid value",
+		   DEFAULT_POLICY_WITH(idle, 0));
 }
 
 static void markers_and_large_fpdus_are_refused_by_a_device_without_them(struct kunit *test)

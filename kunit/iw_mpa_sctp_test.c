@@ -724,7 +724,54 @@ static void sctp_terminate_does_not_make_the_next_initiate_plain(struct kunit *t
 	run(name_peer_and_connect(test, FALLBACK), &sctp);
 }
 
+/**
+ * struct code_case - a session control message
+ * @name: of the test
+ * @msg: its first bytes
+ * @len: number of bytes
+ * @initiate: it is an Initiate
+ * @reject: it is a Reject
+ */
+struct code_case {
+	const char *name;
+	u8 msg[2];
+	size_t len;
+	bool initiate;
+	bool reject;
+};
+
+/* Function codes of RFC 5043 section 5.2.3 and RFC 6581 section 7 */
+static const struct code_case code_cases[] = {
+	{ "code 1 is an Initiate", { 0, 1 }, 2, true, false },
+	{ "code 2, an Accept, begins and rejects nothing", { 0, 2 }, 2, false, false },
+	{ "code 3 is a Reject", { 0, 3 }, 2, false, true },
+	{ "code 4, a Terminate, begins and rejects nothing", { 0, 4 }, 2, false, false },
+	{ "code 5 is an Initiate", { 0, 5 }, 2, true, false },
+	{ "code 6, an Accept, begins and rejects nothing", { 0, 6 }, 2, false, false },
+	{ "code 7 is a Reject", { 0, 7 }, 2, false, true },
+	{ "code 0x0100 is no Initiate", { 1, 0 }, 2, false, false },
+	{ "one byte is no message", { 0, 1 }, 1, false, false },
+};
+
+static void code_desc(const struct code_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(code, code_cases, code_desc);
+
+static void session_control_code_is_recognised(struct kunit *test)
+{
+	const struct code_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, c->initiate,
+			iw_mpa_sctp_is_initiate(c->msg, c->len));
+	KUNIT_EXPECT_EQ(test, c->reject,
+			iw_mpa_sctp_is_reject(c->msg, c->len));
+}
+
 static struct kunit_case message_cases[] = {
+	KUNIT_CASE_PARAM(session_control_code_is_recognised, code_gen_params),
 	KUNIT_CASE_PARAM(sctp_session_message_is_parsed_to_the_expected_fields, message_gen_params),
 	KUNIT_CASE_PARAM(parsed_sctp_session_message_is_rebuilt_byte_for_byte, rebuilt_gen_params),
 	KUNIT_CASE(private_data_beyond_512_octets_is_rejected),

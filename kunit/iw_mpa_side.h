@@ -71,6 +71,8 @@ static inline struct iw_mpa_policy usual_policy(void)
 		.rtr_order = { BY_WRITE, BY_READ, BY_SEND },
 		.crc = RDMA_MPA_CRC_IF_ASKED,
 		.dialect = RDMA_MPA_DIALECT_RFC6581,
+		.streams = 1,
+		.idle = 1,
 		.request_ms = 1000,
 		.decide_ms = 1000,
 		.rtr_ms = 1000,

@@ -199,7 +199,7 @@ refused_with_text() { # COMMAND…
 
 # Commands: 1 get, 2 set, 3 reset, 4 and 6 notifications, 5 capabilities; attributes: 1 index, 2 name,
 # 3 port, 5 policy, 9 setting; settings: 2 model, 3 kinds to offer, 5 order of kinds, 6 IRD, 13 a
-# deadline, 18 mode of the IRD; nested is 0x8000
+# deadline, 18 mode of the IRD, 20 streams, 21 idle; nested is 0x8000
 odd_requests() {
 	plain
 	local index command settings='' nest=$((0x8005)) order=$((0x8005)) one=01000000 two=02000000
@@ -242,6 +242,10 @@ odd_requests() {
 	refused_with_text 2 "$(attr $nest "$(attr 3 08000000)")"
 	refused_with_text 2 "$(attr $nest "$(attr 13 00000000)")"
 	refused_with_text 2 "$(attr $nest "$(attr 13 81ee3600)")"
+	refused_with_text 2 "$(attr $nest "$(attr 20 00000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 20 01040000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 21 00000000)")"
+	refused_with_text 2 "$(attr $nest "$(attr 21 110e0000)")"
 	# an order: flat, of none, of a kind that is two, of none behind one, of one that is there twice, of four
 	refused_with_text 2 "$(attr $nest "$(attr 5 $one)")"
 	refused_with_text 2 "$(attr $nest "$(attr $order '')")"
@@ -255,6 +259,8 @@ odd_requests() {
 	refused_with_text 2 "$(attr $nest "$(attr 6 ff3f0000)")"
 	refused_with_text 3 "$(attr 9 00000000)"
 	refused_with_text 3 "$(attr 9 12000000)"
+	refused_with_text 3 "$(attr 9 13000000)"
+	refused_with_text 3 "$(attr 9 16000000)"
 	is '{}' default .policy
 	is '{}' siw0 .policy
 }

@@ -67,7 +67,7 @@ fresh() {
 BUILT_IN='{"revision":"2","model":"peer-to-peer","rtr":["write","read"],"rtr-accept":["send","write","read"],
 	"ird-mode":"auto","ord-mode":"auto","crc":"if-asked","request-timeout":5000,"reply-timeout":10000,
 	"rtr-timeout":10000,"decide-timeout":60000,"dialect":"rfc6581","connect-timeout":150000,"short-ird":"lower",
-	"fastopen":"off","segment":"mss"}'
+	"fastopen":"off","segment":"mss","streams":1,"idle":5}'
 
 shows_all_layers() {
 	local json wrong
@@ -80,7 +80,7 @@ shows_all_layers() {
 	[[ -z $wrong ]] || fail "not as built in: $wrong"
 	expect 'lines of text' "$(mpa show | sed 's/ llp tcp//; s/ revision .*//' | paste -sd'|')" \
 		'default|dev siw0|link siw0/1|dev siw1|link siw1/1'
-	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked dialect rfc6581 short-ird lower fastopen off segment mss connect-timeout 150000 request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 '
+	expect 'a line' "$(mpa show link siw0/1)" 'link siw0/1 llp tcp revision 2 model peer-to-peer rtr write,read rtr-accept send,write,read ird auto ord auto crc if-asked dialect rfc6581 short-ird lower fastopen off segment mss connect-timeout 150000 request-timeout 5000 reply-timeout 10000 rtr-timeout 10000 decide-timeout 60000 streams 1 idle 5 '
 	"$RDMA" -j -p mpa show | jq -e 'length == 5' >/dev/null
 	"${ORDINARY[@]}" "$RDMA" mpa show link siw0/1 >/dev/null
 	json=$(mpa_json show dev siw0 | jq -c '.[0].caps')
@@ -158,6 +158,7 @@ every_value() {
 		decide-timeout 1 3600000
 		dialect early-draft rfc6581
 		connect-timeout 1 3600000
+		idle 1 3600
 		short-ird reject lower
 		fastopen on off
 		segment large mss
@@ -201,6 +202,9 @@ tool_refuses() {
 	refused "ord: '1x' is not auto" mpa set default ord 1x
 	refused "rtr-timeout: '0' is not in the range 1..3600000 ms" mpa set default rtr-timeout 0
 	refused "reply-timeout: '99999999999999999999' is not in the range 1..3600000 ms" mpa set default reply-timeout 99999999999999999999
+	refused "streams: '0' is not in the range 1..1024" mpa set default streams 0
+	refused "streams: '1025' is not in the range 1..1024" mpa set default streams 1025
+	refused 'the device does not support several connections on one SCTP association' mpa set link siw0/1 streams 2
 	refused 'Wrong device name - siw9$' mpa set link siw9/1 crc off
 	refused "siw0: no port '2', ports are 1..1" mpa set link siw0/2 crc off
 	refused "siw0: no port '0', ports are 1..1" mpa set link siw0/0 crc off

@@ -89,6 +89,7 @@ struct sk_buff;
  * @no_connect_ms: its own timeout ends a TCP connect, not the policy's
  * @fastopen: it can send and receive a Request in TCP's SYN
  * @large: it can send FPDUs that are longer than a segment of TCP
+ * @streams: it can use an SCTP association for several sessions
  */
 struct iw_mpa_caps {
 	u16 max_ird;
@@ -105,6 +106,7 @@ struct iw_mpa_caps {
 	bool no_connect_ms : 1;
 	bool fastopen : 1;
 	bool large : 1;
+	bool streams : 1;
 };
 
 /**
@@ -365,6 +367,10 @@ struct iw_mpa_config *iw_mpa_config_get(struct iw_mpa_device *dev, u32 port_num,
 					const struct iw_mpa_layer *options);
 void iw_mpa_config_put(struct iw_mpa_config *config);
 bool iw_mpa_config_fast_open(const struct iw_mpa_config *config);
+unsigned int iw_mpa_config_streams(const struct iw_mpa_config *config);
+unsigned int iw_mpa_config_idle(const struct iw_mpa_config *config);
+unsigned int iw_mpa_session_streams(const struct iw_mpa_session *s);
+unsigned int iw_mpa_session_idle(const struct iw_mpa_session *s);
 
 /* Sessions */
 int iw_mpa_session_open(struct iw_mpa_session *s, struct iw_mpa_device *dev,
@@ -406,6 +412,8 @@ enum iw_mpa_next iw_mpa_process(struct iw_mpa_session *s, bool more);
 enum iw_mpa_next iw_mpa_out_of_turn(struct iw_mpa_session *s);
 void iw_mpa_sctp_build_terminate(void *buf);
 bool iw_mpa_sctp_is_terminate(const void *buf, size_t len);
+bool iw_mpa_sctp_is_initiate(const void *buf, size_t len);
+bool iw_mpa_sctp_is_reject(const void *buf, size_t len);
 enum iw_mpa_next iw_mpa_peer_gone(struct iw_mpa_session *s, int err);
 enum iw_mpa_next iw_mpa_timeout(struct iw_mpa_session *s);
 enum iw_mpa_next iw_mpa_abort(struct iw_mpa_session *s, int err);

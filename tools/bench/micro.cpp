@@ -31,6 +31,7 @@ constexpr iw_mpa_caps siw_caps = {
 	.no_connect_ms = false,
 	.fastopen = true,
 	.large = true,
+	.streams = false,
 };
 
 void demand(bool claim)

@@ -573,15 +573,19 @@ Side under_options(Side side, const iw_mpa_layer &layer)
             side.policy.*member = layer.value.*member;
     };
     take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::rev);
-    take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::enhanced);
-    take(RDMA_MPA_SETTING_REVISION, &iw_mpa_policy::fallback);
+    if (has(RDMA_MPA_SETTING_REVISION)) {
+        side.policy.enhanced = layer.value.enhanced;
+        side.policy.fallback = layer.value.fallback;
+    }
     take(RDMA_MPA_SETTING_MODEL, &iw_mpa_policy::model);
     take(RDMA_MPA_SETTING_RTR_OFFER, &iw_mpa_policy::rtr_offer);
     take(RDMA_MPA_SETTING_RTR_ACCEPT, &iw_mpa_policy::rtr_accept);
     if (has(RDMA_MPA_SETTING_RTR_ORDER))
         std::ranges::copy(layer.value.rtr_order, side.policy.rtr_order);
-    take(RDMA_MPA_SETTING_IRD, &iw_mpa_policy::ird_ulp);
-    take(RDMA_MPA_SETTING_ORD, &iw_mpa_policy::ord_ulp);
+    if (has(RDMA_MPA_SETTING_IRD))
+        side.policy.ird_ulp = layer.value.ird_ulp;
+    if (has(RDMA_MPA_SETTING_ORD))
+        side.policy.ord_ulp = layer.value.ord_ulp;
     if (has(RDMA_MPA_SETTING_IRD))
         side.policy.max_ird = std::min(side.policy.max_ird, layer.value.max_ird);
     if (has(RDMA_MPA_SETTING_ORD))
@@ -593,6 +597,8 @@ Side under_options(Side side, const iw_mpa_layer &layer)
     take(RDMA_MPA_SETTING_CONNECT_MS, &iw_mpa_policy::connect_ms);
     take(RDMA_MPA_SETTING_SHORT_IRD, &iw_mpa_policy::short_ird);
     take(RDMA_MPA_SETTING_FASTOPEN, &iw_mpa_policy::fastopen);
+    take(RDMA_MPA_SETTING_STREAMS, &iw_mpa_policy::streams);
+    take(RDMA_MPA_SETTING_IDLE, &iw_mpa_policy::idle);
     if (has(RDMA_MPA_SETTING_SEGMENT))
         side.policy.large = layer.value.large;
     side.caps.max_ird = lowered(side.caps.max_ird, side.policy.max_ird, side.caps.pow2_depths);
@@ -608,8 +614,8 @@ bool same(const iw_mpa_policy &a, const iw_mpa_policy &b)
            a.max_ord == b.max_ord && a.ird_ulp == b.ird_ulp && a.ord_ulp == b.ord_ulp &&
            a.short_ird == b.short_ird && a.crc == b.crc && a.markers == b.markers &&
            a.dialect == b.dialect && a.fastopen == b.fastopen && a.large == b.large &&
-           a.connect_ms == b.connect_ms && a.request_ms == b.request_ms &&
-           a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
+           a.streams == b.streams && a.idle == b.idle && a.connect_ms == b.connect_ms &&
+           a.request_ms == b.request_ms && a.decide_ms == b.decide_ms && a.rtr_ms == b.rtr_ms &&
            a.reply_ms == b.reply_ms;
 }
 

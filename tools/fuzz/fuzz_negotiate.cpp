@@ -464,6 +464,10 @@ bool is_possible(const iw_mpa_policy &p, const Side &side)
         return false;
     if (p.large && !side.caps.large)
         return false;
+    if (p.idle < 1 || p.idle > 3600)
+        return false;
+    if (p.streams < 1 || p.streams > 1024 || (p.streams > 1 && !side.caps.streams))
+        return false;
     if (p.rtr_offer > 7 || p.rtr_accept > 7 || !each_kind_once(p.rtr_order))
         return false;
     if (!p.enhanced)
@@ -495,6 +499,8 @@ std::optional<std::uint32_t> expect_setting(unsigned setting, std::uint32_t valu
     case RDMA_MPA_SETTING_SHORT_IRD:
     case RDMA_MPA_SETTING_FASTOPEN:
     case RDMA_MPA_SETTING_SEGMENT: return between(0, 1);
+    case RDMA_MPA_SETTING_STREAMS: return between(1, 1024);
+    case RDMA_MPA_SETTING_IDLE: return between(1, 3600);
     case RDMA_MPA_SETTING_CONNECT_MS:
     case RDMA_MPA_SETTING_REQUEST_MS:
     case RDMA_MPA_SETTING_REPLY_MS:
@@ -571,6 +577,8 @@ void check_settings(Input &input, const Side &side)
     iw_mpa_layer_apply(&layer, ~0u, &policy);
     for (unsigned i = 1; i < IW_MPA_SETTINGS; i++) {
         const auto setting = static_cast<rdma_mpa_setting>(i);
+        if (!iw_mpa_is_setting(i))
+            continue;
         if (set >> i & 1)
             CHECK(is_laid_over(i, value[i], side.policy, policy));
         else

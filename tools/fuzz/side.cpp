@@ -109,6 +109,7 @@ Side read_side(Input &input, rdma_mpa_dialect dialect)
     side.policy.fastopen = kinds & 0x08;
     side.caps.fastopen = wanted & 0x08;
     side.caps.large = side.caps.fastopen;
+    side.caps.streams = wanted & 0x80;
     side.caps.no_connect_ms = kinds & 0x80;
     side.caps.no_crc = wanted & 0x80;
     // Both flags together stand for an adapter that also handles the RTR itself
@@ -157,5 +158,7 @@ iw_mpa_policy read_wild_policy(Input &input)
     if (flags & 0x20)
         policy.connect_ms = deadline();
     policy.large = flags & 0x40;
+    policy.streams = flags & 0x40 ? input.u8() : 1;
+    policy.idle = flags & 0x40 ? input.u8() : 1;
     return policy;
 }

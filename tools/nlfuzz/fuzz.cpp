@@ -160,7 +160,7 @@ Bytes Fuzzer::attributes()
 			add_u32(bytes, static_cast<uint16_t>(below(one_in(8) ? 512 : RDMA_MPA_A_MAX + 2)), number());
 			break;
 		case 3:
-			add_u32(bytes, RDMA_MPA_A_SETTING, below(20));
+			add_u32(bytes, RDMA_MPA_A_SETTING, below(RDMA_MPA_A_POLICY_MAX + 2));
 			break;
 		case 4:
 			add_u32(bytes, RDMA_MPA_A_PORT, below(3));

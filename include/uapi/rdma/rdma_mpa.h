@@ -12,6 +12,8 @@
 
 #define RDMA_MPA_DEPTH_MAX	16382
 #define RDMA_MPA_DEADLINE_MAX	3600000
+#define RDMA_MPA_STREAMS_MAX	1024
+#define RDMA_MPA_IDLE_MAX	3600
 
 /**
  * enum rdma_mpa_llp - Lower layer protocol of a device
@@ -144,7 +146,8 @@ enum rdma_mpa_segment {
 };
 
 /*
- * Names of settings, each with the number of the attribute that has its value
+ * Names of settings, each with the number of the attribute that has its value.
+ * ird-mode and ord-mode are no settings, but attributes of ird and ord.
  */
 enum rdma_mpa_setting {
 	RDMA_MPA_SETTING_REVISION = 1,
@@ -164,6 +167,10 @@ enum rdma_mpa_setting {
 	RDMA_MPA_SETTING_REPLY_MS,
 	RDMA_MPA_SETTING_RTR_MS,
 	RDMA_MPA_SETTING_DECIDE_MS,
+	RDMA_MPA_SETTING_IRD_MODE,
+	RDMA_MPA_SETTING_ORD_MODE,
+	RDMA_MPA_SETTING_STREAMS,
+	RDMA_MPA_SETTING_IDLE,
 };
 
 /**
@@ -265,6 +272,8 @@ enum {
 	RDMA_MPA_A_POLICY_DECIDE_MS,
 	RDMA_MPA_A_POLICY_IRD_MODE,
 	RDMA_MPA_A_POLICY_ORD_MODE,
+	RDMA_MPA_A_POLICY_STREAMS,
+	RDMA_MPA_A_POLICY_IDLE,
 
 	__RDMA_MPA_A_POLICY_MAX,
 	RDMA_MPA_A_POLICY_MAX = (__RDMA_MPA_A_POLICY_MAX - 1)

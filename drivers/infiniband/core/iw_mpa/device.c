@@ -202,7 +202,10 @@ static u32 settings_taken(const struct iw_mpa_place *place)
 	return taken;
 }
 
-/* Without support a device ignores inherited `crc if-asked`, `fastopen on` */
+/*
+ * Without support a device ignores inherited `crc if-asked`, `fastopen on` and
+ * `streams N`
+ */
 static void drop_wishes(const struct iw_mpa_caps *caps,
 			struct iw_mpa_policy *policy)
 {
@@ -210,6 +213,8 @@ static void drop_wishes(const struct iw_mpa_caps *caps,
 		policy->crc = RDMA_MPA_CRC_OFF;
 	if (!caps->fastopen)
 		policy->fastopen = false;
+	if (!caps->streams)
+		policy->streams = 1;
 }
 
 static struct iw_mpa_layer *layer_of(const struct iw_mpa_place *place)
@@ -345,6 +350,7 @@ static int check_default(char *why, size_t size)
 		.rtr_send = IW_MPA_RTR_ALL,
 		.rtr_recv = IW_MPA_RTR_ALL,
 		.large = true,
+		.streams = true,
 	};
 	struct iw_mpa_place place = {};
 	struct iw_mpa_policy policy;
@@ -622,6 +628,55 @@ bool iw_mpa_config_fast_open(const struct iw_mpa_config *config)
 	return config->policy.fastopen && config->caps.fastopen;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_config_fast_open);
+
+/**
+ * iw_mpa_config_streams - how many sessions may an association carry?
+ * @config: settings of a listener
+ *
+ * Return: a number, at least 1
+ */
+unsigned int iw_mpa_config_streams(const struct iw_mpa_config *config)
+{
+	return config->policy.streams;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_streams);
+
+/**
+ * iw_mpa_config_idle - how long may an association be without a session?
+ * @config: settings of a listener
+ *
+ * Return: a time in seconds, for the side that has opened it; twice as long for
+ * the other side
+ */
+unsigned int iw_mpa_config_idle(const struct iw_mpa_config *config)
+{
+	return config->policy.idle;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_idle);
+
+/**
+ * iw_mpa_session_streams - how many sessions may an association carry?
+ * @s: a session that is not established
+ *
+ * Return: a number, at least 1
+ */
+unsigned int iw_mpa_session_streams(const struct iw_mpa_session *s)
+{
+	return s->setup->config.policy.streams;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_session_streams);
+
+/**
+ * iw_mpa_session_idle - how long may an association be without a session?
+ * @s: a session that is not established
+ *
+ * Return: as iw_mpa_config_idle()
+ */
+unsigned int iw_mpa_session_idle(const struct iw_mpa_session *s)
+{
+	return s->setup->config.policy.idle;
+}
+EXPORT_SYMBOL_GPL(iw_mpa_session_idle);
 
 /**
  * iw_mpa_session_open - prepare an initiator's session

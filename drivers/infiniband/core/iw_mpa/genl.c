@@ -13,7 +13,7 @@
 #include <rdma/ib_verbs.h>
 
 /* Common nested types */
-const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_ORD_MODE + 1] = {
+const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_IDLE + 1] = {
 	[RDMA_MPA_A_POLICY_REVISION] = NLA_POLICY_RANGE(NLA_U32, 1, 3),
 	[RDMA_MPA_A_POLICY_MODEL] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_MPA_A_POLICY_RTR_OFFER] = NLA_POLICY_MASK(NLA_U32, 0x7),
@@ -33,6 +33,8 @@ const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_ORD_MODE + 1
 	[RDMA_MPA_A_POLICY_DECIDE_MS] = NLA_POLICY_MIN(NLA_U32, 1),
 	[RDMA_MPA_A_POLICY_IRD_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
 	[RDMA_MPA_A_POLICY_ORD_MODE] = NLA_POLICY_MAX(NLA_U32, 2),
+	[RDMA_MPA_A_POLICY_STREAMS] = NLA_POLICY_RANGE(NLA_U32, 1, RDMA_MPA_STREAMS_MAX),
+	[RDMA_MPA_A_POLICY_IDLE] = NLA_POLICY_RANGE(NLA_U32, 1, RDMA_MPA_IDLE_MAX),
 };
 
 const struct nla_policy rdma_mpa_rtr_order_nl_policy[RDMA_MPA_A_RTR_ORDER_KIND + 1] = {

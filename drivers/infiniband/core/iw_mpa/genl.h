@@ -14,7 +14,7 @@
 #include <rdma/ib_verbs.h>
 
 /* Common nested types */
-extern const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_ORD_MODE + 1];
+extern const struct nla_policy rdma_mpa_policy_nl_policy[RDMA_MPA_A_POLICY_IDLE + 1];
 extern const struct nla_policy rdma_mpa_rtr_order_nl_policy[RDMA_MPA_A_RTR_ORDER_KIND + 1];
 
 int rdma_mpa_nl_policy_get_doit(struct sk_buff *skb, struct genl_info *info);

@@ -43,6 +43,10 @@ ASSERT_SETTING(REQUEST_MS);
 ASSERT_SETTING(REPLY_MS);
 ASSERT_SETTING(RTR_MS);
 ASSERT_SETTING(DECIDE_MS);
+ASSERT_SETTING(IRD_MODE);
+ASSERT_SETTING(ORD_MODE);
+ASSERT_SETTING(STREAMS);
+ASSERT_SETTING(IDLE);
 
 static_assert(IW_MPA_DEPTH_MAX == RDMA_MPA_DEPTH_MAX);
 
@@ -465,7 +469,7 @@ static int parse_policy_reset(struct genl_info *info,
 	nlmsg_for_each_attr(attr, info->nlhdr, GENL_HDRLEN, rem) {
 		if (nla_type(attr) != RDMA_MPA_A_SETTING)
 			continue;
-		if (nla_get_u32(attr) >= IW_MPA_SETTINGS) {
+		if (!iw_mpa_is_setting(nla_get_u32(attr))) {
 			NL_SET_BAD_ATTR(info->extack, attr);
 			NL_SET_ERR_MSG(info->extack, "unknown setting number");
 			return -EINVAL;

@@ -111,6 +111,28 @@ static int set_segment(struct iw_mpa_policy *policy, u32 value)
 	return 0;
 }
 
+static u32 get_streams(const struct iw_mpa_policy *policy)
+{
+	return policy->streams;
+}
+
+static int set_streams(struct iw_mpa_policy *policy, u32 value)
+{
+	policy->streams = value;
+	return 0;
+}
+
+static u32 get_idle(const struct iw_mpa_policy *policy)
+{
+	return policy->idle;
+}
+
+static int set_idle(struct iw_mpa_policy *policy, u32 value)
+{
+	policy->idle = value;
+	return 0;
+}
+
 /* ---- abilities of the device */
 
 static const char *kinds_str(u8 kinds)
@@ -187,6 +209,16 @@ static bool can_send_large(const struct iw_mpa_caps *caps, u32 value, char *why,
 		return true;
 	scnprintf(why, size,
 		  "the device does not support FPDUs above the MSS");
+	return false;
+}
+
+static bool can_share(const struct iw_mpa_caps *caps, u32 value, char *why,
+		      size_t size)
+{
+	if (caps->streams || value == 1)
+		return true;
+	scnprintf(why, size,
+		  "the device does not support several connections on one SCTP association");
 	return false;
 }
 
@@ -301,6 +333,16 @@ static const struct iw_mpa_setting settings[IW_MPA_SETTINGS] = {
 		.max = RDMA_MPA_SEGMENT_LARGE,
 		.get = get_segment, .set = set_segment, .able = can_send_large,
 	},
+	[RDMA_MPA_SETTING_STREAMS] = {
+		.name = "streams of an association",
+		.min = 1, .max = RDMA_MPA_STREAMS_MAX,
+		.get = get_streams, .set = set_streams, .able = can_share,
+	},
+	[RDMA_MPA_SETTING_IDLE] = {
+		.name = "idle time of an association",
+		.min = 1, .max = RDMA_MPA_IDLE_MAX,
+		.get = get_idle, .set = set_idle,
+	},
 	[RDMA_MPA_SETTING_CONNECT_MS] = {
 		.name = "deadline of the TCP connect",
 		.option = RDMA_MPA_OPTION_CONNECT_MS,
@@ -389,7 +431,7 @@ int iw_mpa_layer_set(struct iw_mpa_layer *layer, enum rdma_mpa_setting setting,
 {
 	int rv;
 
-	if (!setting || setting >= IW_MPA_SETTINGS ||
+	if (!iw_mpa_is_setting(setting) ||
 	    value < settings[setting].min || value > settings[setting].max)
 		return -EINVAL;
 	rv = put_setting(&layer->value, setting, value);
@@ -561,6 +603,8 @@ const struct iw_mpa_policy iw_mpa_default_policy = {
 	.max_ord	= IW_MPA_DEPTH_MAX,
 	.crc		= RDMA_MPA_CRC_IF_ASKED,
 	.dialect	= RDMA_MPA_DIALECT_RFC6581,
+	.streams	= 1,
+	.idle		= 5,
 	/* Longer than TCP's own default */
 	.connect_ms	= 150 * 1000,
 	.request_ms	= 5 * 1000,
@@ -601,6 +645,10 @@ static enum rdma_mpa_setting find_invalid(const struct iw_mpa_policy *policy)
 		return RDMA_MPA_SETTING_CRC;
 	if (policy->dialect > RDMA_MPA_DIALECT_EARLY_DRAFT)
 		return RDMA_MPA_SETTING_DIALECT;
+	if (!policy->streams || policy->streams > RDMA_MPA_STREAMS_MAX)
+		return RDMA_MPA_SETTING_STREAMS;
+	if (!policy->idle || policy->idle > RDMA_MPA_IDLE_MAX)
+		return RDMA_MPA_SETTING_IDLE;
 	if (!deadline_valid(policy->connect_ms))
 		return RDMA_MPA_SETTING_CONNECT_MS;
 	if (!deadline_valid(policy->request_ms))
@@ -670,6 +718,7 @@ int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 	ok &= !policy->markers || caps->rx_markers;
 	ok &= !(caps->no_crc && policy->crc == RDMA_MPA_CRC_REQUIRED);
 	ok &= !policy->large || caps->large;
+	ok &= policy->streams == 1 || caps->streams;
 	if (policy->enhanced) {
 		/* RFC 6581 section 9.2: support at least one option */
 		ok &= iw_mpa_kinds_accepted(policy, caps) != 0;
@@ -738,6 +787,9 @@ int iw_mpa_policy_explain(const struct iw_mpa_policy *policy,
 	else if (policy->large && !caps->large)
 		scnprintf(why, size,
 			  "the device does not support FPDUs above the MSS");
+	else if (policy->streams > 1 && !caps->streams)
+		scnprintf(why, size,
+			  "the device does not support several connections on one SCTP association");
 	else if (policy->crc == RDMA_MPA_CRC_REQUIRED && caps->no_crc)
 		scnprintf(why, size, "the device does not support CRC32c");
 	else if (policy->model == RDMA_MPA_MODEL_PEER_TO_PEER_REQUIRED &&

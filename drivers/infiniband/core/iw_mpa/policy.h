@@ -33,6 +33,9 @@
  * @fastopen: initiator: send the Request with TCP's SYN if possible; listener:
  *	accept Requests in SYNs
  * @large: send FPDUs that are longer than a segment of TCP
+ * @streams: how many sessions an SCTP association carries, at least 1
+ * @idle: how long we keep an SCTP association without a session that we have
+ *	opened, in seconds, at least 1
  * @connect_ms: initiator: how long TCP may take to connect
  * @request_ms: responder: how long a peer may take to send its Request
  * @reply_ms: initiator: how long a peer may take to send its Reply
@@ -43,22 +46,24 @@
  */
 struct iw_mpa_policy {
 	u8 rev;
-	bool enhanced;
 	u8 model;
 	u8 rtr_offer;
 	u8 rtr_accept;
 	u8 rtr_order[3];
+	u8 dialect;
 	u16 max_ird;
 	u16 max_ord;
-	bool ird_ulp;
-	bool ord_ulp;
 	u8 short_ird;
 	u8 crc;
 	bool markers : 1;
 	bool large : 1;
-	u8 dialect;
-	bool fallback;
+	bool enhanced : 1;
+	bool fallback : 1;
+	bool ird_ulp : 1;
+	bool ord_ulp : 1;
 	bool fastopen;
+	u16 streams;
+	u16 idle;
 	u32 connect_ms;
 	u32 request_ms;
 	u32 reply_ms;
@@ -76,11 +81,31 @@ u8 iw_mpa_kinds_accepted(const struct iw_mpa_policy *policy,
 int iw_mpa_policy_check(const struct iw_mpa_policy *policy,
 			const struct iw_mpa_caps *caps);
 
-/* Number of settings, for arrays that enum rdma_mpa_setting indexes */
-#define IW_MPA_SETTINGS		(RDMA_MPA_SETTING_DECIDE_MS + 1)
+/* For arrays that enum rdma_mpa_setting indexes */
+#define IW_MPA_SETTINGS		(RDMA_MPA_SETTING_IDLE + 1)
+
+/* A setting has the number of its attribute. Some attributes are no settings. */
+static inline bool iw_mpa_is_setting(unsigned int number)
+{
+	return number && number < IW_MPA_SETTINGS &&
+	       number != RDMA_MPA_SETTING_IRD_MODE &&
+	       number != RDMA_MPA_SETTING_ORD_MODE;
+}
+
+static inline enum rdma_mpa_setting
+iw_mpa_next_setting(enum rdma_mpa_setting setting)
+{
+	unsigned int number = setting + 1;
+
+	while (number < IW_MPA_SETTINGS && !iw_mpa_is_setting(number))
+		number++;
+	return (enum rdma_mpa_setting)number;
+}
 
 #define iw_mpa_for_each_setting(setting) \
-	for ((setting) = 1; (setting) < IW_MPA_SETTINGS; (setting)++)
+	for ((setting) = RDMA_MPA_SETTING_REVISION; \
+	     (setting) < IW_MPA_SETTINGS; \
+	     (setting) = iw_mpa_next_setting(setting))
 
 /**
  * struct iw_mpa_layer - settings of one layer

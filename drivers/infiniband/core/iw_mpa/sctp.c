@@ -185,3 +185,44 @@ bool iw_mpa_sctp_is_terminate(const void *buf, size_t len)
 	       get_unaligned_be16(buf) == IW_MPA_SCTP_TERMINATE;
 }
 EXPORT_SYMBOL_GPL(iw_mpa_sctp_is_terminate);
+
+static bool has_code(const void *buf, size_t len, u16 plain, u16 enhanced)
+{
+	u16 code;
+
+	if (len < IW_MPA_SCTP_CODE_LEN)
+		return false;
+	code = get_unaligned_be16(buf);
+	return code == plain || code == enhanced;
+}
+
+/**
+ * iw_mpa_sctp_is_initiate - is this message an Initiate, enhanced or not?
+ * @buf: the message, from its function code on
+ * @len: length of the message in bytes
+ *
+ * For a driver that has to find the session of a message. Any context.
+ *
+ * Return: true if its function code is that of one
+ */
+bool iw_mpa_sctp_is_initiate(const void *buf, size_t len)
+{
+	return has_code(buf, len, IW_MPA_SCTP_INITIATE,
+			IW_MPA_SCTP_ENH_INITIATE);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_sctp_is_initiate);
+
+/**
+ * iw_mpa_sctp_is_reject - is this message a Reject, enhanced or not?
+ * @buf: the message, from its function code on
+ * @len: length of the message in bytes
+ *
+ * No message follows a Reject. Any context.
+ *
+ * Return: true if its function code is that of one
+ */
+bool iw_mpa_sctp_is_reject(const void *buf, size_t len)
+{
+	return has_code(buf, len, IW_MPA_SCTP_REJECT, IW_MPA_SCTP_ENH_REJECT);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_sctp_is_reject);
