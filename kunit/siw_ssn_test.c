@@ -395,7 +395,144 @@ static void chunks_in_random_order_are_delivered_in_ddp_ssn_order(struct kunit *
 	}
 }
 
+/**
+ * struct stream_case - a choice of a stream
+ * @name: of the test
+ * @num: number of streams
+ * @used: a letter for each stream: x is in use
+ * @active: the chooser has opened the association
+ * @wanted: the choice
+ */
+struct stream_case {
+	const char *name;
+	unsigned int num;
+	const char *used;
+	bool active;
+	int wanted;
+};
+
+/* The rule is this project's: RFC 5043 has none */
+static const struct stream_case stream_cases[] = {
+	{ "the opener of an association begins on stream 0", 4, "....", true, 0 },
+	{ "the other side begins on stream 1", 4, "....", false, 1 },
+	{ "the opener prefers even streams", 6, "x.x...", true, 4 },
+	{ "the other side prefers odd streams", 6, ".x....", false, 3 },
+	{ "the opener takes the last odd stream if even ones are in use", 6,
+	  "x.x.x.", true, 5 },
+	{ "the other side takes the last even stream if odd ones are in use", 5,
+	  ".x.x.", false, 4 },
+	{ "no stream is chosen if all are in use", 3, "xxx", true, -1 },
+	{ "the opener has the only stream", 1, ".", true, 0 },
+	{ "the other side uses the only stream if it is free", 1, ".", false, 0 },
+	{ "no stream is chosen from none", 0, "", true, -1 },
+};
+
+static void stream_desc(const struct stream_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+KUNIT_ARRAY_PARAM(stream, stream_cases, stream_desc);
+
+static void stream_of_a_new_session_is_chosen(struct kunit *test)
+{
+	const struct stream_case *c = test->param_value;
+	void *used[8] = {};
+	unsigned int i;
+
+	for (i = 0; i < c->num; i++)
+		used[i] = c->used[i] == 'x' ? test : NULL;
+	KUNIT_EXPECT_EQ(test, c->wanted,
+			siw_stream_pick(used, c->num, c->active));
+}
+
+/**
+ * struct space_case - a part of a socket's buffer
+ * @name: of the test
+ * @buffer: in bytes
+ * @sessions: number of sessions
+ * @segment: largest segment in bytes
+ * @wanted: the part in bytes
+ */
+struct space_case {
+	const char *name;
+	u32 buffer;
+	unsigned int sessions;
+	u32 segment;
+	u32 wanted;
+};
+
+static void space_desc(const struct space_case *c, char *desc)
+{
+	strscpy(desc, c->name, KUNIT_PARAM_DESC_SIZE);
+}
+
+/* 1536 bytes for each session, two segments; at most half of the buffer */
+static const struct space_case reserve_cases[] = {
+	{ "segments of the only session may fill the send buffer", 212992, 1,
+	  1452, 0 },
+	{ "segments leave a control message for each session", 212992, 8, 1452,
+	  8 * 1536 + 2 * 1452 },
+	{ "segments may fill half of the send buffer", 212992, 1024, 1452,
+	  106496 },
+	{ "large segments may fill half of the send buffer", 212992, 2, 65535,
+	  106496 },
+	{ "the reserve for the most streams does not overflow", U32_MAX,
+	  UINT_MAX, U32_MAX, U32_MAX / 2 },
+};
+
+KUNIT_ARRAY_PARAM(reserve, reserve_cases, space_desc);
+
+static void segments_leave_send_space_to_control_messages(struct kunit *test)
+{
+	const struct space_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, c->wanted,
+			siw_ssn_reserve(c->buffer, c->sessions, c->segment));
+}
+
+/* 16 KiB are several chunks of Ethernet's size */
+static const struct space_case floor_cases[] = {
+	{ "the only session is guaranteed the receive buffer", 212992, 1, 0,
+	  212992 },
+	{ "8 sessions are guaranteed equal parts of it", 212992, 8, 0, 26624 },
+	{ "each of 1024 sessions is guaranteed some chunks", 212992, 1024, 0,
+	  16384 },
+	{ "no session is guaranteed more than the receive buffer", 4096, 8, 0,
+	  4096 },
+};
+
+KUNIT_ARRAY_PARAM(floor, floor_cases, space_desc);
+
+static void sessions_are_guaranteed_parts_of_the_receive_buffer(struct kunit *test)
+{
+	const struct space_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, c->wanted,
+			siw_ssn_floor(c->buffer, c->sessions));
+}
+
+/* RFC 9260 section 6.4: TSNs are compared modulo 2^32 */
+static void acknowledged_chunk_stays_acknowledged_when_tsns_wrap(struct kunit *test)
+{
+	const u32 tsn = 0xfffffff0;
+
+	KUNIT_EXPECT_FALSE(test, siw_ssn_is_acked(tsn, tsn - 1));
+	KUNIT_EXPECT_FALSE(test, siw_ssn_is_acked(tsn, tsn - 40000));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_is_acked(tsn, tsn));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_is_acked(tsn, tsn + 100));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_is_acked(tsn, tsn + 0x7fffffff));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_is_acked(tsn, tsn + 0x80000001));
+	KUNIT_EXPECT_TRUE(test, siw_ssn_is_acked(tsn, tsn + 0xf0000000));
+}
+
 static struct kunit_case ssn_cases[] = {
+	KUNIT_CASE(acknowledged_chunk_stays_acknowledged_when_tsns_wrap),
+	KUNIT_CASE_PARAM(segments_leave_send_space_to_control_messages,
+			 reserve_gen_params),
+	KUNIT_CASE_PARAM(sessions_are_guaranteed_parts_of_the_receive_buffer,
+			 floor_gen_params),
+	KUNIT_CASE_PARAM(stream_of_a_new_session_is_chosen, stream_gen_params),
 	KUNIT_CASE(sctp_session_begins_with_ddp_ssn_0),
 	KUNIT_CASE(sctp_chunks_in_ddp_ssn_order_are_never_queued),
 	KUNIT_CASE(ddp_ssn_gap_is_filled_across_the_wraparound),

@@ -101,14 +101,20 @@ load() {
 	done
 }
 
-# use_llp siw|siw_sctp: makes the links of a and b again
+# use_llp siw|siw_sctp|streams: makes the links of a and b again, the last with connections that share an association
 use_llp() {
+	local type=siw_sctp
 	variant=$1
+	[[ $variant != siw ]] || type=siw
 	for device in siw0 siw1; do
 		rdma link del $device
 	done
-	ip netns exec a rdma link add siw0 type "$1" netdev eth0
-	ip netns exec b rdma link add siw1 type "$1" netdev eth0
+	ip netns exec a rdma link add siw0 type $type netdev eth0
+	ip netns exec b rdma link add siw1 type $type netdev eth0
+	if [[ $variant == streams ]]; then
+		"$BUILD/../rdma" mpa set link siw0/1 streams 1024
+		"$BUILD/../rdma" mpa set link siw1/1 streams 1024
+	fi
 }
 
 # ---- networks
@@ -145,7 +151,7 @@ set_delay() {
 has_listener() {
 	local netns table=tcp state=' 0+:0000 0A '
 	rdma resource show cm_id | grep -q 'state LISTEN' || return 1
-	[[ $variant != siw_sctp ]] || table=sctp/eps state=' 10 '
+	[[ $variant != siw_sctp && $variant != streams ]] || table=sctp/eps state=' 10 '
 	for netns in a b; do
 		! ip netns exec "$netns" cat "/proc/net/$table" | grep -qE "$state" || return 0
 	done
@@ -326,11 +332,14 @@ measure_llp() {
 		set_delay "$delay"
 		for count in "${counts[@]}"; do
 			for _ in $(times "$count"); do
+				# the association stays for some seconds
+				[[ $variant != streams ]] || run_cmtime 1 "$delay" >/dev/null
 				run_cmtime "$count" "$delay"
 			done
 		done
 	done
 	set_delay 0
+	run_rdmabench latency '{"count": 1000, "delay": 0}' connect --per-pair 1000 b=10.77.0.2 a=10.77.0.1
 	client_nice=0 server_nice=0 run_perftest ib_send_lat typical_us 5 -e -n 200 -s 64
 	lossy with_timeouts run_perftest ib_write_bw mib_s 4 -n 200 -s 65536
 }
@@ -338,7 +347,7 @@ measure_llp() {
 # with_timeouts FUNCTION [ARG…]: also says how often the retransmission timer of SCTP expired
 with_timeouts() {
 	local before
-	[[ $variant == siw_sctp ]] || { "$@" && return; }
+	[[ $variant != siw ]] || { "$@" && return; }
 	before=$(timeouts)
 	"$@"
 	say timeouts "{\"t3\": $(($(timeouts) - before))}"
@@ -648,8 +657,8 @@ start=$(now_us)
 if [[ $mode == llp* ]]; then
 	load ours
 	for ((round = 1; round <= rounds; round++)); do
-		order=(siw siw_sctp)
-		((round % 2)) || order=(siw_sctp siw)
+		order=(siw siw_sctp streams)
+		((round % 2)) || order=(streams siw_sctp siw)
 		for variant in "${order[@]}"; do
 			use_llp "$variant"
 			set_delay 0

@@ -11,6 +11,9 @@ A step of call and hear is one of
   adapt=N       before the association: its adaptation indication (default 1, 0 = none)
   from=PORT     before the association: the port of a caller, who aborts it at the end
   maxseg=N      before the association: SCTP makes DATA chunks of N bytes at most
+  streams=N     before the association: it offers N streams each way (default 1)
+  stream=N      the next messages are sent on stream N, and expected on it; DDP-SSNs are counted for each stream
+  fresh         a session begins: the next DDP-SSNs on this stream are 0 again, in both directions
   send=HEX      sends a session control message behind the next DDP-SSN
   segment=HEX   sends a DDP segment likewise
   zeros=CODE,N  sends a session control message with N bytes of private data, all 0
@@ -53,19 +56,29 @@ class Silent(Broken):
 
 class Peer:
     def __init__(self, sock):
-        self.sock, self.ssn, self.expected = sock, 0, 0
+        self.sock, self.stream = sock, 0
+        self.ssns, self.expecteds = {}, {}
+        self.waiting = []
         self.ppid, self.flags = None, UNORDERED
         self.reset = False
 
+    @property
+    def ssn(self):
+        return self.ssns.get(self.stream, 0)
+
+    @ssn.setter
+    def ssn(self, number):
+        self.ssns[self.stream] = number
+
     def transmit(self, ppid, data, timeout=PATIENCE):
         self.sock.settimeout(timeout)
-        info = struct.pack('=HHIIi', 0, self.flags, socket.htonl(self.ppid or ppid), 0, 0)
+        info = struct.pack('=HHIIi', self.stream, self.flags, socket.htonl(self.ppid or ppid), 0, 0)
         self.sock.sendmsg([struct.pack('!H', self.ssn & 0xffff) + data], [(SOL_SCTP, SNDINFO, info)])
         self.ssn += 1
         self.ppid, self.flags = None, UNORDERED
 
     def receive(self, seconds):
-        """The next (ppid, bytes); None at the end of the association."""
+        """The next (ppid, bytes, stream); None at the end of the association."""
         # A receive does not end after an ABORT that a send has reported
         self.sock.settimeout(0.1 if self.reset else seconds)
         try:
@@ -82,19 +95,27 @@ class Peer:
             return None
         for level, kind, info in control:
             if level == SOL_SCTP and kind == RCVINFO:
-                flags, ppid = struct.unpack_from('=4xHxxI', info)
+                stream, flags, ppid = struct.unpack_from('=HxxHxxI', info)
+                expected = self.expecteds.get(stream, 0)
                 if not flags & UNORDERED:
                     raise Broken('received an ordered chunk')
-                if struct.unpack('!H', data[:2])[0] != self.expected & 0xffff:
-                    raise Broken(f'received DDP-SSN {data[:2].hex()}, expected {self.expected:#06x}')
-                self.expected += 1
-                return socket.ntohl(ppid), data[2:]
+                if struct.unpack('!H', data[:2])[0] != expected & 0xffff:
+                    raise Broken(f'received DDP-SSN {data[:2].hex()} on stream {stream}, expected {expected:#06x}')
+                self.expecteds[stream] = expected + 1
+                return socket.ntohl(ppid), data[2:], stream
         raise Broken('received a chunk without SCTP_RCVINFO')
 
     def expect(self, wanted):
-        got = self.receive(PATIENCE)
-        if got is None:
-            raise Broken(f'the association has ended, expected message {wanted}')
+        got = next((one for one in self.waiting if one[2] == self.stream), None)
+        if got:
+            self.waiting.remove(got)
+        while not got:
+            got = self.receive(PATIENCE)
+            if got is None:
+                raise Broken(f'the association has ended, expected message {wanted}')
+            if got[2] != self.stream:
+                self.waiting.append(got)
+                got = None
         if got[0] != CONTROL or not got[1].hex().startswith(wanted):
             raise Broken(f'received message {got[1][:40].hex()} with PPID {got[0]}, expected {wanted}')
 
@@ -131,6 +152,10 @@ class Peer:
             self.transmit(CONTROL, struct.pack('!H', int(code)) + bytes(int(number)))
         elif name == 'segment':
             self.transmit(SEGMENT, bytes.fromhex(value))
+        elif name == 'stream':
+            self.stream = int(value)
+        elif name == 'fresh':
+            self.ssns[self.stream] = self.expecteds[self.stream] = 0
         elif name == 'ssn':
             self.ssn = int(value)
         elif name == 'ppid':
@@ -158,7 +183,8 @@ def make_socket(address, options):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if int(options.get('adapt', 1)):
         sock.setsockopt(SOL_SCTP, ADAPTATION, struct.pack('=I', int(options.get('adapt', 1))))
-    sock.setsockopt(SOL_SCTP, INITMSG, struct.pack('=HHHH', 1, 1, 0, 0))
+    streams = int(options.get('streams', 1))
+    sock.setsockopt(SOL_SCTP, INITMSG, struct.pack('=HHHH', streams, streams, 0, 0))
     sock.setsockopt(SOL_SCTP, NODELAY, 1)
     sock.setsockopt(SOL_SCTP, RECVRCVINFO, 1)
     if 'maxseg' in options:
@@ -168,7 +194,7 @@ def make_socket(address, options):
 
 def play(role, address, port, steps):
     steps = [step.partition('=')[::2] for step in steps]
-    options = {name: value for name, value in steps if name in ('adapt', 'from', 'maxseg')}
+    options = {name: value for name, value in steps if name in ('adapt', 'from', 'maxseg', 'streams')}
     sock = make_socket(address, options)
     sock.settimeout(PATIENCE)
     if role == 'hear':

@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Usage: tests/sctpwire.py [--port PORT] FILE
 
-Prints the SCTP associations of a capture of Ethernet as JSON, for the claims of wire_sctp.jq. An
-association has an initiator and a responder (ADDRESS:PORT), a list of faults in the form and order of
-its DATA chunks (RFC 5043 sections 5 and 6), and events in the order of the capture:
+Prints the sessions on SCTP associations of a capture of Ethernet as JSON, for the claims of wire_sctp.jq. A
+session has an initiator and a responder (ADDRESS:PORT), its stream and the number of its association, a list of
+faults in the form and order of its DATA chunks (RFC 5043 sections 5 and 6), and events in the order of the capture:
 
   frame     a session control message: from, kind (request, reply, terminate), code, and of an
             Enhanced one p2p, rtr, ird, ord; pdata_len
@@ -22,7 +22,8 @@ from sctpcapture import chunks, packets
 
 DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN = 0, 1, 2, 3, 6, 7
 SEGMENT, CONTROL = 16, 17
-REQUEST, REPLY, TERMINATE = (1, 5), (2, 3, 6, 7), 4
+REQUEST, REPLY, REJECTS, TERMINATE = (1, 5), (2, 3, 6, 7), (3, 7), 4
+HALF = 1 << 31
 # RFC 5040 section 4.3
 OPCODES = ('write', 'read-request', 'read-response', 'send', 'send-invalidate', 'send-se',
            'send-se-invalidate', 'term')
@@ -53,62 +54,99 @@ def read_segment(segment):
     return event
 
 
-class Association:
-    def __init__(self, initiator, responder, tag):
-        self.ends, self.tag = (initiator, responder), tag
-        self.events, self.faults = [], []
-        # of both directions: the DDP-SSN by the TSN
-        self.seen = ({}, {})
-        # each side's first TSN, and what the other side has acknowledged of it
-        self.first, self.acked = [None, None], [None, None]
-        self.over = False
+class Session:
+    """On one stream, from an Initiate to a Terminate of each side"""
 
-    def take(self, side, kind, flags, body):
-        who = ('initiator', 'responder')[side]
-        if kind in (ABORT, SHUTDOWN) and not self.over:
-            self.over = True
-            self.events.append({'from': who, 'type': 'abort' if kind == ABORT else 'shutdown'})
-        if kind in (INIT, INIT_ACK) and body[8:12] != b'\0\1\0\1':
-            self.faults.append(f"SC-04: the {who} asks for {body[8:12].hex()} streams, out and in")
-        if kind == SACK:
-            self.acked[1 - side] = struct.unpack_from('!I', body)[0]
-        if kind != DATA:
-            return
-        tsn, stream, _, ppid = struct.unpack_from('!IHHI', body)
-        if tsn in self.seen[side]:
-            return
+    def __init__(self, association, side, stream):
+        self.association, self.side, self.stream = association, side, stream
+        self.events, self.faults = [], []
+        # of both directions: the DDP-SSN by the TSN, and the TSN that came first
+        self.seen = ({}, {})
+        self.first = [None, None]
+        self.ended = [False, False]
+
+    def who(self, side):
+        return 'initiator' if side == self.side else 'responder'
+
+    def take(self, side, flags, body):
+        tsn, _, _, ppid = struct.unpack_from('!IHHI', body)
         if flags & 7 != 7:
-            self.faults.append(f"SC-02: the {who}'s TSN {tsn} has flags {flags}")
-        if ppid not in (SEGMENT, CONTROL) or stream or len(body) < 14:
-            self.faults.append(f"SC-02: the {who}'s TSN {tsn}: stream {stream}, ppid {ppid}, {len(body) - 12} bytes")
+            self.faults.append(f"SC-02: the {self.who(side)}'s TSN {tsn} has flags {flags}")
+        if ppid not in (SEGMENT, CONTROL) or len(body) < 14:
+            self.faults.append(f"SC-02: the {self.who(side)}'s TSN {tsn}: ppid {ppid}, {len(body) - 12} bytes")
             return
         self.seen[side][tsn] = struct.unpack_from('!H', body, 12)[0]
         event = read_control(body[14:]) if ppid == CONTROL else read_segment(body[14:])
         if self.first[side] is None:
             self.first[side] = tsn
-        elif event.get('kind') == 'terminate' and not self.is_acked(side):
-            self.faults.append(f"SC-07: the {who}'s Terminate may overtake its first message")
-        self.events.append({'from': who, 'ssn': self.seen[side][tsn]} | event)
-
-    def is_acked(self, side):
-        """Has the side's first chunk been acknowledged? A capture is in the order of time on either side"""
-        return self.acked[side] is not None and (self.acked[side] - self.first[side]) % (1 << 32) < 1 << 31
+        elif event.get('kind') == 'terminate' and not self.association.is_acked(side, self.first[side]):
+            self.faults.append(f"SC-07: the {self.who(side)}'s Terminate may overtake its first message")
+        if event.get('code') in REJECTS:
+            self.ended = [True, True]
+        self.ended[side] |= event.get('kind') == 'terminate'
+        self.events.append({'from': self.who(side), 'ssn': self.seen[side][tsn]} | event)
 
     def judge_order(self):
         """The DDP-SSNs count from 0 on in the order in which the chunks were first sent"""
-        for who, seen in zip(('initiator', 'responder'), self.seen):
-            if not seen:
-                continue
-            # TSNs wrap, too: the first one is the one before which there is none
-            first = next(tsn for tsn in seen if (tsn - 1) % (1 << 32) not in seen)
-            for number, tsn in enumerate(sorted(seen, key=lambda tsn, first=first: (tsn - first) % (1 << 32))):
+        for side, seen in enumerate(self.seen):
+            first = self.first[side] or 0
+            for number, tsn in enumerate(sorted(seen, key=lambda tsn, first=first: (tsn - first + HALF) % (2 * HALF))):
                 if seen[tsn] != number % 65536:
-                    self.faults.append(f"SC-02: the {who}'s chunk {number} has DDP-SSN {seen[tsn]}")
+                    self.faults.append(f"SC-02: the {self.who(side)}'s chunk {number} has DDP-SSN {seen[tsn]}")
                     break
 
-    def result(self):
+    def result(self, number):
         self.judge_order()
-        return {'initiator': self.ends[0], 'responder': self.ends[1], 'faults': self.faults[:5], 'events': self.events}
+        ends = self.association.ends
+        return {'initiator': ends[self.side], 'responder': ends[1 - self.side], 'association': number, 'stream': self.stream,
+                'faults': self.faults[:5], 'events': self.events}
+
+
+class Association:
+    def __init__(self, opener, other, tag):
+        self.ends, self.tag = (opener, other), tag
+        # what each side offers, (out, in), and what the other side has acknowledged of its TSNs
+        self.offers, self.acked = [None, None], [None, None]
+        self.sessions, self.current, self.taken = [Session(self, 0, 0)], {}, (set(), set())
+        self.over = False
+
+    def take(self, side, kind, flags, body):
+        if kind in (ABORT, SHUTDOWN) and not self.over:
+            self.over = True
+            for session in self.sessions:
+                if not all(session.ended) or session is self.sessions[-1]:
+                    session.events.append({'from': session.who(side), 'type': 'abort' if kind == ABORT else 'shutdown'})
+        if kind in (INIT, INIT_ACK):
+            self.offers[side] = struct.unpack_from('!HH', body, 8)
+            if len(set(self.offers[side])) != 1 or 0 in self.offers[side]:
+                self.sessions[0].faults.append(f'SC-04: {self.ends[side]} asks for {self.offers[side]} streams, out and in')
+        if kind == SACK:
+            self.acked[1 - side] = struct.unpack_from('!I', body)[0]
+        if kind != DATA:
+            return
+        tsn, stream = struct.unpack_from('!IH', body)
+        if tsn not in self.taken[side]:
+            self.taken[side].add(tsn)
+            self.session_of(side, stream, body).take(side, flags, body)
+
+    def session_of(self, side, stream, body):
+        session = self.current.get(stream)
+        # of one session that is over, or none
+        begins = body[8:12] == struct.pack('!I', CONTROL) and read_control(body[14:])['kind'] == 'request'
+        if session and not (begins and all(session.ended)):
+            return session
+        session = self.sessions[0] if not self.current else Session(self, side, stream)
+        session.side, session.stream = side, stream
+        if self.current:
+            self.sessions.append(session)
+        self.current[stream] = session
+        if stream >= min(min(offer) for offer in self.offers if offer):
+            session.faults.append(f'SC-04: stream {stream} of {self.offers}')
+        return session
+
+    def is_acked(self, side, first):
+        """A capture is in the order of time on either side"""
+        return self.acked[side] is not None and (self.acked[side] - first) % (2 * HALF) < HALF
 
 
 def read(path, port):
@@ -130,7 +168,7 @@ def read(path, port):
             if tuple(ends) in current:
                 association, side = current[tuple(ends)]
                 association.take(side, kind, flags, body)
-    return [association.result() for association in found]
+    return [session.result(number) for number, association in enumerate(found) for session in association.sessions]
 
 
 def main():

@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: GPL-2.0
 #
-# Claims about associations in the output of sctpwire.py, under the names that wire.jq has for
+# Claims about sessions in the output of sctpwire.py, under the names that wire.jq has for
 # connections of TCP. Each function gives a list of faults as text, empty if there are none. Expected
 # values come from RFC 5043 and RFC 6581 section 7; the names in capitals are rows of the project's
 # conformance matrix.
@@ -63,5 +63,5 @@ def order($wanted):
 
 # claim: the name of a function above
 def judge(claim; $count):
-	must(length == $count; "\(length) associations in the capture, not \($count)"),
+	must(length == $count; "\(length) sessions in the capture, not \($count)"),
 	(.[] | .initiator as $who | (.faults[], claim) | "\($who): \(.)");

@@ -9,6 +9,7 @@
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
 #include <net/sctp/sctp.h>
+#include <net/sctp/sm.h>
 #include <net/sctp/structs.h>
 #include <net/sock.h>
 #include <rdma/ib_addr.h>
@@ -158,6 +159,26 @@ void siw_assoc_learn_seg_max(struct siw_assoc *assoc,
 	WRITE_ONCE(assoc->seg_max, max_t(unsigned int, max, SIW_SCTP_SEG_MIN));
 }
 
+/* How many pairs of streams are there? Sessions charge their windows from now */
+static void learn_streams(struct siw_assoc *assoc,
+			  const struct sctp_association *peer)
+{
+	struct siw_chan *chan;
+	unsigned long flags;
+
+	WRITE_ONCE(assoc->n_streams, min3(peer->stream.outcnt,
+					  peer->stream.incnt,
+					  assoc->max_streams));
+	if (!assoc->peer)
+		return;
+	spin_lock_irqsave(&assoc->lock, flags);
+	list_for_each_entry(chan, &assoc->sessions, node) {
+		chan->rx.share = &assoc->peer->held;
+		chan->queue.share = &assoc->peer->held;
+	}
+	spin_unlock_irqrestore(&assoc->lock, flags);
+}
+
 static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 		     const struct sctp_association *peer)
 {
@@ -168,10 +189,9 @@ static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 	set_addr(&assoc->remote, &path->ipaddr, peer->peer.port);
 	siw_assoc_learn_seg_max(assoc, peer);
 	assoc->peer = get_remote(sk, &assoc->remote);
-	if (assoc->peer)
-		assoc->chan[0].rx.share = &assoc->peer->held;
-	else
+	if (!assoc->peer)
 		assoc->err = -ENOMEM;
+	learn_streams(assoc, peer);
 	/* Without the indication DDP must not be used, RFC 5043 section 11.1 */
 	if (peer->peer.adaptation_ind != SIW_SCTP_ADAPTATION)
 		assoc->err = -EPROTO;
@@ -195,15 +215,17 @@ void siw_assoc_check_restart(struct siw_assoc *assoc,
 }
 
 /*
- * Have chunks arrived in order that the session has not processed? The caller
+ * Have chunks arrived in order that the session has not processed, or any that
+ * are not assigned to a session? @chan is %NULL if there is none. The caller
  * holds rx_mutex, or nothing reads: no chunk is between two of these queues.
  */
-static bool has_unread(const struct siw_assoc *assoc, const struct sock *sk)
+static bool has_unread(const struct siw_chan *chan, const struct sock *sk)
 {
-	const struct siw_chan *chan = &assoc->chan[0];
-
-	return !skb_queue_empty(&sk->sk_receive_queue) ||
-	       !skb_queue_empty_lockless(&chan->ready) ||
+	if (!skb_queue_empty(&sk->sk_receive_queue))
+		return true;
+	if (!chan)
+		return false;
+	return !skb_queue_empty_lockless(&chan->ready) ||
 	       (READ_ONCE(chan->established) &&
 		(!skb_queue_empty_lockless(&chan->early) ||
 		 siw_ssn_has_next(&chan->rx)));
@@ -214,7 +236,8 @@ static bool has_unread(const struct siw_assoc *assoc, const struct sock *sk)
  * association ends before it is accepted, SCTP keeps it, in state CLOSED: its
  * Initiate is processed like one that has arrived just before the end.
  */
-int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
+int siw_assoc_status(struct siw_assoc *assoc, const struct siw_chan *chan,
+		     struct sock *sk)
 {
 	const struct sctp_association *peer = siw_assoc_sctp(sk);
 
@@ -228,9 +251,71 @@ int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk)
 		return assoc->err;
 	}
 	/* Chunks may have arrived before the end: read them first */
-	if (assoc->up && has_unread(assoc, sk))
+	if (assoc->up && has_unread(chan, sk))
 		return assoc->err;
-	return assoc->err ?: -READ_ONCE(sk->sk_err) ?: -ECONNRESET;
+	return assoc->err ?: assoc->end_err ?: -READ_ONCE(sk->sk_err) ?:
+	       -ECONNRESET;
+}
+
+bool siw_assoc_established(const struct sock *sk)
+{
+	const struct sctp_association *peer = siw_assoc_sctp(sk);
+
+	return peer && peer->state == SCTP_STATE_ESTABLISHED;
+}
+
+/*
+ * Does SCTP retransmit, with delays that grow? During the handshake as well.
+ * Takes the socket's lock.
+ */
+bool siw_assoc_backed_off(struct sock *sk)
+{
+	const struct sctp_association *peer;
+	bool backed_off;
+
+	lock_sock(sk);
+	peer = siw_assoc_sctp(sk);
+	if (peer && peer->state < SCTP_STATE_ESTABLISHED)
+		backed_off = peer->init_err_counter;
+	else
+		backed_off = peer && peer->state == SCTP_STATE_ESTABLISHED &&
+			     peer->overall_error_count;
+	release_sock(sk);
+	return backed_off;
+}
+
+/*
+ * The TSN of the last chunk that SCTP has been given, or of a later one: it
+ * assigns the numbers when it sends.
+ */
+u32 siw_assoc_tail_tsn(struct sock *sk)
+{
+	const struct sctp_association *peer;
+	const struct list_head *pos;
+	u32 tsn = 0;
+
+	lock_sock(sk);
+	peer = siw_assoc_sctp(sk);
+	if (peer) {
+		tsn = peer->next_tsn - 1;
+		list_for_each(pos, &peer->outqueue.out_chunk_list)
+			tsn++;
+	}
+	release_sock(sk);
+	return tsn;
+}
+
+/* Has the peer acknowledged this chunk and all before it? */
+bool siw_assoc_acked(struct sock *sk, u32 tsn)
+{
+	const struct sctp_association *peer;
+	bool acked;
+
+	lock_sock(sk);
+	peer = siw_assoc_sctp(sk);
+	acked = !peer || siw_ssn_is_acked(tsn, peer->ctsn_ack_point);
+	release_sock(sk);
+	return acked;
 }
 
 /* ---- work */

@@ -10,7 +10,6 @@
 #include <linux/in6.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
-#include <linux/refcount.h>
 #include <linux/skbuff.h>
 #include <linux/socket.h>
 #include <linux/spinlock.h>
@@ -34,6 +33,8 @@ struct siw_qp;
 #define SIW_SCTP_PPID_CONTROL	17
 
 #define SIW_SCTP_SSN_LEN	2
+/* Memory of a session's queue, in bytes, before it is established */
+#define SIW_SCTP_READY_MAX	(64 << 10)
 /* A session control message with 512 bytes of private data always fits */
 #define SIW_SCTP_SEG_MIN	(2 + SIW_SCTP_SSN_LEN + 512)
 
@@ -48,6 +49,8 @@ struct siw_qp;
  * @ip: the address, IPv4 mapped
  * @held: memory charged to the windows of these associations
  * @n_closing: number of associations in closing_assocs; under closing_lock
+ * @n_idle: number of associations that it has opened and that have no session;
+ *	under siw_share.c's table lock
  */
 struct siw_remote {
 	struct hlist_node node;
@@ -56,6 +59,7 @@ struct siw_remote {
 	struct in6_addr ip;
 	struct siw_ssn_share held;
 	unsigned int n_closing;
+	unsigned int n_idle;
 };
 
 /**
@@ -87,8 +91,11 @@ struct siw_gap {
  * @ready: chunks in order that the reader has read for the endpoint
  * @ready_size: their memory charged to the socket, in bytes; under the queue's
  *	lock
+ * @queue: of a shared association: @ready_size is charged to it; under the
+ *	queue's lock
  * @stalled: the reader waits until the endpoint takes chunks; under the queue's
  *	lock
+ * @resume_at: @ready_size at which it goes on; under the queue's lock
  * @rx_err: after the chunks in @ready none follows: negative errno, or 0; set
  *	under @rx_mutex
  * @err: negative errno if the session has ended
@@ -99,10 +106,39 @@ struct siw_gap {
  * @established: segments may be sent and received
  * @over: either side has sent its Terminate
  * @sent: something has been sent
+ * @starved: @qp waits for send space
+ * @joined: the association had another session when this one began
  * @owes_terminate: the Terminate has to be sent after close
+ * @node: in the association's @sessions, until close; under its @lock
+ * @pending: in a listener's @pending: the session has an Initiate but no
+ *	endpoint yet; under siw_share.c's table lock
+ * @bound: @stream is known; under @rx_mutex
+ * @closed: the endpoint has released the session: its numbers are only watched
+ *	until the streams may be used again; under @rx_mutex
+ * @rx_seen: number of received chunks, modulo 2^16; under @rx_mutex
+ * @rx_last: the peer's last message has been received: a Terminate or Reject;
+ *	under @rx_mutex
+ * @rx_last_ssn: its DDP-SSN; under @rx_mutex
+ * @rx_reject: it is a Reject; under @rx_mutex
+ * @tx_reject: our last message is a Reject
+ * @tx_last: our last message has been sent
+ * @first_tsn: the TSN of our first message, or a later one
+ * @last_tsn: the TSN of our last message, or a later one
  */
 struct siw_chan {
 	struct siw_assoc *assoc;
+	struct list_head node;
+	struct list_head pending;
+	bool bound;
+	bool closed;
+	u16 rx_seen;
+	bool rx_last;
+	u16 rx_last_ssn;
+	bool rx_reject;
+	bool tx_reject;
+	bool tx_last;
+	u32 first_tsn;
+	u32 last_tsn;
 	struct siw_cep *cep;
 	struct siw_qp *qp;
 	u16 stream;
@@ -112,7 +148,9 @@ struct siw_chan {
 	struct sk_buff *partial;
 	struct sk_buff_head ready;
 	unsigned int ready_size;
+	struct siw_ssn_window queue;
 	bool stalled;
+	unsigned int resume_at;
 	int rx_err;
 	int err;
 	struct sk_buff_head early;
@@ -121,14 +159,101 @@ struct siw_chan {
 	bool established;
 	bool over;
 	bool sent;
+	bool starved;
+	bool joined;
 	bool owes_terminate;
 };
 
 /**
+ * struct siw_share - what sessions of a shared association have in common
+ * @hash: in siw_share.c's table of associations
+ * @node: in its list of listeners
+ * @listed: it is in this list
+ * @local: our address
+ * @remote: the peer's address and port
+ * @active: we have opened the association
+ * @alone: further sessions wait until it is up
+ * @afonly: the socket is for one address family alone; under dial_mutex
+ * @dialed: the handshake has been started, or has failed
+ * @used: a session has begun
+ * @closed_to_new: no further session may use it, as it has ended, for example
+ * @ending: the keeper ends the association; under the table lock
+ * @n_live: number of sessions that are not closed; under the table lock
+ * @idle_s: seconds that the association stays without a session
+ * @idle: counted as an association without a session; under the table lock
+ * @idle_end: when an association without sessions ends, in jiffies; under the
+ *	table lock
+ * @chan: sessions by stream, those included that are closed; of @max_streams
+ *	elements; under @rx_mutex
+ * @n_closed: number of sessions in @chan that are closed; written under
+ *	@rx_mutex
+ * @awaits_ack: send space starts the keeper: a closed session may wait for an
+ *	acknowledgment, or for space for its Terminate
+ * @has_gaps: a session holds chunks after a gap, or did so; under @rx_mutex
+ * @lost: the association is lost; under @rx_mutex
+ * @first: the session with which a listener's association is accepted
+ * @spare: the session of an accepted association whose first Initiate has not
+ *	arrived, or %NULL; under @rx_mutex
+ * @blocked: the reader waits until the endpoint of this session takes chunks,
+ *	or %NULL; under @rx_mutex
+ * @blocked_since: since when, in jiffies
+ * @partial: a message whose end has not been received, or %NULL; under
+ *	@rx_mutex
+ * @part_stream: stream of the last message that was read in parts
+ * @dropping: the rest of a discarded message follows; under @rx_mutex
+ * @keeper: work: ends closed sessions, then the association
+ * @poll_ms: milliseconds between the keeper's attempts to send
+ * @pending: of a listener: sessions that wait for an endpoint; under the table
+ *	lock
+ * @n_pending: their number; of an association: number of its sessions that
+ *	wait so; under the table lock
+ * @takes_session: of a listener: a session is accepted before an association
+ */
+struct siw_share {
+	struct hlist_node hash;
+	struct list_head node;
+	bool listed;
+	struct sockaddr_storage local;
+	struct sockaddr_storage remote;
+	bool active;
+	bool alone;
+	bool afonly;
+	bool dialed;
+	bool used;
+	bool closed_to_new;
+	bool ending;
+	unsigned int n_live;
+	unsigned int idle_s;
+	bool idle;
+	unsigned long idle_end;
+	struct siw_chan **chan;
+	unsigned int n_closed;
+	bool awaits_ack;
+	bool has_gaps;
+	bool lost;
+	struct siw_chan *first;
+	struct siw_chan *spare;
+	struct siw_chan *blocked;
+	unsigned long blocked_since;
+	struct sk_buff *partial;
+	u16 part_stream;
+	bool dropping;
+	struct delayed_work keeper;
+	unsigned int poll_ms;
+	struct list_head pending;
+	unsigned int n_pending;
+	bool takes_session;
+};
+
+/**
  * struct siw_assoc - an SCTP association
- * @refs: number of channels in use; a listener has one
- * @chan: its sessions; currently one
- * @lock: @cep and @qp of the channels; any context
+ * @chan: its only session or its listener; %NULL if @shared
+ * @sessions: sessions with an endpoint, or those that get one; under @lock
+ * @lock: @sessions, @cep and @qp of the channels; any context
+ * @shared: it carries several sessions, or may do so once it is up; constant
+ * @max_streams: streams that we offer each way, or that a listener offers
+ * @n_streams: streams that both sides have each way; 0 until @up
+ * @share: of a shared association, and of a listener
  * @rx_mutex: held to read from the socket. A holder never waits for an
  *	endpoint: so a user of an endpoint, or a holder of a QP's lock, may wait
  *	for it.
@@ -139,10 +264,13 @@ struct siw_chan {
  * @peer_tag: the peer's initiate tag
  * @restarted: the peer has restarted the association
  * @err: negative errno if it is lost
+ * @end_err: of a shared association: negative errno that SCTP has reported with
+ *	its end; under @rx_mutex
  * @seg_max: largest chunk without its header, in bytes
  * @local: our address
  * @remote: the peer's address
  * @peer: shared by all associations with @remote; %NULL until @up
+ * @starved: a session waits for send space, or has done so
  * @space: entry in the socket's wait queue
  * @again: timer after an allocation failure, and for the end of a gap
  * @sock: the socket
@@ -159,9 +287,13 @@ struct siw_chan {
  * @list: after close: in closing_assocs
  */
 struct siw_assoc {
-	refcount_t refs;
-	struct siw_chan chan[1];
-	spinlock_t lock; /* cep and qp of the channels */
+	struct siw_chan *chan;
+	struct list_head sessions;
+	bool shared;
+	u16 max_streams;
+	u16 n_streams;
+	struct siw_share share;
+	spinlock_t lock; /* sessions; cep and qp of the channels */
 	struct mutex rx_mutex; /* to read from the socket */
 	struct work_struct reader;
 	bool listening;
@@ -169,11 +301,13 @@ struct siw_assoc {
 	u32 peer_tag;
 	bool restarted;
 	int err;
+	int end_err;
 	unsigned int seg_max;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
 	struct siw_remote *peer;
 
+	bool starved;
 	struct wait_queue_entry space;
 	struct timer_list again;
 
@@ -204,6 +338,7 @@ static inline struct siw_assoc *siw_sk_to_assoc(const struct sock *sk)
 extern struct siw_ssn_pool siw_held_pool;
 extern u32 siw_held_max;
 extern struct workqueue_struct *siw_sctp_reader_wq;
+extern struct workqueue_struct *siw_closing_wq;
 
 /* siw_assoc.c */
 void siw_remote_put(struct siw_remote *remote);
@@ -213,7 +348,12 @@ void siw_assoc_learn_seg_max(struct siw_assoc *assoc,
 			     const struct sctp_association *peer);
 void siw_assoc_check_restart(struct siw_assoc *assoc,
 			     const struct sctp_association *peer);
-int siw_assoc_status(struct siw_assoc *assoc, struct sock *sk);
+int siw_assoc_status(struct siw_assoc *assoc, const struct siw_chan *chan,
+		     struct sock *sk);
+u32 siw_assoc_tail_tsn(struct sock *sk);
+bool siw_assoc_acked(struct sock *sk, u32 tsn);
+bool siw_assoc_established(const struct sock *sk);
+bool siw_assoc_backed_off(struct sock *sk);
 void siw_assoc_again(struct siw_assoc *assoc, unsigned long when);
 void siw_assoc_read(struct siw_assoc *assoc);
 void siw_chan_wake(struct siw_chan *chan);
@@ -223,8 +363,48 @@ enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep);
 void siw_sctp_pump(struct siw_cep *cep);
 void siw_sctp_read(struct work_struct *work);
 void siw_chan_set_limit(struct siw_chan *chan, u32 limit);
+void siw_chan_set_queue_limit(struct siw_chan *chan, u32 limit);
 void siw_chan_end(struct siw_chan *chan, int err);
 void siw_chan_free_chunks(struct siw_chan *chan);
 bool siw_sctp_discard(struct socket *s);
+
+/* siw_sctp.c */
+bool siw_assoc_wake_listener(struct siw_assoc *assoc);
+struct siw_chan *siw_chan_new(struct siw_assoc *assoc);
+void siw_chan_unlist(struct siw_chan *chan);
+bool siw_chan_owes(struct siw_chan *chan);
+void siw_sctp_detach(struct siw_cep *cep);
+void siw_chan_attach(struct siw_chan *chan, struct siw_cep *cep, u32 limit);
+bool siw_chan_may_terminate(struct siw_chan *chan);
+int siw_chan_terminate(struct siw_chan *chan);
+struct siw_assoc *siw_assoc_make(struct net *net, int family,
+				 unsigned int streams, bool shared);
+int siw_assoc_dial(struct siw_assoc *assoc, struct sockaddr *laddr,
+		   struct sockaddr *raddr, bool afonly);
+void siw_assoc_report(struct siw_assoc *assoc, bool ends);
+void siw_assoc_end(struct siw_assoc *assoc);
+
+/* siw_share.c */
+int siw_share_init_assoc(struct siw_assoc *assoc);
+void siw_share_free_assoc(struct siw_assoc *assoc);
+void siw_share_free_chunks(struct siw_assoc *assoc);
+bool siw_share_owes(struct siw_assoc *assoc);
+void siw_share_accepted(struct siw_assoc *assoc);
+int siw_share_join(struct siw_cep *cep, struct net *net, struct sockaddr *laddr,
+		   struct sockaddr *raddr);
+int siw_share_connect(struct siw_cep *cep, struct sockaddr *laddr,
+		      struct sockaddr *raddr, bool afonly);
+int siw_share_status(struct siw_cep *cep);
+int siw_share_reopen(struct siw_cep *cep);
+void siw_share_close(struct siw_chan *chan);
+void siw_share_bind(struct siw_chan *chan, u16 stream);
+void siw_share_unbind(struct siw_chan *chan);
+void siw_share_offer(struct siw_chan *chan);
+struct siw_chan *siw_share_take_pending(struct siw_assoc *listener);
+void siw_share_listen(struct siw_assoc *listener,
+		      const struct sockaddr *laddr);
+void siw_share_stop_listen(struct siw_assoc *listener);
+void siw_share_kick(struct siw_assoc *assoc);
+void siw_share_exit(void);
 
 #endif /* _SIW_ASSOC_H */

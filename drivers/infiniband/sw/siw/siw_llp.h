@@ -27,6 +27,13 @@ struct siw_llp_ops {
 	/** @name: name for messages */
 	const char *name;
 	/**
+	 * @join: use a connection to @raddr that other endpoints share, or make
+	 * one to be shared. Returns -ENOENT if the endpoint is to @open one of
+	 * its own. Optional.
+	 */
+	int (*join)(struct siw_cep *cep, struct net *net,
+		    struct sockaddr *laddr, struct sockaddr *raddr);
+	/**
 	 * @open: make a socket of an address family for an endpoint that is
 	 * going to connect or to listen; its callbacks report to the endpoint
 	 */

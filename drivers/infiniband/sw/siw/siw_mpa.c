@@ -335,6 +335,7 @@ int siw_mpa_register_sctp(struct siw_device *sdev)
 			.rtr_recv = RDMA_MPA_RTR_WRITE | RDMA_MPA_RTR_READ,
 			.pow2_depths = true,
 			.no_crc = true,
+			.streams = true,
 		},
 		.initial = &initial,
 		.num_initial = 1,

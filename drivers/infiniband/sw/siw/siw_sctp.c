@@ -3,9 +3,9 @@
  * SCTP as siw's lower layer protocol (RFC 5043).
  *
  * An association has a socket and channels. Each channel is a session, on the
- * pair of streams with one number; currently there is one. The channels in use
- * hold the association, which holds the socket and its namespace. An endpoint
- * has a channel.
+ * pair of streams with one number. An association has one session and ends with
+ * it, or it is shared (siw_share.c). It holds the socket and its namespace. An
+ * endpoint has a channel.
  *
  * Each DATA chunk is a DDP segment or a session control message after a DDP-SSN
  * of 16 bits. An FPDU of MPA begins with its length, a chunk with its DDP-SSN.
@@ -18,7 +18,8 @@
  *
  * Send: a chunk is sent as a whole or not at all. SCTP does not call
  * sk_write_space() for freed space, but wakes the socket's wait queue, so the
- * association has an entry there.
+ * association has an entry there. In a shared association, segments leave space
+ * for the control messages of other sessions.
  *
  * Memory: the socket does not report when memory becomes available. So a timer
  * retries sending and receiving.
@@ -34,6 +35,7 @@
 #include <linux/module.h>
 #include <linux/mutex.h>
 #include <linux/poll.h>
+#include <linux/sched/mm.h>
 #include <linux/skbuff.h>
 #include <linux/timer.h>
 #include <linux/unaligned.h>
@@ -85,7 +87,7 @@
 #define SIW_SCTP_CLOSING_MAX	1024
 #define SIW_SCTP_CLOSING_SHARE	256
 
-static struct workqueue_struct *closing_wq;
+struct workqueue_struct *siw_closing_wq;
 static LIST_HEAD(closing_assocs);
 static unsigned int n_closing;
 /* The list, the counts, and the deadlines of listed associations */
@@ -98,14 +100,14 @@ static int set_option(struct socket *s, int name, void *value, unsigned int len)
 	return s->ops->setsockopt(s, SOL_SCTP, name, KERNEL_SOCKPTR(value), len);
 }
 
-static int set_options(struct socket *s)
+static int set_options(struct socket *s, unsigned int num)
 {
 	struct sctp_setadaptation adaptation = {
 		.ssb_adaptation_ind = SIW_SCTP_ADAPTATION,
 	};
 	struct sctp_initmsg streams = {
-		.sinit_num_ostreams = 1,
-		.sinit_max_instreams = 1,
+		.sinit_num_ostreams = num,
+		.sinit_max_instreams = num,
 	};
 	int on = 1;
 
@@ -118,13 +120,14 @@ static int set_options(struct socket *s)
 }
 
 /* Like a program's socket, the socket holds a reference on its namespace */
-static int siw_sctp_create(struct net *net, int family, struct socket **s)
+static int siw_sctp_create(struct net *net, int family, unsigned int streams,
+			   struct socket **s)
 {
 	int rv = __sock_create(net, family, SOCK_STREAM, IPPROTO_SCTP, s, 0);
 
 	if (rv)
 		return rv;
-	rv = set_options(*s);
+	rv = set_options(*s, streams);
 	if (rv)
 		sock_release(*s);
 	return rv;
@@ -141,17 +144,18 @@ static int siw_sctp_create(struct net *net, int family, struct socket **s)
 int siw_sctp_check(struct net *net)
 {
 	struct socket *s;
-	int rv = siw_sctp_create(net, AF_INET, &s);
+	int rv = siw_sctp_create(net, AF_INET, 1, &s);
 
 	if (!rv)
 		sock_release(s);
 	return rv;
 }
 
-static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
-			    struct sockaddr *raddr, bool afonly)
+/* Starts the handshake; the socket's state change reports the result */
+int siw_assoc_dial(struct siw_assoc *assoc, struct sockaddr *laddr,
+		   struct sockaddr *raddr, bool afonly)
 {
-	struct socket *s = cep->chan->assoc->sock;
+	struct socket *s = assoc->sock;
 	int rv = siw_sock_bind_source(s, laddr, afonly);
 
 	if (rv)
@@ -159,6 +163,15 @@ static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
 	rv = s->ops->connect(s, (struct sockaddr_unsized *)raddr,
 			     rdma_addr_size(raddr), O_NONBLOCK);
 	return rv == -EINPROGRESS ? 0 : rv;
+}
+
+static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
+			    struct sockaddr *raddr, bool afonly)
+{
+	struct siw_assoc *assoc = cep->chan->assoc;
+
+	return assoc->shared ? siw_share_connect(cep, laddr, raddr, afonly) :
+			       siw_assoc_dial(assoc, laddr, raddr, afonly);
 }
 
 static bool siw_sctp_early_data(const struct siw_cep *cep)
@@ -175,10 +188,14 @@ static int siw_sctp_listen(struct siw_cep *cep, struct sockaddr *laddr,
 {
 	struct siw_assoc *assoc = cep->chan->assoc;
 	struct socket *s = assoc->sock;
+	int rv;
 
 	assoc->listening = true;
-	return siw_sock_bind(s, laddr, afonly) ?:
-	       s->ops->listen(s, max(backlog, SIW_SCTP_BACKLOG_MIN));
+	rv = siw_sock_bind(s, laddr, afonly) ?:
+	     s->ops->listen(s, max(backlog, SIW_SCTP_BACKLOG_MIN));
+	if (!rv && assoc->max_streams > 1)
+		siw_share_listen(assoc, laddr);
+	return rv;
 }
 
 static int siw_sctp_status(struct siw_cep *cep)
@@ -188,10 +205,12 @@ static int siw_sctp_status(struct siw_cep *cep)
 	struct sock *sk = assoc->sock->sk;
 	int rv;
 
+	if (assoc->shared)
+		return siw_share_status(cep);
 	/* The reader may be between the socket and the channel */
 	mutex_lock(&assoc->rx_mutex);
 	lock_sock(sk);
-	rv = siw_assoc_status(assoc, sk);
+	rv = siw_assoc_status(assoc, chan, sk);
 	release_sock(sk);
 	/* A caller that looks for a last chunk now finds none or the end */
 	if (rv && rv != -EINPROGRESS && assoc->up)
@@ -248,13 +267,13 @@ static void siw_sctp_addrs(const struct siw_cep *cep,
 /* ---- callbacks */
 
 /* Returns whether the socket is a listener's */
-static bool wake_listener(struct siw_assoc *assoc)
+bool siw_assoc_wake_listener(struct siw_assoc *assoc)
 {
 	if (!assoc->listening)
 		return false;
 	spin_lock_bh(&assoc->lock);
-	if (assoc->chan[0].cep)
-		siw_cm_queue_work(assoc->chan[0].cep, SIW_CM_WORK_ACCEPT);
+	if (assoc->chan->cep)
+		siw_cm_queue_work(assoc->chan->cep, SIW_CM_WORK_ACCEPT);
 	spin_unlock_bh(&assoc->lock);
 	return true;
 }
@@ -265,26 +284,37 @@ static void siw_sctp_data_ready(struct sock *sk)
 
 	read_lock_bh(&sk->sk_callback_lock);
 	assoc = siw_sk_to_assoc(sk);
-	if (assoc && !wake_listener(assoc))
-		siw_chan_wake(&assoc->chan[0]);
+	if (assoc && !siw_assoc_wake_listener(assoc)) {
+		if (assoc->shared)
+			siw_assoc_read(assoc);
+		else
+			siw_chan_wake(assoc->chan);
+	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
-/* If the peer @ends, the QP's sends are flushed instead of failing singly */
-static void report_state(struct siw_chan *chan, bool ends)
+static void report_state(struct siw_cep *cep, bool ends)
 {
-	struct siw_cep *cep;
+	if (ends && cep->qp)
+		cep->qp->tx_ctx.tx_suspend = 1;
+	siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
+	siw_cm_queue_work(cep, SIW_CM_WORK_CONNECTED);
+	siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
+}
 
-	spin_lock_bh(&chan->assoc->lock);
-	cep = chan->cep;
-	if (cep) {
-		if (ends && cep->qp)
-			cep->qp->tx_ctx.tx_suspend = 1;
-		siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
-		siw_cm_queue_work(cep, SIW_CM_WORK_CONNECTED);
-		siw_cm_queue_work(cep, SIW_CM_WORK_PEER_CLOSE);
-	}
-	spin_unlock_bh(&chan->assoc->lock);
+/*
+ * To all sessions. If the association @ends, the QPs' sends are flushed instead
+ * of failing singly.
+ */
+void siw_assoc_report(struct siw_assoc *assoc, bool ends)
+{
+	struct siw_chan *chan;
+
+	spin_lock_bh(&assoc->lock);
+	list_for_each_entry(chan, &assoc->sessions, node)
+		if (chan->cep)
+			report_state(chan->cep, ends);
+	spin_unlock_bh(&assoc->lock);
 }
 
 /* SCTP holds the socket's lock */
@@ -292,25 +322,57 @@ static void siw_sctp_state_change(struct sock *sk)
 {
 	const struct sctp_association *peer = siw_assoc_sctp(sk);
 	struct siw_assoc *assoc;
+	bool ends;
 
 	read_lock_bh(&sk->sk_callback_lock);
 	assoc = siw_sk_to_assoc(sk);
-	if (assoc && !wake_listener(assoc)) {
-		report_state(&assoc->chan[0],
-			     !peer || peer->state == SCTP_STATE_CLOSED ||
-			     peer->state > SCTP_STATE_ESTABLISHED);
+	if (assoc && !siw_assoc_wake_listener(assoc)) {
+		ends = !peer || peer->state == SCTP_STATE_CLOSED ||
+		       peer->state > SCTP_STATE_ESTABLISHED;
+		if (ends)
+			WRITE_ONCE(assoc->share.closed_to_new, true);
+		siw_assoc_report(assoc, ends);
 		siw_assoc_read(assoc);
 	}
 	read_unlock_bh(&sk->sk_callback_lock);
 }
 
+/* May a segment be sent, or would control messages find no space then? */
+static bool has_space(const struct siw_assoc *assoc)
+{
+	const struct sock *sk = assoc->sock->sk;
+	u32 reserve = siw_ssn_reserve(READ_ONCE(sk->sk_sndbuf),
+				      assoc->shared ?
+				      READ_ONCE(assoc->n_streams) : 1,
+				      READ_ONCE(assoc->seg_max));
+
+	return sk_stream_wspace(sk) > (int)reserve;
+}
+
+/* Each waiting session is the first one in turn, while there is space */
 static void start_sending(struct siw_assoc *assoc)
 {
+	struct siw_chan *chan;
 	unsigned long flags;
 
+	/* Pairs with await_space() */
+	smp_mb();
+	if (!READ_ONCE(assoc->starved))
+		return;
 	spin_lock_irqsave(&assoc->lock, flags);
-	if (assoc->chan[0].qp)
-		siw_sq_start(assoc->chan[0].qp);
+	WRITE_ONCE(assoc->starved, false);
+	/* A session that the loop misses sets it again */
+	smp_mb();
+	list_rotate_left(&assoc->sessions);
+	list_for_each_entry(chan, &assoc->sessions, node) {
+		if (!chan->qp || !READ_ONCE(chan->starved))
+			continue;
+		/* As in await_space(): space that is freed now is not missed */
+		smp_store_mb(assoc->starved, true);
+		if (!has_space(assoc))
+			break;
+		siw_sq_start(chan->qp);
+	}
 	spin_unlock_irqrestore(&assoc->lock, flags);
 }
 
@@ -320,8 +382,11 @@ static int siw_sctp_space(struct wait_queue_entry *entry, unsigned int mode,
 {
 	struct siw_assoc *assoc = container_of(entry, struct siw_assoc, space);
 
-	if (!key || key_to_poll(key) & EPOLLOUT)
+	if (!key || key_to_poll(key) & EPOLLOUT) {
 		start_sending(assoc);
+		if (READ_ONCE(assoc->share.awaits_ack))
+			siw_share_kick(assoc);
+	}
 	return 0;
 }
 
@@ -369,27 +434,93 @@ static void detach_sock(struct siw_assoc *assoc)
 	cancel_work_sync(&assoc->reader);
 }
 
+/* A new session; NULL without memory */
+struct siw_chan *siw_chan_new(struct siw_assoc *assoc)
+{
+	struct siw_chan *chan = kzalloc_obj(*chan, GFP_NOIO);
+	unsigned int sessions = 1;
+	unsigned long flags;
+	u32 floor;
+
+	if (!chan)
+		return NULL;
+	chan->assoc = assoc;
+	INIT_LIST_HEAD(&chan->pending);
+	/* Sessions may always hold as much as their socket's receive buffer */
+	if (assoc->shared)
+		sessions = assoc->n_streams ?: assoc->max_streams;
+	floor = siw_ssn_floor(assoc->sock->sk->sk_rcvbuf, sessions);
+	siw_ssn_init(&chan->rx, SIW_SCTP_HELD_SETUP, floor, &siw_held_pool);
+	siw_ssn_init(&chan->queue, SIW_SCTP_READY_MAX, floor, &siw_held_pool);
+	skb_queue_head_init(&chan->ready);
+	__skb_queue_head_init(&chan->early);
+	spin_lock_irqsave(&assoc->lock, flags);
+	if (assoc->peer) {
+		chan->rx.share = &assoc->peer->held;
+		chan->queue.share = &assoc->peer->held;
+	}
+	list_add_tail(&chan->node, &assoc->sessions);
+	spin_unlock_irqrestore(&assoc->lock, flags);
+	return chan;
+}
+
+/* The session is not reported to any more, and its chunks are dropped */
+void siw_chan_unlist(struct siw_chan *chan)
+{
+	spin_lock_irq(&chan->assoc->lock);
+	list_del_init(&chan->node);
+	spin_unlock_irq(&chan->assoc->lock);
+	siw_chan_free_chunks(chan);
+}
+
+/* Sets up the sessions of an association. Returns 0 or -ENOMEM. */
+static int init_chans(struct siw_assoc *assoc, bool accepted)
+{
+	struct siw_chan *chan;
+
+	if (assoc->shared && siw_share_init_assoc(assoc))
+		return -ENOMEM;
+	if (assoc->shared && !accepted)
+		return 0;
+	chan = siw_chan_new(assoc);
+	if (!chan)
+		return -ENOMEM;
+	chan->accepted = accepted;
+	if (assoc->shared) {
+		assoc->share.first = chan;
+		assoc->share.spare = chan;
+	} else {
+		assoc->chan = chan;
+	}
+	return 0;
+}
+
+/* To be called after the socket is released */
+static void free_assoc(struct siw_assoc *assoc)
+{
+	put_net(assoc->net);
+	siw_remote_put(assoc->peer);
+	kfree(assoc->chan);
+	siw_share_free_assoc(assoc);
+	kfree(assoc);
+}
+
 /*
  * Makes the association of a socket, which the association takes over on
  * success: one that @listener has accepted, or one without a connection if it
  * is %NULL. Returns NULL if there is no memory.
  */
 static struct siw_assoc *new_assoc(struct socket *s,
-				   const struct siw_assoc *listener)
+				   const struct siw_assoc *listener,
+				   unsigned int streams, bool shared)
 {
 	struct siw_assoc *assoc = kzalloc_obj(*assoc);
 	struct sock *sk = s->sk;
 
 	if (!assoc)
 		return NULL;
-	refcount_set(&assoc->refs, 1);
-	assoc->chan[0].assoc = assoc;
-	assoc->chan[0].accepted = listener;
-	/* A session may always hold as much as its socket's receive buffer */
-	siw_ssn_init(&assoc->chan[0].rx, SIW_SCTP_HELD_SETUP, sk->sk_rcvbuf,
-		     &siw_held_pool);
-	skb_queue_head_init(&assoc->chan[0].ready);
-	__skb_queue_head_init(&assoc->chan[0].early);
+	INIT_LIST_HEAD(&assoc->sessions);
+	assoc->max_streams = streams;
 	spin_lock_init(&assoc->lock);
 	mutex_init(&assoc->rx_mutex);
 	INIT_WORK(&assoc->reader, siw_sctp_read);
@@ -401,22 +532,30 @@ static struct siw_assoc *new_assoc(struct socket *s,
 	lock_sock(sk);
 	sk->sk_sndbuf = min_t(u32, sk->sk_sndbuf,
 			      siw_held_max / SIW_SCTP_SNDBUF_PART);
-	siw_assoc_status(assoc, sk);
+	siw_assoc_status(assoc, NULL, sk);
 	release_sock(sk);
+	assoc->shared = listener ? assoc->n_streams > 1 : shared;
+	if (init_chans(assoc, listener)) {
+		kfree(assoc->share.spare);
+		free_assoc(assoc);
+		return NULL;
+	}
 	attach_sock(assoc, listener);
 	return assoc;
 }
 
-static struct siw_assoc *make_assoc(struct net *net, int family)
+/* An association without a connection */
+struct siw_assoc *siw_assoc_make(struct net *net, int family,
+				 unsigned int streams, bool shared)
 {
 	struct siw_assoc *assoc;
 	struct socket *s;
-	int rv = siw_sctp_create(net, family, &s);
+	int rv = siw_sctp_create(net, family, streams, &s);
 
 	if (rv)
 		return ERR_PTR(rv);
 	classify_own(s->sk);
-	assoc = new_assoc(s, NULL);
+	assoc = new_assoc(s, NULL, streams, shared);
 	if (assoc)
 		return assoc;
 	sock_release(s);
@@ -424,7 +563,7 @@ static struct siw_assoc *make_assoc(struct net *net, int family)
 }
 
 /* From now on the session reports to an endpoint */
-static void attach_chan(struct siw_chan *chan, struct siw_cep *cep, u32 limit)
+void siw_chan_attach(struct siw_chan *chan, struct siw_cep *cep, u32 limit)
 {
 	siw_chan_set_limit(chan, limit);
 	siw_cep_get(cep);
@@ -436,16 +575,21 @@ static void attach_chan(struct siw_chan *chan, struct siw_cep *cep, u32 limit)
 /* Segments may directly follow an Accept, which may get lost */
 static void use_assoc(struct siw_cep *cep, struct siw_assoc *assoc)
 {
-	WRITE_ONCE(cep->chan, &assoc->chan[0]);
-	attach_chan(cep->chan, cep, siw_held_max);
+	WRITE_ONCE(cep->chan, assoc->chan);
+	siw_chan_attach(cep->chan, cep, siw_held_max);
 }
 
 static int siw_sctp_open(struct siw_cep *cep, struct net *net, int family)
 {
-	struct siw_assoc *assoc = make_assoc(net, family);
+	unsigned int streams = cep->mpa_config ?
+			       iw_mpa_config_streams(cep->mpa_config) : 1;
+	struct siw_assoc *assoc = siw_assoc_make(net, family, streams, false);
 
 	if (IS_ERR(assoc))
 		return PTR_ERR(assoc);
+	/* The side that has opened an association is the first to end it */
+	if (cep->mpa_config)
+		assoc->share.idle_s = 2 * iw_mpa_config_idle(cep->mpa_config);
 	use_assoc(cep, assoc);
 	return 0;
 }
@@ -461,9 +605,22 @@ static bool may_accept(struct sock *sk)
 	return peer;
 }
 
-static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
+/* Accepts a further session of an association */
+static int accept_session(struct siw_cep *cep, struct siw_cep **new_cep,
+			  struct siw_chan *chan)
+{
+	*new_cep = siw_cep_accepted(cep);
+	if (*new_cep)
+		(*new_cep)->chan = chan;
+	else
+		siw_share_close(chan);
+	return 0;
+}
+
+static int accept_assoc(struct siw_cep *cep, struct siw_cep **new_cep)
 {
 	struct siw_assoc *listener = cep->chan->assoc, *assoc;
+	struct siw_chan *chan;
 	struct socket *s;
 	int rv;
 
@@ -478,25 +635,48 @@ static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
 		siw_sock_abort(s);
 		return 0;
 	}
-	assoc = new_assoc(s, listener);
+	assoc = new_assoc(s, listener, listener->max_streams, false);
 	if (!assoc) {
 		siw_cep_put(*new_cep);
 		*new_cep = NULL;
 		siw_sock_abort(s);
 		return 0;
 	}
-	(*new_cep)->chan = &assoc->chan[0];
+	chan = assoc->chan ?: assoc->share.first;
+	assoc->share.idle_s = listener->share.idle_s;
+	if (assoc->shared)
+		siw_share_accepted(assoc);
+	(*new_cep)->chan = chan;
 	return 0;
+}
+
+/* Associations and further sessions in turn: neither waits for the other ones */
+static int siw_sctp_accept(struct siw_cep *cep, struct siw_cep **new_cep)
+{
+	struct siw_assoc *listener = cep->chan->assoc;
+	struct siw_chan *chan = NULL;
+	int rv = -EAGAIN;
+
+	listener->share.takes_session = !listener->share.takes_session;
+	if (!listener->share.takes_session)
+		rv = accept_assoc(cep, new_cep);
+	if (rv)
+		chan = siw_share_take_pending(listener);
+	if (chan)
+		return accept_session(cep, new_cep, chan);
+	return listener->share.takes_session ? accept_assoc(cep, new_cep) : rv;
 }
 
 /* The endpoint reads what has arrived before */
 static void siw_sctp_adopt(struct siw_cep *cep)
 {
-	attach_chan(cep->chan, cep, SIW_SCTP_HELD_SETUP);
+	siw_chan_attach(cep->chan, cep, SIW_SCTP_HELD_SETUP);
+	if (cep->chan->assoc->shared)
+		siw_assoc_read(cep->chan->assoc);
 }
 
 /* siw_sctp_close() follows */
-static void siw_sctp_detach(struct siw_cep *cep)
+void siw_sctp_detach(struct siw_cep *cep)
 {
 	struct siw_chan *chan = cep->chan;
 	bool attached;
@@ -526,6 +706,7 @@ static void siw_sctp_start_rx(struct siw_cep *cep, struct siw_qp *qp)
 	siw_sctp_start_tx(cep, qp);
 	WRITE_ONCE(chan->established, true);
 	siw_chan_set_limit(chan, siw_held_max);
+	siw_chan_set_queue_limit(chan, siw_held_max);
 	spin_lock_irq(&chan->assoc->lock);
 	chan->qp = qp;
 	spin_unlock_irq(&chan->assoc->lock);
@@ -551,6 +732,8 @@ static int send_message(const struct siw_chan *chan, u32 ppid, struct kvec *iov,
 		.msg_flags = MSG_DONTWAIT | MSG_NOSIGNAL,
 	};
 	struct sctp_sndinfo *info = CMSG_DATA(&control.hdr);
+	unsigned int flags;
+	int rv;
 
 	control.hdr.cmsg_level = IPPROTO_SCTP;
 	control.hdr.cmsg_type = SCTP_SNDINFO;
@@ -558,8 +741,13 @@ static int send_message(const struct siw_chan *chan, u32 ppid, struct kvec *iov,
 	info->snd_sid = chan->stream;
 	info->snd_flags = SCTP_UNORDERED;
 	info->snd_ppid = (__force u32)htonl(ppid);
-
-	return kernel_sendmsg(chan->assoc->sock, &msg, iov, num, len);
+	if (!chan->assoc->shared)
+		return kernel_sendmsg(chan->assoc->sock, &msg, iov, num, len);
+	/* Reclaim may need another session, which waits for the socket's lock */
+	flags = memalloc_noio_save();
+	rv = kernel_sendmsg(chan->assoc->sock, &msg, iov, num, len);
+	memalloc_noio_restore(flags);
+	return rv;
 }
 
 /*
@@ -571,6 +759,7 @@ static void allow_fragments(struct siw_assoc *assoc)
 	int off = 0;
 
 	set_option(assoc->sock, SCTP_DISABLE_FRAGMENTS, &off, sizeof(off));
+	WRITE_ONCE(assoc->share.closed_to_new, true);
 	WRITE_ONCE(assoc->seg_max, SIW_SCTP_SEG_MIN);
 }
 
@@ -592,6 +781,8 @@ static int send_chunk(struct siw_chan *chan, u32 ppid, struct kvec *iov,
 	if (rv < 0)
 		return rv;
 	chan->tx_ssn++;
+	if (!chan->sent && chan->assoc->shared)
+		chan->first_tsn = siw_assoc_tail_tsn(chan->assoc->sock->sk);
 	chan->sent = true;
 	return rv == len ? 0 : -EIO;
 }
@@ -612,15 +803,36 @@ static int send_control(struct siw_chan *chan, const void *msg, size_t len)
 
 static int siw_sctp_send(struct siw_cep *cep, const void *msg, size_t len)
 {
-	return send_control(cep->chan, msg, len);
+	bool reject = iw_mpa_sctp_is_reject(msg, len);
+	struct siw_chan *chan = cep->chan;
+	int rv;
+
+	/* The peer's next Initiate may follow as soon as it is sent */
+	if (reject)
+		WRITE_ONCE(chan->tx_reject, true);
+	rv = send_control(chan, msg, len);
+	if (reject && rv)
+		WRITE_ONCE(chan->tx_reject, false);
+	/* A Reject is the first message of this direction */
+	if (reject && !rv) {
+		chan->tx_last = true;
+		chan->last_tsn = chan->first_tsn;
+	}
+	return rv;
 }
 
-static int send_terminate(struct siw_chan *chan)
+int siw_chan_terminate(struct siw_chan *chan)
 {
 	u8 msg[IW_MPA_SCTP_TERMINATE_LEN];
+	int rv;
 
 	iw_mpa_sctp_build_terminate(msg);
-	return send_control(chan, msg, sizeof(msg));
+	rv = send_control(chan, msg, sizeof(msg));
+	if (!rv && chan->assoc->shared) {
+		chan->tx_last = true;
+		chan->last_tsn = siw_assoc_tail_tsn(chan->assoc->sock->sk);
+	}
+	return rv;
 }
 
 /* The session ends during setup: siw_sctp_close() follows */
@@ -644,6 +856,24 @@ static bool needs_fragments(struct sock *sk, size_t len)
 	return needs;
 }
 
+/* RDMAP's Terminate, which is not sent again, may use the reserved space */
+static bool is_rdma_terminate(const struct kvec *iov)
+{
+	struct iwarp_ctrl ctrl;
+
+	memcpy(&ctrl, iov[0].iov_base, sizeof(ctrl));
+	return __rdmap_get_opcode(&ctrl) == RDMAP_TERMINATE;
+}
+
+/* Space that is freed from now on starts the QP: see start_sending() */
+static void await_space(struct siw_chan *chan)
+{
+	/* start_sending() clears the latter before it looks at the former */
+	smp_store_mb(chan->starved, true);
+	/* Before the caller looks for space, see start_sending() */
+	smp_store_mb(chan->assoc->starved, true);
+}
+
 /**
  * siw_sctp_send_segment - send a DDP segment
  * @chan: the session
@@ -658,19 +888,32 @@ static bool needs_fragments(struct sock *sk, size_t len)
 int siw_sctp_send_segment(struct siw_chan *chan, struct kvec *iov, size_t num,
 			  size_t len)
 {
-	struct socket *s = chan->assoc->sock;
+	struct siw_assoc *assoc = chan->assoc;
+	struct socket *s = assoc->sock;
 	/* The caller may send this again and needs the length then */
 	u16 length = get_unaligned_be16(iov[0].iov_base);
 	int rv;
 
+	if (!assoc->shared) {
+		await_space(chan);
+	} else if (!is_rdma_terminate(iov) && !has_space(assoc)) {
+		await_space(chan);
+		/* The reserve leaves something under way: space will be freed */
+		if (!has_space(assoc))
+			return -EAGAIN;
+	}
 	if (len > SIW_SCTP_SEG_MIN && needs_fragments(s->sk, len))
 		return -EMSGSIZE;
 	rv = send_chunk(chan, SIW_SCTP_PPID_SEGMENT, iov, num, len);
 	put_unaligned_be16(length, iov[0].iov_base);
+	if (!rv)
+		WRITE_ONCE(chan->starved, false);
 	/* If nothing is under way, no space will be freed */
 	if (rv == -ENOMEM ||
-	    (rv == -EAGAIN && !READ_ONCE(s->sk->sk_wmem_queued))) {
-		siw_assoc_again(chan->assoc, jiffies + SIW_SCTP_AGAIN);
+	    (rv == -EAGAIN &&
+	     (assoc->shared || !READ_ONCE(s->sk->sk_wmem_queued)))) {
+		await_space(chan);
+		siw_assoc_again(assoc, jiffies + SIW_SCTP_AGAIN);
 		rv = -EAGAIN;
 	}
 	return rv;
@@ -703,14 +946,6 @@ unsigned int siw_sctp_segment_max(struct siw_chan *chan, bool refresh)
 
 /* ---- end */
 
-/* To be called after the socket is released */
-static void free_assoc(struct siw_assoc *assoc)
-{
-	put_net(assoc->net);
-	siw_remote_put(assoc->peer);
-	kfree(assoc);
-}
-
 /* Is the association shut down, or does the peer acknowledge no more data? */
 static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
 {
@@ -741,15 +976,20 @@ static bool is_drained(struct siw_assoc *assoc, struct sock *sk)
  * fragmented: the ULP has at most 255 bytes of private data, and SCTP uses no
  * path MTU below 512.
  */
-static bool may_terminate(struct siw_assoc *assoc, struct sock *sk)
+bool siw_chan_may_terminate(struct siw_chan *chan)
 {
+	struct siw_assoc *assoc = chan->assoc;
+	struct sock *sk = assoc->sock->sk;
 	const struct sctp_association *peer;
-	bool may = !assoc->chan[0].sent;
+	bool may = !chan->sent;
 
 	lock_sock(sk);
 	peer = siw_assoc_sctp(sk);
 	if (peer) {
-		may = may || peer->ctsn_ack_point + 1 != peer->c.initial_tsn;
+		may = may || (assoc->shared ?
+			      siw_ssn_is_acked(chan->first_tsn,
+					       peer->ctsn_ack_point) :
+			      peer->ctsn_ack_point + 1 != peer->c.initial_tsn);
 		siw_assoc_check_restart(assoc, peer);
 	}
 	release_sock(sk);
@@ -766,25 +1006,51 @@ static void uncount_closing(struct siw_assoc *assoc)
 	assoc->peer->n_closing--;
 }
 
-static void drain(struct work_struct *work)
+/*
+ * Without the Terminate, a stream of a shared association would stay in use: it
+ * remains due after any error while the association lasts.
+ */
+static bool may_retry(struct siw_assoc *assoc, int err)
 {
-	struct siw_assoc *assoc = container_of(to_delayed_work(work),
-					       struct siw_assoc, drain);
-	struct siw_chan *chan = &assoc->chan[0];
-	struct socket *s = assoc->sock;
-	int rv;
+	struct sock *sk = assoc->sock->sk;
+	bool up;
 
-	if (chan->owes_terminate && may_terminate(assoc, s->sk)) {
-		rv = send_terminate(chan);
-		chan->owes_terminate = rv == -EAGAIN || rv == -ENOMEM;
-	}
-	if (!chan->owes_terminate)
+	if (err == -EAGAIN || err == -ENOMEM)
+		return true;
+	if (!err || !assoc->shared)
+		return false;
+	lock_sock(sk);
+	up = siw_assoc_established(sk);
+	release_sock(sk);
+	return up;
+}
+
+/* Sends a Terminate if it is due and possible. Returns true if it still is due. */
+bool siw_chan_owes(struct siw_chan *chan)
+{
+	if (chan->owes_terminate && siw_chan_may_terminate(chan))
+		chan->owes_terminate = may_retry(chan->assoc,
+						 siw_chan_terminate(chan));
+	return chan->owes_terminate;
+}
+
+static bool owe_terminates(struct siw_assoc *assoc)
+{
+	return assoc->shared ? siw_share_owes(assoc) :
+			       siw_chan_owes(assoc->chan);
+}
+
+static void drain_some(struct siw_assoc *assoc)
+{
+	struct socket *s = assoc->sock;
+
+	if (!owe_terminates(assoc))
 		kernel_sock_shutdown(s, SHUT_WR);
 	/* Limits the CPU time for a thousand peers that answer no shutdown */
 	assoc->poll_ms = siw_sctp_discard(s) ? SIW_SCTP_POLL_MIN_MS :
 			 min(2 * assoc->poll_ms, SIW_SCTP_POLL_MAX_MS);
 	if (!is_drained(assoc, s->sk)) {
-		queue_delayed_work(closing_wq, &assoc->drain,
+		queue_delayed_work(siw_closing_wq, &assoc->drain,
 				   msecs_to_jiffies(assoc->poll_ms));
 		return;
 	}
@@ -794,6 +1060,17 @@ static void drain(struct work_struct *work)
 	uncount_closing(assoc);
 	spin_unlock_bh(&closing_lock);
 	free_assoc(assoc);
+}
+
+/* Reclaim must not wait for storage that an association connects */
+static void drain(struct work_struct *work)
+{
+	struct siw_assoc *assoc = container_of(to_delayed_work(work),
+					       struct siw_assoc, drain);
+	unsigned int flags = memalloc_noio_save();
+
+	drain_some(assoc);
+	memalloc_noio_restore(flags);
 }
 
 /*
@@ -838,10 +1115,12 @@ static bool has_to_drain(struct siw_assoc *assoc)
 		return false;
 	/* The peer may have restarted meanwhile */
 	lock_sock(sk);
-	siw_assoc_status(assoc, sk);
+	siw_assoc_status(assoc, NULL, sk);
 	release_sock(sk);
-	return !assoc->restarted &&
-	       (assoc->chan[0].sent || assoc->chan[0].owes_terminate);
+	if (assoc->restarted)
+		return false;
+	return assoc->shared ? assoc->share.used :
+	       assoc->chan->sent || assoc->chan->owes_terminate;
 }
 
 static void abort_assoc(struct siw_assoc *assoc)
@@ -850,11 +1129,22 @@ static void abort_assoc(struct siw_assoc *assoc)
 	free_assoc(assoc);
 }
 
-/* No channel is in use any more */
-static void end_assoc(struct siw_assoc *assoc)
+static void free_chunks(struct siw_assoc *assoc)
+{
+	if (assoc->shared)
+		siw_share_free_chunks(assoc);
+	else
+		siw_chan_free_chunks(assoc->chan);
+}
+
+/* No session is in use any more */
+void siw_assoc_end(struct siw_assoc *assoc)
 {
 	detach_sock(assoc);
-	siw_chan_free_chunks(&assoc->chan[0]);
+	/* It may have been queued again before that */
+	if (assoc->shared)
+		cancel_delayed_work(&assoc->share.keeper);
+	free_chunks(assoc);
 	if (!has_to_drain(assoc)) {
 		abort_assoc(assoc);
 		return;
@@ -864,7 +1154,7 @@ static void end_assoc(struct siw_assoc *assoc)
 	assoc->poll_ms = SIW_SCTP_POLL_MIN_MS / 2;
 	INIT_DELAYED_WORK(&assoc->drain, drain);
 	add_closing(assoc);
-	queue_delayed_work(closing_wq, &assoc->drain, 0);
+	queue_delayed_work(siw_closing_wq, &assoc->drain, 0);
 }
 
 static void siw_sctp_close(struct siw_cep *cep)
@@ -876,22 +1166,30 @@ static void siw_sctp_close(struct siw_cep *cep)
 	WRITE_ONCE(cep->chan, NULL);
 	if (chan->established && !chan->over)
 		chan->owes_terminate = true;
-	if (refcount_dec_and_test(&chan->assoc->refs))
-		end_assoc(chan->assoc);
+	if (chan->assoc->shared) {
+		siw_share_close(chan);
+		return;
+	}
+	if (chan->assoc->listening)
+		siw_share_stop_listen(chan->assoc);
+	siw_assoc_end(chan->assoc);
 }
 
 /* The old association has no other session: it is aborted */
 static int siw_sctp_reopen(struct siw_cep *cep, int family)
 {
 	struct siw_assoc *old = cep->chan->assoc;
-	struct siw_assoc *fresh = make_assoc(old->net, family);
+	struct siw_assoc *fresh;
 
+	if (old->shared)
+		return siw_share_reopen(cep);
+	fresh = siw_assoc_make(old->net, family, 1, false);
 	if (IS_ERR(fresh))
 		return PTR_ERR(fresh);
 	siw_sctp_detach(cep);
 	WRITE_ONCE(cep->chan, NULL);
 	detach_sock(old);
-	siw_chan_free_chunks(&old->chan[0]);
+	siw_chan_free_chunks(old->chan);
 	abort_assoc(old);
 	use_assoc(cep, fresh);
 	return 0;
@@ -899,6 +1197,7 @@ static int siw_sctp_reopen(struct siw_cep *cep, int family)
 
 const struct siw_llp_ops siw_llp_sctp = {
 	.name		= "sctp",
+	.join		= siw_share_join,
 	.open		= siw_sctp_open,
 	.reopen		= siw_sctp_reopen,
 	.connect	= siw_sctp_connect,
@@ -934,8 +1233,9 @@ int __init siw_sctp_init(void)
 	/* Memory may be reclaimed over a connection: to storage, for example */
 	siw_sctp_reader_wq = alloc_workqueue("siw_sctp_reader_wq",
 					     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	closing_wq = alloc_workqueue("siw_sctp_wq", WQ_UNBOUND, 0);
-	return siw_sctp_reader_wq && closing_wq ? 0 : -ENOMEM;
+	siw_closing_wq = alloc_workqueue("siw_sctp_wq",
+					 WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
+	return siw_sctp_reader_wq && siw_closing_wq ? 0 : -ENOMEM;
 }
 
 /**
@@ -947,6 +1247,8 @@ void siw_sctp_exit(void)
 {
 	struct siw_assoc *assoc;
 
+	if (siw_closing_wq)
+		siw_share_exit();
 	/* The work item of each is queued or running and now ends soon */
 	while (!list_empty(&closing_assocs)) {
 		spin_lock_bh(&closing_lock);
@@ -955,8 +1257,8 @@ void siw_sctp_exit(void)
 		spin_unlock_bh(&closing_lock);
 		msleep(SIW_SCTP_POLL_MIN_MS);
 	}
-	if (closing_wq)
-		destroy_workqueue(closing_wq);
+	if (siw_closing_wq)
+		destroy_workqueue(siw_closing_wq);
 	if (siw_sctp_reader_wq)
 		destroy_workqueue(siw_sctp_reader_wq);
 }

@@ -8,8 +8,10 @@
  * of the association's state or a timer, the association's work does so, the
  * reader. It adds the chunks to the queue of the session and queues the
  * endpoint's work, but never waits for an endpoint. It stops while the queue is
- * full, which closes the peer's window. The end of the association follows the
- * last chunk, once for each session.
+ * full, which closes the peer's window. In a shared association, the queue of an
+ * established session may grow as long as the limits of held memory allow. The
+ * end of the association follows the last chunk, once for each session. Only the
+ * reader reads a shared association, whose chunks belong to several endpoints.
  *
  * Locks: an endpoint in use or a QP's state lock, then rx_mutex, then the
  * socket's lock, then its callback lock or wait queue, then the association's
@@ -32,10 +34,12 @@
 
 /* Segments taken before the ULP has answered: the rest stays in the socket */
 #define SIW_SCTP_EARLY_MAX	(64 << 10)
-/* Memory of a session's queue, in bytes: a full queue stops the reader */
-#define SIW_SCTP_READY_MAX	(64 << 10)
+/* Memory for a request before the ULP has accepted, without the queue */
+#define SIW_SCTP_UNDECIDED_MAX	(2 * SIW_SCTP_EARLY_MAX)
 /* Milliseconds that a gap may last while SCTP has no missing chunk */
 #define SIW_SCTP_GAP_MS		30000
+/* Milliseconds that a full queue may stop the sessions of an association */
+#define SIW_SCTP_STALL_MS	2000
 /* Chunks to process before the endpoint is released, or the reader yields */
 #define SIW_SCTP_RX_BATCH	64
 /* Parts of messages to discard at a time, after close */
@@ -62,10 +66,12 @@ static struct sk_buff *entry_skb(struct siw_ssn_entry *entry)
  * struct siw_first - the first message in a socket
  * @len: its length in bytes, 0 if there is none
  * @ssn: its DDP-SSN, if it has one
+ * @stream: number of its stream
  */
 struct siw_first {
 	size_t len;
 	__be16 ssn;
+	u16 stream;
 };
 
 static struct siw_first peek_first(struct sock *sk)
@@ -77,6 +83,7 @@ static struct siw_first peek_first(struct sock *sk)
 	skb = skb_peek(&sk->sk_receive_queue);
 	if (skb) {
 		first.len = skb->len;
+		first.stream = sctp_skb2event((struct sk_buff *)skb)->stream;
 		if (skb->len >= sizeof(first.ssn))
 			skb_copy_bits(skb, 0, &first.ssn, sizeof(first.ssn));
 	}
@@ -102,8 +109,7 @@ static int nothing_came(struct socket *s)
 }
 
 /* Is this a message of RFC 5043? */
-static bool read_info(struct msghdr *msg, const struct siw_chan *chan,
-		      struct sk_buff *skb)
+static bool read_info(const struct msghdr *msg, u16 stream, u32 *ppid)
 {
 	struct cmsghdr *cmsg = msg->msg_control;
 	const struct sctp_rcvinfo *info = CMSG_DATA(cmsg);
@@ -112,11 +118,10 @@ static bool read_info(struct msghdr *msg, const struct siw_chan *chan,
 	    cmsg->cmsg_level != IPPROTO_SCTP ||
 	    cmsg->cmsg_type != SCTP_RCVINFO)
 		return false;
-	chunk_cb(skb)->ppid = ntohl((__force __be32)info->rcv_ppid);
-	return info->rcv_flags & SCTP_UNORDERED &&
-	       info->rcv_sid == chan->stream &&
-	       (chunk_cb(skb)->ppid == SIW_SCTP_PPID_SEGMENT ||
-		chunk_cb(skb)->ppid == SIW_SCTP_PPID_CONTROL);
+	*ppid = ntohl((__force __be32)info->rcv_ppid);
+	return info->rcv_flags & SCTP_UNORDERED && info->rcv_sid == stream &&
+	       (*ppid == SIW_SCTP_PPID_SEGMENT ||
+		*ppid == SIW_SCTP_PPID_CONTROL);
 }
 
 static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
@@ -212,9 +217,12 @@ static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
 	return skb;
 }
 
-/* Appends to @skb. Returns 1 if it is whole, 0 if not, or a negative errno. */
-static int recv_part(const struct siw_chan *chan, struct sk_buff *skb,
-		     size_t len)
+/*
+ * Appends to @skb. Returns 1 if the message is @whole, 0 if not, or a negative
+ * errno: then @skb has the part if it was read.
+ */
+static int recv_part(struct socket *s, u16 stream, struct sk_buff *skb,
+		     size_t len, bool *whole)
 {
 	union {
 		struct cmsghdr hdr;
@@ -228,15 +236,23 @@ static int recv_part(const struct siw_chan *chan, struct sk_buff *skb,
 	int rv;
 
 	iov = (struct kvec) { .iov_base = skb_put(skb, len), .iov_len = len };
-	rv = kernel_recvmsg(chan->assoc->sock, &msg, &iov, 1, len,
-			    MSG_DONTWAIT);
+	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
+	skb_trim(skb, skb->len - len + max(rv, 0));
+	*whole = rv >= 0 && msg.msg_flags & MSG_EOR;
 	if (rv < 0)
 		return rv;
 	/* recvmsg has advanced msg_control */
 	msg.msg_control = &control;
-	if (rv != len || !read_info(&msg, chan, skb))
+	if (rv != len || !read_info(&msg, stream, &chunk_cb(skb)->ppid))
 		return -EPROTO;
-	return !!(msg.msg_flags & MSG_EOR);
+	return *whole;
+}
+
+static struct sk_buff *set_entry(struct sk_buff *skb)
+{
+	chunk_cb(skb)->entry.ssn = get_unaligned_be16(skb->data);
+	chunk_cb(skb)->entry.cost = skb->truesize;
+	return skb;
 }
 
 /* Reads one chunk from the socket; ERR_PTR(-EAGAIN) if none has arrived */
@@ -247,6 +263,7 @@ static struct sk_buff *recv_chunk(struct siw_chan *chan)
 	for (;;) {
 		struct siw_first first = peek_first(s->sk);
 		struct sk_buff *skb;
+		bool whole;
 		int rv;
 
 		if (!first.len)
@@ -257,13 +274,9 @@ static struct sk_buff *recv_chunk(struct siw_chan *chan)
 		if (!skb)
 			return ERR_PTR(-ENOMEM);
 		take_partial(chan);
-		rv = recv_part(chan, skb, first.len);
-		if (rv > 0) {
-			chunk_cb(skb)->entry.ssn =
-				get_unaligned_be16(skb->data);
-			chunk_cb(skb)->entry.cost = skb->truesize;
-			return skb;
-		}
+		rv = recv_part(s, chan->stream, skb, first.len, &whole);
+		if (rv > 0)
+			return set_entry(skb);
 		rv = rv ?: keep_partial(chan, skb);
 		if (rv) {
 			kfree_skb(skb);
@@ -388,23 +401,60 @@ static struct sk_buff *read_chunk(struct siw_chan *chan)
 
 /* ---- the queue of a session */
 
+/* The limits of held memory apply to shared associations. Under the lock. */
+static bool charge_queue(struct siw_chan *chan, unsigned int cost)
+{
+	return !chan->assoc->shared || siw_ssn_charge(&chan->queue, cost);
+}
+
+static void uncharge_queue(struct siw_chan *chan, unsigned int cost)
+{
+	if (chan->assoc->shared && cost)
+		siw_ssn_uncharge(&chan->queue, cost);
+}
+
+/* Limits the memory of the queue of a shared association's session, in bytes */
+void siw_chan_set_queue_limit(struct siw_chan *chan, u32 limit)
+{
+	spin_lock_bh(&chan->ready.lock);
+	chan->queue.limit = limit;
+	spin_unlock_bh(&chan->ready.lock);
+}
+
+static bool is_full(const struct siw_chan *chan)
+{
+	return !chan->assoc->shared && chan->ready_size >= SIW_SCTP_READY_MAX;
+}
+
 /*
  * Adds a chunk in order. If it cannot be charged, the reader stops until the
- * endpoint has taken a chunk: the queue does not grow without charge.
+ * endpoint has taken chunks: the queue does not grow without charge. Returns
+ * whether the session has exceeded a limit.
  */
-static void make_ready(struct siw_chan *chan, struct sk_buff *skb)
+static bool make_ready(struct siw_chan *chan, struct sk_buff *skb)
 {
 	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
-	bool charged = charge_sock(chan->assoc->sock->sk, skb, skb->truesize);
+	struct sock *sk = chan->assoc->sock->sk;
+	int cost = skb->truesize;
+	bool in_sock = charge_sock(sk, skb, cost), charged;
 
-	entry->cost = charged ? skb->truesize : 0;
 	spin_lock_bh(&chan->ready.lock);
-	__skb_queue_tail(&chan->ready, skb);
+	charged = in_sock && charge_queue(chan, cost);
+	entry->cost = charged ? cost : 0;
 	chan->ready_size += entry->cost;
-	if (!charged || chan->ready_size >= SIW_SCTP_READY_MAX)
+	if (!charged || is_full(chan)) {
 		chan->stalled = true;
+		chan->resume_at = chan->ready_size -
+				  min_t(unsigned int, chan->ready_size / 2,
+					SIW_SCTP_READY_MAX / 2);
+	}
+	/* From now on the endpoint may take and free it */
+	__skb_queue_tail(&chan->ready, skb);
 	spin_unlock_bh(&chan->ready.lock);
+	if (in_sock && !charged)
+		uncharge_sock(sk, cost);
 	siw_chan_wake(chan);
+	return in_sock && !charged;
 }
 
 /* Returns NULL if the queue is empty. Starts the reader when it may go on. */
@@ -420,8 +470,8 @@ static struct sk_buff *take_ready(struct siw_chan *chan)
 	skb = __skb_dequeue(&chan->ready);
 	if (skb) {
 		chan->ready_size -= chunk_cb(skb)->entry.cost;
-		go_on = chan->stalled &&
-			chan->ready_size <= SIW_SCTP_READY_MAX / 2;
+		uncharge_queue(chan, chunk_cb(skb)->entry.cost);
+		go_on = chan->stalled && chan->ready_size <= chan->resume_at;
 		if (go_on)
 			chan->stalled = false;
 	}
@@ -448,6 +498,420 @@ static bool read_for_chan(struct siw_chan *chan)
 	return true;
 }
 
+/* ---- shared associations: only the reader reads; all under rx_mutex */
+
+/* Each received chunk of a session, also if it is discarded */
+static void note_chunk(struct siw_chan *chan, u16 ssn, u32 ppid,
+		       const void *msg, size_t len)
+{
+	bool reject = iw_mpa_sctp_is_reject(msg, len);
+
+	chan->rx_seen++;
+	if (ppid != SIW_SCTP_PPID_CONTROL || chan->rx_last ||
+	    (!reject && !iw_mpa_sctp_is_terminate(msg, len)))
+		return;
+	chan->rx_last = true;
+	chan->rx_last_ssn = ssn;
+	chan->rx_reject = reject;
+}
+
+/* Will no further chunk of the session arrive? */
+static bool is_complete(const struct siw_chan *chan)
+{
+	return chan->rx_last && chan->rx_seen == (u16)(chan->rx_last_ssn + 1);
+}
+
+static struct siw_chan *find_chan(struct siw_assoc *assoc, u16 stream)
+{
+	return stream < assoc->max_streams ? assoc->share.chan[stream] : NULL;
+}
+
+/*
+ * A message, or a part of it, is not processed. Its DDP-SSN counts, as the
+ * stream is not free before it has arrived. If it is not @whole, its end
+ * follows, which has no DDP-SSN.
+ */
+static void refuse(struct siw_assoc *assoc, u16 stream,
+		   const struct sk_buff *skb, bool whole)
+{
+	struct siw_chan *chan = find_chan(assoc, stream);
+
+	if (skb->len) {
+		assoc->share.dropping = !whole;
+		assoc->share.part_stream = stream;
+	}
+	if (!chan || skb->len < SIW_SCTP_SSN_LEN)
+		return;
+	note_chunk(chan, get_unaligned_be16(skb->data), 0, NULL, 0);
+	if (chan->closed)
+		siw_share_kick(assoc);
+}
+
+/* Discards @len bytes of a message */
+static void drop_rest(struct siw_assoc *assoc, size_t len)
+{
+	struct msghdr msg = {};
+
+	iov_iter_discard(&msg.msg_iter, ITER_DEST, len);
+	if (sock_recvmsg(assoc->sock, &msg, MSG_DONTWAIT) > 0)
+		assoc->share.dropping = !(msg.msg_flags & MSG_EOR);
+}
+
+/*
+ * Discards a message, or the part of it that has arrived. Returns 0, or the
+ * reason for an empty socket.
+ */
+static int drop_first(struct siw_assoc *assoc, struct siw_chan *chan,
+		      const struct siw_first *first)
+{
+	struct siw_share *share = &assoc->share;
+	union {
+		struct cmsghdr hdr;
+		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+	} control = {};
+	struct msghdr msg = {
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct kvec iov;
+	u32 ppid = 0;
+	u8 buf[256];
+	int rv;
+
+	iov = (struct kvec) { .iov_base = buf, .iov_len = sizeof(buf) };
+	rv = kernel_recvmsg(assoc->sock, &msg, &iov, 1, sizeof(buf),
+			    MSG_DONTWAIT);
+	if (rv <= 0)
+		return rv ?: -ECONNRESET;
+	/* recvmsg has advanced msg_control */
+	msg.msg_control = &control;
+	/* An ordered Terminate, for example, is not the peer's last message */
+	if (!read_info(&msg, first->stream, &ppid))
+		ppid = 0;
+	if (!share->dropping && chan && rv >= SIW_SCTP_SSN_LEN)
+		note_chunk(chan, get_unaligned_be16(buf), ppid,
+			   buf + SIW_SCTP_SSN_LEN, rv - SIW_SCTP_SSN_LEN);
+	share->dropping = !(msg.msg_flags & MSG_EOR);
+	share->part_stream = first->stream;
+	if (share->dropping && first->len > rv)
+		drop_rest(assoc, first->len - rv);
+	if (chan && chan->closed)
+		siw_share_kick(assoc);
+	return 0;
+}
+
+/*
+ * May only an Initiate follow on the stream? After our Reject, one may arrive
+ * before the endpoint has left the session.
+ */
+static bool is_fresh(const struct siw_chan *chan)
+{
+	return !chan || chan->closed || READ_ONCE(chan->tx_reject);
+}
+
+/*
+ * May this message be processed? Called before allocation. Only an Initiate
+ * begins a session. RFC 5043 section 6.6: a stream is used again only after its
+ * last session has ended in both directions.
+ */
+static bool is_wanted(struct siw_chan *chan, const struct siw_first *first)
+{
+	u16 ssn = be16_to_cpu(first->ssn);
+
+	if (first->len < SIW_SCTP_SSN_LEN ||
+	    first->len > SIW_SCTP_SSN_LEN + U16_MAX)
+		return false;
+	if (is_fresh(chan))
+		return !ssn && (!chan || chan->tx_reject ||
+				(chan->tx_last && is_complete(chan))) &&
+		       first->len <= SIW_SCTP_SSN_LEN + IW_MPA_FRAME_MAX;
+	return !chan->rx_err && siw_ssn_possible(&chan->rx, ssn);
+}
+
+static void stop_session(struct siw_chan *chan, int err)
+{
+	if (!is_fresh(chan))
+		siw_chan_end(chan, err);
+}
+
+/* Adds a part to the unfinished message. Returns 1 if it is whole, 0, or -errno */
+static int join_part(struct siw_assoc *assoc, const struct siw_first *first,
+		     struct sk_buff **skb)
+{
+	struct siw_share *share = &assoc->share;
+	struct sk_buff *have = share->partial;
+	struct sock *sk = assoc->sock->sk;
+	bool whole;
+	int rv;
+
+	*skb = make_room(have, first->len);
+	if (!*skb)
+		return -ENOMEM;
+	if (have)
+		uncharge_sock(sk, chunk_cb(have)->entry.cost);
+	share->partial = NULL;
+	rv = recv_part(assoc->sock, first->stream, *skb, first->len, &whole);
+	if (rv > 0) {
+		set_entry(*skb);
+		return rv;
+	}
+	if (!rv && charge_sock(sk, *skb, (*skb)->truesize)) {
+		chunk_cb(*skb)->entry.cost = (*skb)->truesize;
+		share->partial = *skb;
+		share->part_stream = first->stream;
+		return 0;
+	}
+	refuse(assoc, first->stream, *skb, whole);
+	kfree_skb(*skb);
+	return rv ?: -ENOBUFS;
+}
+
+/* The unfinished message is not completed: does its @rest follow? */
+static void drop_partial(struct siw_assoc *assoc, bool rest)
+{
+	struct siw_share *share = &assoc->share;
+
+	if (!share->partial)
+		return;
+	uncharge_sock(assoc->sock->sk, chunk_cb(share->partial)->entry.cost);
+	refuse(assoc, share->part_stream, share->partial, !rest);
+	kfree_skb(share->partial);
+	share->partial = NULL;
+}
+
+/*
+ * A full queue stops all sessions until the endpoint takes chunks. Before the
+ * ULP has accepted, for which a program may take any time, only a lack of memory
+ * does so.
+ */
+static void queue_chunk(struct siw_chan *chan, struct sk_buff *skb)
+{
+	struct siw_assoc *assoc = chan->assoc;
+	bool full;
+
+	full = make_ready(chan, skb);
+	if (!READ_ONCE(chan->stalled))
+		return;
+	if (full && chan->accepted && !READ_ONCE(chan->established)) {
+		siw_chan_end(chan, -ENOBUFS);
+		return;
+	}
+	assoc->share.blocked = chan;
+	assoc->share.blocked_since = jiffies;
+}
+
+/* Queues the chunks that the last one has put in order */
+static void advance(struct siw_chan *chan)
+{
+	struct siw_ssn_entry *entry;
+
+	while (!chan->rx_err && !READ_ONCE(chan->stalled)) {
+		entry = siw_ssn_take(&chan->rx);
+		if (!entry)
+			return;
+		uncharge_sock(chan->assoc->sock->sk, entry->cost);
+		queue_chunk(chan, entry_skb(entry));
+	}
+}
+
+static void deliver(struct siw_chan *chan, struct sk_buff *skb)
+{
+	struct siw_ssn_entry *entry = &chunk_cb(skb)->entry;
+	int rv;
+
+	if (entry->ssn == chan->rx.next) {
+		siw_ssn_offer(&chan->rx, entry);
+		queue_chunk(chan, skb);
+		advance(chan);
+		return;
+	}
+	rv = hold_chunk(chan, skb);
+	if (rv) {
+		kfree_skb(skb);
+		siw_chan_end(chan, rv);
+	} else {
+		chan->assoc->share.has_gaps = true;
+	}
+}
+
+/* Finds the session of an Initiate on an unused stream, or makes one */
+static struct siw_chan *begin_session(struct siw_assoc *assoc, u16 stream)
+{
+	struct siw_share *share = &assoc->share;
+	struct siw_chan *chan = share->spare;
+
+	if (stream >= assoc->n_streams)
+		return NULL;
+	if (share->chan[stream])
+		siw_share_unbind(share->chan[stream]);
+	share->spare = NULL;
+	if (chan) {
+		siw_share_bind(chan, stream);
+		return chan;
+	}
+	chan = siw_chan_new(assoc);
+	if (!chan)
+		return NULL;
+	chan->accepted = true;
+	siw_share_bind(chan, stream);
+	return chan;
+}
+
+static void take_whole(struct siw_assoc *assoc, u16 stream, struct sk_buff *skb)
+{
+	struct siw_chan *chan = find_chan(assoc, stream);
+	bool fresh = is_fresh(chan), spare = assoc->share.spare;
+	u32 ppid = chunk_cb(skb)->ppid;
+	const u8 *msg = skb->data + SIW_SCTP_SSN_LEN;
+	size_t len = skb->len - SIW_SCTP_SSN_LEN;
+	struct siw_first first = {
+		.len = skb->len,
+		.ssn = cpu_to_be16(chunk_cb(skb)->entry.ssn),
+		.stream = stream,
+	};
+
+	/* The session may have ended between the parts of the message */
+	if (!is_wanted(chan, &first)) {
+		refuse(assoc, stream, skb, true);
+		kfree_skb(skb);
+		return;
+	}
+	if (fresh && (ppid != SIW_SCTP_PPID_CONTROL ||
+		      !iw_mpa_sctp_is_initiate(msg, len)))
+		chan = NULL;
+	else if (fresh)
+		chan = begin_session(assoc, stream);
+	if (!chan) {
+		kfree_skb(skb);
+		return;
+	}
+	note_chunk(chan, chunk_cb(skb)->entry.ssn, ppid, msg, len);
+	deliver(chan, skb);
+	if (fresh && !spare)
+		siw_share_offer(chan);
+}
+
+/* Returns whether the reader has to wait for the endpoint of a session */
+static bool is_blocked(struct siw_assoc *assoc)
+{
+	struct siw_chan *chan = assoc->share.blocked;
+	unsigned long end;
+
+	if (!chan)
+		return false;
+	end = assoc->share.blocked_since + msecs_to_jiffies(SIW_SCTP_STALL_MS);
+	if (READ_ONCE(chan->stalled) && !chan->rx_err &&
+	    time_before(jiffies, end)) {
+		siw_assoc_again(assoc, end);
+		return true;
+	}
+	assoc->share.blocked = NULL;
+	if (READ_ONCE(chan->stalled))
+		siw_chan_end(chan, -ENOBUFS);
+	else
+		advance(chan);
+	return assoc->share.blocked;
+}
+
+/* Reads a message or a part of it. Returns 0 or a negative errno. */
+static int read_message(struct siw_assoc *assoc)
+{
+	struct siw_share *share = &assoc->share;
+	struct siw_first first = peek_first(assoc->sock->sk);
+	struct siw_chan *chan = find_chan(assoc, first.stream);
+	struct sk_buff *skb;
+	int rv;
+
+	if (!first.len)
+		return nothing_came(assoc->sock);
+	/* SCTP has given the rest of a message up, as the peer has (RFC 3758) */
+	if (share->part_stream != first.stream) {
+		if (share->partial)
+			stop_session(find_chan(assoc, share->part_stream),
+				     -EPROTO);
+		drop_partial(assoc, false);
+		share->dropping = false;
+	}
+	if (share->dropping)
+		return drop_first(assoc, chan, &first);
+	if (share->partial ?
+	    share->partial->len + first.len > SIW_SCTP_SSN_LEN + U16_MAX :
+	    !is_wanted(chan, &first)) {
+		stop_session(chan, -EPROTO);
+		drop_partial(assoc, true);
+		return drop_first(assoc, chan, &first);
+	}
+	rv = join_part(assoc, &first, &skb);
+	if (rv > 0)
+		take_whole(assoc, first.stream, skb);
+	if (rv != -EPROTO && rv != -ENOBUFS)
+		return min(rv, 0);
+	stop_session(chan, rv);
+	return 0;
+}
+
+static void check_gaps(struct siw_assoc *assoc)
+{
+	struct siw_share *share = &assoc->share;
+	struct siw_chan *chan;
+	unsigned int i;
+
+	if (!share->has_gaps)
+		return;
+	share->has_gaps = false;
+	for (i = 0; i < assoc->max_streams; i++) {
+		chan = share->chan[i];
+		if (!chan || chan->closed || chan->rx_err)
+			continue;
+		if (check_gap(chan) == -EPROTO)
+			siw_chan_end(chan, -EPROTO);
+		else
+			share->has_gaps |= siw_ssn_holds(&chan->rx);
+	}
+}
+
+static void end_all(struct siw_assoc *assoc, int err)
+{
+	unsigned int i;
+
+	assoc->share.lost = true;
+	WRITE_ONCE(assoc->share.closed_to_new, true);
+	/* The socket has reported it once, but sessions ask for the status */
+	assoc->end_err = err == -ENOTCONN ? -ECONNRESET : err;
+	for (i = 0; i < assoc->max_streams; i++)
+		stop_session(assoc->share.chan[i], err);
+	stop_session(assoc->share.spare, err);
+	siw_assoc_report(assoc, true);
+	siw_share_kick(assoc);
+}
+
+static void read_shared(struct siw_assoc *assoc)
+{
+	struct sock *sk = assoc->sock->sk;
+	int rv = 0, i;
+
+	mutex_lock(&assoc->rx_mutex);
+	lock_sock(sk);
+	rv = siw_assoc_status(assoc, NULL, sk);
+	release_sock(sk);
+	if (rv && rv != -EINPROGRESS && !assoc->share.lost)
+		end_all(assoc, rv);
+	for (i = 0; i < SIW_SCTP_RX_BATCH && !rv; i++)
+		rv = is_blocked(assoc) ? -EBUSY : read_message(assoc);
+	if (rv == -EAGAIN)
+		check_gaps(assoc);
+	else if (rv == -ENOMEM && !assoc->share.lost)
+		siw_assoc_again(assoc, jiffies + SIW_SCTP_AGAIN);
+	else if (rv && rv != -EBUSY && rv != -EINPROGRESS &&
+		 !assoc->share.lost)
+		end_all(assoc, rv);
+	mutex_unlock(&assoc->rx_mutex);
+	if (!rv)
+		siw_assoc_read(assoc);
+}
+
+/* ---- the reader */
+
 /*
  * The reader. Before the ULP has accepted, only the endpoint reads: it limits
  * what a peer may send by then, and how much may follow a gap depends on the
@@ -456,14 +920,18 @@ static bool read_for_chan(struct siw_chan *chan)
 void siw_sctp_read(struct work_struct *work)
 {
 	struct siw_assoc *assoc = container_of(work, struct siw_assoc, reader);
-	struct siw_chan *chan = &assoc->chan[0];
+	struct siw_chan *chan = assoc->chan;
 	struct sock *sk = assoc->sock->sk;
 	bool more, setup;
 	int status, i;
 
+	if (assoc->shared) {
+		read_shared(assoc);
+		return;
+	}
 	mutex_lock(&assoc->rx_mutex);
 	lock_sock(sk);
-	status = siw_assoc_status(assoc, sk);
+	status = siw_assoc_status(assoc, chan, sk);
 	release_sock(sk);
 	/* The end of an association whose peer is not known */
 	if (!assoc->up && status != -EINPROGRESS)
@@ -521,6 +989,8 @@ static struct sk_buff *next_chunk(struct siw_chan *chan)
 
 	if (skb)
 		return skb;
+	if (!err && chan->assoc->shared)
+		err = -EAGAIN;
 	return err ? ERR_PTR(err) : read_next(chan);
 }
 
@@ -577,7 +1047,9 @@ static enum iw_mpa_next take_message(struct siw_cep *cep, struct sk_buff *skb)
 		next = iw_mpa_process(&cep->mpa, false);
 		chan->asked = next == IW_MPA_NEXT_WAIT;
 		if (chan->asked)
-			siw_chan_set_limit(chan, siw_held_max);
+			siw_chan_set_limit(chan, chan->assoc->shared ?
+						 SIW_SCTP_UNDECIDED_MAX :
+						 siw_held_max);
 	}
 	return next;
 }
@@ -622,6 +1094,12 @@ static enum iw_mpa_next wait_for_ulp(struct siw_cep *cep)
 		    iw_mpa_peer_gone(&cep->mpa, -ECONNRESET);
 }
 
+/* The reader cannot leave more chunks in the socket of a shared association */
+static bool has_overflown(const struct siw_chan *chan)
+{
+	return chan->assoc->shared && READ_ONCE(chan->rx_err) == -ENOBUFS;
+}
+
 static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 {
 	const struct siw_chan *chan = cep->chan;
@@ -651,9 +1129,10 @@ enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	if (err)
 		return iw_mpa_peer_gone(&cep->mpa, err);
 	while (next == IW_MPA_NEXT_WAIT) {
-		/* The reader does not change the cost yet */
-		if (chan->asked && chan->rx.cost >= SIW_SCTP_EARLY_MAX)
-			return wait_for_ulp(cep);
+		/* The reader of a shared association may change the cost */
+		if (chan->asked && READ_ONCE(chan->rx.cost) >= SIW_SCTP_EARLY_MAX)
+			return has_overflown(chan) ? no_chunk(cep, -ENOBUFS) :
+						     wait_for_ulp(cep);
 		skb = next_chunk(chan);
 		if (IS_ERR(skb))
 			return no_chunk(cep, PTR_ERR(skb));
@@ -760,10 +1239,13 @@ void siw_chan_free_chunks(struct siw_chan *chan)
 	int cost = 0;
 
 	kfree_skb(take_partial(chan));
-	while ((skb = take_early(chan)))
+	while ((skb = __skb_dequeue(&chan->early))) {
+		uncharge(chan, skb);
 		kfree_skb(skb);
+	}
 	while ((skb = skb_dequeue(&chan->ready))) {
 		cost += chunk_cb(skb)->entry.cost;
+		uncharge_queue(chan, chunk_cb(skb)->entry.cost);
 		kfree_skb(skb);
 	}
 	while ((entry = siw_ssn_drop(&chan->rx))) {

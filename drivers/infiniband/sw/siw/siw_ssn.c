@@ -27,6 +27,13 @@
 /* A remote address may hold 1/SSN_SHARE of the free memory */
 #define SSN_SHARE	4
 
+/* Least part of a receive buffer for a session: some chunks, in bytes */
+#define SSN_FLOOR_MIN	16384U
+/* Send space that SCTP charges for a control message, in bytes */
+#define SSN_CONTROL_COST	1536U
+/* More chunks than any send buffer holds */
+#define SSN_IN_FLIGHT_MAX	BIT(20)
+
 /* Distance from the next number. It gives the order of the numbers ahead. */
 static u16 ssn_distance(const struct siw_ssn_window *window, u16 ssn)
 {
@@ -240,4 +247,75 @@ struct siw_ssn_entry *siw_ssn_drop(struct siw_ssn_window *window)
 	struct siw_ssn_entry *first = to_entry(rb_first_cached(&window->held));
 
 	return first ? remove_entry(window, first) : NULL;
+}
+
+/**
+ * siw_ssn_floor - memory that a session may hold independently of others
+ * @rcvbuf: receive buffer of its socket in bytes
+ * @sessions: number of sessions that the socket may have, at least 1
+ *
+ * Return: bytes: its part of @rcvbuf, but enough for some chunks
+ */
+u32 siw_ssn_floor(u32 rcvbuf, unsigned int sessions)
+{
+	return max(rcvbuf / sessions, min(rcvbuf, SSN_FLOOR_MIN));
+}
+
+/**
+ * siw_ssn_reserve - send space that segments leave to control messages
+ * @sndbuf: send buffer of the socket in bytes
+ * @sessions: number of sessions that the socket may have
+ * @segment: largest segment in bytes
+ *
+ * Segments of one session would fill the buffer. The setup and the end of the
+ * other ones would then fail, as control messages do not wait for space. The
+ * reserve is for a message of each session. SCTP accepts a chunk if any space is
+ * left, so that the last segment may exceed it.
+ *
+ * Return: bytes, at most half of @sndbuf; 0 for one session
+ */
+u32 siw_ssn_reserve(u32 sndbuf, unsigned int sessions, u32 segment)
+{
+	if (sessions < 2)
+		return 0;
+	return min_t(u64, sndbuf / 2,
+		     (u64)sessions * SSN_CONTROL_COST + 2ULL * segment);
+}
+
+/**
+ * siw_ssn_is_acked - has the peer acknowledged a chunk of ours?
+ * @tsn: TSN of the chunk, which may be older than 2^31 chunks
+ * @ack_point: the last TSN up to which all are acknowledged
+ *
+ * The send buffer holds far fewer than SSN_IN_FLIGHT_MAX chunks.
+ */
+bool siw_ssn_is_acked(u32 tsn, u32 ack_point)
+{
+	return tsn - ack_point - 1 >= SSN_IN_FLIGHT_MAX;
+}
+
+/**
+ * siw_stream_pick - choose the number of a new stream
+ * @used: for each stream, not %NULL if its number is in use
+ * @num: number of streams
+ * @active: we have opened the association
+ *
+ * Both sides may begin a stream at the same time, and two Initiates on one
+ * stream end it. RFC 5043 has no rule against this. So the side that has opened
+ * the association prefers even numbers, and the other side odd ones. If they are
+ * in use, a side uses the other numbers, from the last one down.
+ *
+ * Return: the number, or -1 if all are in use
+ */
+int siw_stream_pick(void *const *used, unsigned int num, bool active)
+{
+	unsigned int parity = active ? 0 : 1, i;
+
+	for (i = parity; i < num; i += 2)
+		if (!used[i])
+			return i;
+	for (i = num; i--;)
+		if (i % 2 != parity && !used[i])
+			return i;
+	return -1;
 }

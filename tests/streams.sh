@@ -1,0 +1,308 @@
+#!/bin/bash
+# SPDX-License-Identifier: GPL-2.0
+#
+# Usage: scripts/vm run --llp sctp -- tests/streams.sh [REGEX]
+#
+# Several connections on one SCTP association (RFC 5043 sections 6 and 7, setting streams): how many associations
+# there are, the end of a session beside others, and hostile peers.
+#
+# Runs as streams: --llp sctp; 800 s
+# Sample streams: 30 connections|SC-04: a stream is used again|one stream
+# shellcheck source=tests/lib.sh
+source "${0%/*}/lib.sh"
+# shellcheck source=tests/assoc.sh
+source "${0%/*}/assoc.sh"
+
+RDMA=${TESTS%/*}/build/rdma
+
+# The last session leaves the association to the next connects for 5 s, the side that has not opened it for 10 s
+IDLE=30
+
+expect() { # NAME FOUND WANTED
+	[[ $2 == "$3" ]] || fail "$1 is '$2', should be '$3'"
+}
+
+streams() { # OF-A OF-B
+	"$RDMA" mpa set link siw0/1 streams "$1"
+	"$RDMA" mpa set link siw1/1 streams "$2"
+}
+
+# Prints the number of associations that NETNS has opened since it was made
+# shellcheck disable=SC2016 # of awk
+opened() { # NETNS
+	within "$1" awk '$1 == "SctpActiveEstabs" { print $2 }' /proc/net/sctp/snmp
+}
+
+opened_since() { # BEFORE
+	echo $(($(opened a) - $1))
+}
+
+count() { # NAME REGEX: lines of the output of the process
+	grep -c "$2" "$WORK/$1.log" || true
+}
+
+start_server() { # PORT [OPTION…]
+	start server b 200 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --backlog 64 --timeout 190 "${@:2}"
+	wait_listener 10.77.0.2 "$1"
+}
+
+side_by_side() { # PORT OF-A OF-B CONNECTIONS ASSOCIATIONS
+	local before
+	streams "$2" "$3"
+	before=$(opened a)
+	capture wire a
+	start_server "$1"
+	start client a 190 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side "$4" --timeout 180
+	wait_for 120 "$4 connections" has_connections "$4"
+	expect 'number of associations' "$(opened_since "$before")" "$5"
+	stop server KILL
+	ended_well client 60
+	wait_for $IDLE 'the end of all associations' no_assocs
+	capture_end wire
+	on_the_wire wire "$1" default_setup "$4"
+}
+
+one_after_the_other() { # PORT
+	local before
+	streams 8 8
+	before=$(opened a)
+	capture wire a
+	start_server "$1"
+	run_well client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --times 30 --expect first --timeout 110
+	expect 'number of messages' "$(count client '^received 5 first$')" 30
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+	capture_end wire
+	on_the_wire wire "$1" default_setup 30
+}
+
+verifies() { # PORT
+	streams 8 8
+	start_server "$1"
+	start first a 100 "$RDMAFIRST" client 10.77.0.2 "$1" --hold --timeout 90
+	start rserver b 100 rping -s -a 10.77.0.2 -p $(($1 + 1)) -C 50 -V
+	wait_listener 10.77.0.2 $(($1 + 1))
+	run_well client a 60 rping -c -a 10.77.0.2 -p $(($1 + 1)) -C 50 -V
+	ended_well rserver 30
+	stop server
+	ended first 30
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# Plays a peer against our responder on streams 8, then an honest client
+calls() { # PORT STEP…
+	local port=$1
+	shift
+	streams 8 8
+	start server b 150 rping -s -P -a 10.77.0.2 -p "$port"
+	wait_listener 10.77.0.2 "$port"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$port" streams=8 "$@"
+	run_well client a 30 rping -c -a 10.77.0.2 -p "$port" -C 2
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# Our initiator against a peer that offers 8 streams
+hears() { # PORT STEP…
+	local port=$1
+	shift
+	streams 8 8
+	start peer b 60 "$SCTPPEER" hear 10.77.0.2 "$port" streams=8 "$@"
+	wait_ready peer listening
+	run client a 60 "$RDMAFIRST" client 10.77.0.2 "$port" --timeout 40
+	[[ $STATUS -ne 124 ]] || fail 'the client timed out'
+	ended_well peer 30
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+is_deaf() { # PORT
+	! has_listener 10.77.0.2 "$1"
+}
+
+# A listener that is gone while its association lives
+listener_is_gone() { # PORT
+	"$RDMA" mpa set link siw1/1 streams 8 idle 30
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 1 --timeout 50 --silent
+	wait_listener 10.77.0.2 "$1"
+	start peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 send=0004 expect=0004 \
+		stream=2 quiet=40 send=$INITIATE expect=0004 send=0004
+	ended_well server 30
+	wait_for 10 'the end of the listener' is_deaf "$1"
+	kill -HUP "${pid_of[peer]}"
+	ended_well peer 30
+	"$RDMA" mpa reset link siw1/1
+	wait_for 90 'the end of all associations' no_assocs
+}
+
+goes_with_all() { # PORT
+	streams 8 8
+	start_server "$1"
+	start client a 100 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 5 --timeout 90
+	wait_for 60 '5 connections' has_connections 5
+	stop server KILL
+	ended_well client 60
+	expect 'ended connections' "$(count client RDMA_CM_EVENT_DISCONNECTED)" 5
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# A program that does not answer an Initiate: siw keeps 128 KiB for it
+floods_undecided() { # PORT
+	streams 8 8
+	start server b 100 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 90 --silent --ignore undecided
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 \
+		stream=1 send=${INITIATE}756e64656369646564 flood=400 expect=0004 stream=0 quiet=1 send=0004 expect=0004
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# Bulk data fills the send buffer of the association in both directions, on streams of several rpings
+beside_bulk() { # PORT
+	local i before
+	streams 64 64
+	before=$(opened a)
+	start server b 250 rping -s -P -a 10.77.0.2 -p "$1" -S 65000
+	wait_listener 10.77.0.2 "$1"
+	for i in 1 2 3 4 5 6 7 8; do
+		start "bulk$i" a 240 rping -c -a 10.77.0.2 -p "$1" -S 65000 -C 100000
+		# its server takes one connect at a time
+		wait_for 60 "bulk connection $i" has_qps $((2 * i))
+	done
+	run_well client a 200 "$RDMAFIRST" client 10.77.0.2 "$1" --times 50 --no-receive --timeout 190
+	for i in 1 2 3 4 5 6 7 8; do
+		stop "bulk$i" KILL
+	done
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# An association whose only session has broken the protocol does not stay for 10 s
+breaks_alone() { # PORT
+	streams 8 8
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --silent
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 \
+		ssn=40000 segment=0102 expect=0004 over=5
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# A caller whose segment was under way when our program rejected; it uses the stream again at once
+rejects() { # PORT
+	streams 8 8
+	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --reject no
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 stream=2 send=$INITIATE expect=0007 segment=0102 \
+		fresh send=$INITIATE expect=0007
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+loses_all() { # PORT
+	local i
+	streams 8 8
+	start server b 100 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 90 --silent
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 \
+		stream=1 send=$INITIATE expect=0006 stream=6 send=$INITIATE expect=0006 abort
+	for i in 1 2 3; do
+		wait_line server "^conn $i event RDMA_CM_EVENT_DISCONNECTED" 20
+	done
+	expect 'number of events' "$(count server RDMA_CM_EVENT_DISCONNECTED)" 3
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+peer_is_gone() {
+	! within b ip link show veth9 >/dev/null 2>&1
+}
+
+# A network namespace ends while an association of it is idle
+idle_namespace() { # PORT
+	streams 8 8
+	ip netns add gone
+	ip link add veth8 netns gone type veth peer name veth9 netns b
+	ip netns exec gone ip address add 10.99.0.1/24 dev veth8
+	ip netns exec gone ip link set veth8 up
+	within b ip address add 10.99.0.2/24 dev veth9
+	within b ip link set veth9 up
+	ip netns exec gone rdma link add s8 type siw_sctp netdev veth8
+	within b rdma link add s9 type siw_sctp netdev veth9
+	"$RDMA" mpa set link s8/1 streams 8
+	"$RDMA" mpa set link s9/1 streams 8
+	start server b 100 "$RDMAFIRST" server 10.99.0.2 "$1" --count 0 --timeout 90
+	wait_listener 10.99.0.2 "$1"
+	run_well client gone 60 "$RDMAFIRST" client 10.99.0.2 "$1" --times 3 --expect first --timeout 50
+	ip netns del gone
+	wait_for 30 'the device of the namespace to go' test ! -e /sys/class/infiniband/s8
+	wait_for $IDLE 'the end of the namespace and its interface' peer_is_gone
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# The passive side waits for twice the time; its default is 10 s
+stays() { # PORT IDLE STEP…
+	"$RDMA" mpa set link siw1/1 streams 8 idle "$2"
+	start server b 100 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 90 --silent
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 send=0004 expect=0004 "${@:3}"
+	stop server
+	"$RDMA" mpa reset link siw1/1
+	wait_for 40 'the end of all associations' no_assocs
+}
+
+has_connections() { # COUNT
+	[[ $(count server '^conn [0-9]* event RDMA_CM_EVENT_ESTABLISHED') -ge $1 ]]
+}
+
+check '30 connections at once share one SCTP association with streams 64' side_by_side 7401 64 64 30 1
+check '30 connections one after the other share one SCTP association with streams 8' one_after_the_other 7402
+check 'with streams 8, 20 connections at once complete on several associations' side_by_side 7403 8 8 20 3
+check 'each connection has an SCTP association of its own if the peer offers one stream' side_by_side 7404 8 1 6 6
+check 'each connection has an SCTP association of its own with streams 1' side_by_side 7405 1 8 6 6
+check 'rping verifies its data beside another session with streams 8' verifies 7406
+check 'a killed server with 5 sessions on one association disconnects all of them' goes_with_all 7408
+check 'SC-04: a responder accepts sessions on streams 0, 3 and 7 of one association' calls 7410 \
+	send=$INITIATE expect=0006 stream=3 send=$INITIATE expect=0006 stream=7 send=$INITIATE expect=0006
+check 'SC-07: a Terminate is answered by one, and the session beside goes on' calls 7411 \
+	send=$INITIATE expect=0006 stream=2 send=$INITIATE expect=0006 send=0004 expect=0004 quiet=1 \
+	stream=0 send=0004 expect=0004
+check 'SC-04: a stream is used again after both Terminates' calls 7412 \
+	send=$INITIATE expect=0006 stream=4 send=$INITIATE expect=0006 send=0004 expect=0004 \
+	fresh send=$INITIATE expect=0006 send=0004 expect=0004 fresh send=$INITIATE expect=0006
+check 'a second Initiate on a stream in use ends its session, and not the one beside' calls 7413 \
+	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 send=$INITIATE expect=0004 \
+	stream=0 quiet=1 send=0004 expect=0004
+check 'a Terminate on a stream without a session has no effect' calls 7415 \
+	send=$INITIATE expect=0006 stream=5 send=0004 quiet=1 stream=0 send=0004 expect=0004
+check 'segments on a stream without a session have no effect' calls 7416 \
+	send=$INITIATE expect=0006 stream=5 segment=0102 ssn=9 segment=0304 quiet=1 stream=0 send=0004 expect=0004
+check 'segments of a session that has ended have no effect' calls 7417 \
+	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 send=0004 expect=0004 ssn=1 segment=0102 ssn=7 \
+	segment=0304 quiet=1 fresh send=$INITIATE expect=0006 stream=0 send=0004 expect=0004
+check 'a DDP-SSN beyond the window ends its session, and not the one beside' calls 7418 \
+	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 ssn=40000 segment=0102 expect=0004 \
+	stream=0 quiet=1 send=0004 expect=0004
+check 'SC-04: a stream is used again after an ordered segment and both Terminates' calls 7423 \
+	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 ordered segment=0102 expect=0004 send=0004 \
+	fresh send=$INITIATE expect=0006 stream=0 send=0004 expect=0004
+check 'an ordered Terminate ends its session, whose stream is used again after a proper one' calls 7424 \
+	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 ordered send=0004 expect=0004 send=0004 \
+	fresh send=$INITIATE expect=0006 stream=0 send=0004 expect=0004
+check 'an association ends at once if its only session has broken the protocol' breaks_alone 7425
+check 'an Initiate on the stream of a rejected session is answered despite a late segment' rejects 7427
+check '50 connections complete while 8 others fill the association with data' beside_bulk 7426
+check 'a flooded session whose program has not accepted ends, and not the one beside' floods_undecided 7421
+check 'an ABORT ends each of three sessions on an association once' loses_all 7422
+check 'an Initiate for a listener that is gone is answered by a Terminate' listener_is_gone 7419
+check 'an initiator answers a Terminate beside its Accept on the first stream' hears 7420 \
+	expect=0005 send=$ACCEPT send=0004 expect=0004 over=20
+check 'an Initiate of the peer on our association is answered by a Terminate, and the session beside goes on' hears 7428 \
+	expect=0005 send=$ACCEPT stream=1 send=$INITIATE expect=0004 send=0004 stream=0 send=0004 expect=0004 over=20
+check 'an idle association ends after twice the time of setting idle on the side that has not opened it' stays 7430 1 over=6
+check 'an idle association stays for 14 s with idle 10' stays 7431 10 quiet=14 over=20
+check 'a network namespace with an idle association ends' idle_namespace 7429
+
+finish
