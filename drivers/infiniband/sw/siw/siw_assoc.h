@@ -93,6 +93,7 @@ struct siw_gap {
  *	lock
  * @queue: of a shared association: @ready_size is charged to it; under the
  *	queue's lock
+ * @qp_busy: the endpoint looks for chunks again, as @qp was being modified
  * @stalled: the reader waits until the endpoint takes chunks; under the queue's
  *	lock
  * @resume_at: @ready_size at which it goes on; under the queue's lock
@@ -150,6 +151,7 @@ struct siw_chan {
 	unsigned int ready_size;
 	struct siw_ssn_window queue;
 	bool stalled;
+	bool qp_busy;
 	unsigned int resume_at;
 	int rx_err;
 	int err;

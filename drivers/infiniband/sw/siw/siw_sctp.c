@@ -390,11 +390,28 @@ static int siw_sctp_space(struct wait_queue_entry *entry, unsigned int mode,
 	return 0;
 }
 
+/* Endpoints whose QP was being modified look for chunks again */
+static void wake_waiting(struct siw_assoc *assoc)
+{
+	struct siw_chan *chan;
+	unsigned long flags;
+
+	spin_lock_irqsave(&assoc->lock, flags);
+	list_for_each_entry(chan, &assoc->sessions, node) {
+		if (!chan->cep || !READ_ONCE(chan->qp_busy))
+			continue;
+		WRITE_ONCE(chan->qp_busy, false);
+		siw_cm_queue_work(chan->cep, SIW_CM_WORK_READ_MPAHDR);
+	}
+	spin_unlock_irqrestore(&assoc->lock, flags);
+}
+
 static void try_again(struct timer_list *timer)
 {
 	struct siw_assoc *assoc = container_of(timer, struct siw_assoc, again);
 
 	siw_assoc_read(assoc);
+	wake_waiting(assoc);
 	start_sending(assoc);
 }
 

@@ -1220,8 +1220,12 @@ void siw_sctp_pump(struct siw_cep *cep)
 		/* Receiving has ended: do not queue the work again */
 		if (qp->rx_stream.rx_suspend)
 			return;
-		if (!down_read_trylock(&qp->state_lock))
-			break;
+		if (!down_read_trylock(&qp->state_lock)) {
+			/* Not at once: the holder of the lock may sleep */
+			WRITE_ONCE(cep->chan->qp_busy, true);
+			siw_assoc_again(cep->chan->assoc, jiffies + 1);
+			return;
+		}
 		more = process_chunk(cep, qp);
 		up_read(&qp->state_lock);
 	}
