@@ -127,6 +127,8 @@ class Peer:
 
     def quiet(self, seconds):
         def end(_number, _frame):
+            # timeout(1) sends it twice
+            signal.signal(signal.SIGHUP, signal.SIG_IGN)
             raise Silent
 
         try:

@@ -122,11 +122,11 @@ is_deaf() { # PORT
 
 # A listener that is gone while its association lives
 listener_is_gone() { # PORT
-	"$RDMA" mpa set link siw1/1 streams 8 idle 30
+	"$RDMA" mpa set link siw1/1 streams 8 idle 300
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 1 --timeout 50 --silent
 	wait_listener 10.77.0.2 "$1"
-	start peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 send=0004 expect=0004 \
-		stream=2 quiet=40 send=$INITIATE expect=0004 send=0004
+	start peer a 300 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 send=$INITIATE expect=0006 send=0004 expect=0004 \
+		stream=2 quiet=280 send=$INITIATE expect=0004 send=0004
 	ended_well server 30
 	wait_for 10 'the end of the listener' is_deaf "$1"
 	kill -HUP "${pid_of[peer]}"

@@ -50,11 +50,11 @@
 #define SIW_SHARE_IDLE_MAX		1024
 #define SIW_SHARE_IDLE_SHARE		256
 /*
- * Limits of sessions without an endpoint: of a listener, and of an association.
- * More are terminated.
+ * Limits of sessions without an endpoint: of a listener, and of an association,
+ * whose streams may all begin at once. More are terminated.
  */
-#define SIW_SHARE_PENDING_MAX		1024
-#define SIW_SHARE_PENDING_SHARE		256
+#define SIW_SHARE_PENDING_MAX		4096
+#define SIW_SHARE_PENDING_SHARE		RDMA_MPA_STREAMS_MAX
 /* Milliseconds between attempts to send a Terminate */
 #define SIW_SHARE_POLL_MIN_MS		20U
 #define SIW_SHARE_POLL_MAX_MS		320U
