@@ -207,8 +207,7 @@ struct siw_chan {
  * @poll_ms: milliseconds between the keeper's attempts to send
  * @pending: of a listener: sessions that wait for an endpoint; under the table
  *	lock
- * @n_pending: their number; of an association: number of its sessions that
- *	wait so; under the table lock
+ * @n_pending: their number; under the table lock
  * @takes_session: of a listener: a session is accepted before an association
  */
 struct siw_share {

@@ -49,12 +49,8 @@
  */
 #define SIW_SHARE_IDLE_MAX		1024
 #define SIW_SHARE_IDLE_SHARE		256
-/*
- * Limits of sessions without an endpoint: of a listener, and of an association,
- * whose streams may all begin at once. More are terminated.
- */
+/* Limit of a listener's sessions without an endpoint: more are terminated */
 #define SIW_SHARE_PENDING_MAX		4096
-#define SIW_SHARE_PENDING_SHARE		RDMA_MPA_STREAMS_MAX
 /* Milliseconds between attempts to send a Terminate */
 #define SIW_SHARE_POLL_MIN_MS		20U
 #define SIW_SHARE_POLL_MAX_MS		320U
@@ -787,11 +783,9 @@ void siw_share_offer(struct siw_chan *chan)
 	spin_lock(&table_lock);
 	listener = find_listener(assoc);
 	if (listener && !assoc->share.ending &&
-	    assoc->share.n_pending < SIW_SHARE_PENDING_SHARE &&
 	    listener->share.n_pending < SIW_SHARE_PENDING_MAX) {
 		list_add_tail(&chan->pending, &listener->share.pending);
 		listener->share.n_pending++;
-		assoc->share.n_pending++;
 		enter(assoc);
 		siw_assoc_wake_listener(listener);
 	} else {
@@ -815,7 +809,6 @@ static struct siw_chan *take_pending(struct siw_assoc *listener)
 	if (chan) {
 		list_del_init(&chan->pending);
 		listener->share.n_pending--;
-		chan->assoc->share.n_pending--;
 	}
 	return chan;
 }
