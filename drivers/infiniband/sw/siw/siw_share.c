@@ -25,13 +25,13 @@
  * Locks: dial_mutex, then rx_mutex, then table_lock, then an association's lock.
  * An endpoint in use may wait for each of them.
  */
-#include <linux/delay.h>
 #include <linux/hashtable.h>
 #include <linux/list.h>
 #include <linux/mutex.h>
 #include <linux/sched/mm.h>
 #include <linux/slab.h>
 #include <linux/spinlock.h>
+#include <linux/wait_bit.h>
 #include <linux/workqueue.h>
 #include <net/ipv6.h>
 #include <net/net_namespace.h>
@@ -432,6 +432,7 @@ static void keep_assoc(struct siw_assoc *assoc)
 		spin_lock(&table_lock);
 		n_ending--;
 		spin_unlock(&table_lock);
+		wake_up_var(&n_ending);
 		return;
 	}
 	spin_lock(&table_lock);
@@ -863,6 +864,16 @@ void siw_share_stop_listen(struct siw_assoc *listener)
 		siw_share_close(chan);
 }
 
+static bool all_ended(void)
+{
+	bool ended;
+
+	spin_lock(&table_lock);
+	ended = hash_empty(associations) && !n_ending;
+	spin_unlock(&table_lock);
+	return ended;
+}
+
 /**
  * siw_share_exit - end the associations without sessions
  *
@@ -872,17 +883,12 @@ void siw_share_exit(void)
 {
 	struct siw_share *share;
 	unsigned int i;
-	bool busy;
 
-	do {
-		spin_lock(&table_lock);
-		hash_for_each(associations, i, share, hash) {
-			share->idle_end = jiffies;
-			siw_share_kick(share_assoc(share));
-		}
-		busy = !hash_empty(associations) || n_ending;
-		spin_unlock(&table_lock);
-		if (busy)
-			msleep(20);
-	} while (busy);
+	spin_lock(&table_lock);
+	hash_for_each(associations, i, share, hash) {
+		share->idle_end = jiffies;
+		siw_share_kick(share_assoc(share));
+	}
+	spin_unlock(&table_lock);
+	wait_var_event(&n_ending, all_ended());
 }
