@@ -108,20 +108,48 @@ static int nothing_came(struct socket *s)
 	return rv ?: -ECONNRESET;
 }
 
-/* Is this a message of RFC 5043? */
-static bool read_info(const struct msghdr *msg, u16 stream, u32 *ppid)
+/* Returns the PPID of a message of RFC 5043, or 0 for any other */
+static u32 read_ppid(const struct msghdr *msg, u16 stream)
 {
 	struct cmsghdr *cmsg = msg->msg_control;
 	const struct sctp_rcvinfo *info = CMSG_DATA(cmsg);
+	u32 ppid;
 
 	if (cmsg->cmsg_len < CMSG_LEN(sizeof(*info)) ||
 	    cmsg->cmsg_level != IPPROTO_SCTP ||
 	    cmsg->cmsg_type != SCTP_RCVINFO)
-		return false;
-	*ppid = ntohl((__force __be32)info->rcv_ppid);
-	return info->rcv_flags & SCTP_UNORDERED && info->rcv_sid == stream &&
-	       (*ppid == SIW_SCTP_PPID_SEGMENT ||
-		*ppid == SIW_SCTP_PPID_CONTROL);
+		return 0;
+	ppid = ntohl((__force __be32)info->rcv_ppid);
+	if (!(info->rcv_flags & SCTP_UNORDERED) || info->rcv_sid != stream)
+		return 0;
+	return ppid == SIW_SCTP_PPID_SEGMENT || ppid == SIW_SCTP_PPID_CONTROL ?
+	       ppid : 0;
+}
+
+/*
+ * Receives up to @len octets of the first chunk, with its PPID as of
+ * read_ppid(). @whole says whether the chunk ends with them. Returns their
+ * number or a negative errno.
+ */
+static int recv_octets(struct socket *s, u16 stream, void *buf, size_t len,
+		       u32 *ppid, bool *whole)
+{
+	union {
+		struct cmsghdr hdr;
+		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
+	} control = {};
+	struct msghdr msg = {
+		.msg_control = &control,
+		.msg_controllen = sizeof(control),
+	};
+	struct kvec iov = { .iov_base = buf, .iov_len = len };
+	int rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
+
+	*whole = rv >= 0 && msg.msg_flags & MSG_EOR;
+	/* recvmsg has advanced msg_control */
+	msg.msg_control = &control;
+	*ppid = rv >= 0 ? read_ppid(&msg, stream) : 0;
+	return rv;
 }
 
 static bool charge_sock(struct sock *sk, struct sk_buff *skb, int cost)
@@ -224,26 +252,13 @@ static struct sk_buff *make_room(struct sk_buff *skb, unsigned int len)
 static int recv_part(struct socket *s, u16 stream, struct sk_buff *skb,
 		     size_t len, bool *whole)
 {
-	union {
-		struct cmsghdr hdr;
-		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
-	} control = {};
-	struct msghdr msg = {
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct kvec iov;
-	int rv;
+	int rv = recv_octets(s, stream, skb_put(skb, len), len,
+			     &chunk_cb(skb)->ppid, whole);
 
-	iov = (struct kvec) { .iov_base = skb_put(skb, len), .iov_len = len };
-	rv = kernel_recvmsg(s, &msg, &iov, 1, len, MSG_DONTWAIT);
 	skb_trim(skb, skb->len - len + max(rv, 0));
-	*whole = rv >= 0 && msg.msg_flags & MSG_EOR;
 	if (rv < 0)
 		return rv;
-	/* recvmsg has advanced msg_control */
-	msg.msg_control = &control;
-	if (rv != len || !read_info(&msg, stream, &chunk_cb(skb)->ppid))
+	if (rv != len || !chunk_cb(skb)->ppid)
 		return -EPROTO;
 	return *whole;
 }
@@ -565,33 +580,20 @@ static int drop_first(struct siw_assoc *assoc, struct siw_chan *chan,
 		      const struct siw_first *first)
 {
 	struct siw_share *share = &assoc->share;
-	union {
-		struct cmsghdr hdr;
-		u8 room[CMSG_SPACE(sizeof(struct sctp_rcvinfo))];
-	} control = {};
-	struct msghdr msg = {
-		.msg_control = &control,
-		.msg_controllen = sizeof(control),
-	};
-	struct kvec iov;
-	u32 ppid = 0;
 	u8 buf[256];
+	bool whole;
+	u32 ppid;
 	int rv;
 
-	iov = (struct kvec) { .iov_base = buf, .iov_len = sizeof(buf) };
-	rv = kernel_recvmsg(assoc->sock, &msg, &iov, 1, sizeof(buf),
-			    MSG_DONTWAIT);
+	rv = recv_octets(assoc->sock, first->stream, buf, sizeof(buf), &ppid,
+			 &whole);
 	if (rv <= 0)
 		return rv ?: -ECONNRESET;
-	/* recvmsg has advanced msg_control */
-	msg.msg_control = &control;
-	/* An ordered Terminate, for example, is not the peer's last message */
-	if (!read_info(&msg, first->stream, &ppid))
-		ppid = 0;
+	/* An ordered Terminate has no PPID here: it is not the last message */
 	if (!share->dropping && chan && rv >= SIW_SCTP_SSN_LEN)
 		note_chunk(chan, get_unaligned_be16(buf), ppid,
 			   buf + SIW_SCTP_SSN_LEN, rv - SIW_SCTP_SSN_LEN);
-	share->dropping = !(msg.msg_flags & MSG_EOR);
+	share->dropping = !whole;
 	share->part_stream = first->stream;
 	if (share->dropping && first->len > rv)
 		drop_rest(assoc, first->len - rv);
