@@ -41,7 +41,7 @@ many() {
 # message of 64 KiB.
 measure() { # PROGRAM SIZE COUNT
 	local count=$3
-	[[ $VM_KERNEL != debug ]] || count=$((count / 4))
+	[[ $VM_KERNEL == debian ]] || count=$((count / 4))
 	perftest_well "$1" 18515 -s "$2" -n "$count"
 }
 
