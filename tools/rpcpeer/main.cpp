@@ -12,7 +12,8 @@
 //
 // A WORD is hexadecimal; "xid" stands for that of the message which is answered. An answer "none" is
 // silence, "close" ends the connection, WORDS with "close" at the end do both. serve --procedure 'N WORD…' gives this
-// answer to each call of procedure N of NFS instead.
+// answer to each call of procedure N of NFS instead. "write N OCTETS WORD…" first writes OCTETS times 'w' to the segment
+// that begins with word N of the call.
 //
 // call --memory 'WORD…' --size OCTETS registers memory that the server may read and write. It holds these words and
 // then zeros. The words "key", "high" and "low" are its handle and its address; "low+10" is 16 octets further.
@@ -126,6 +127,18 @@ public:
 		uint8_t *const to = memory_.data() + receives * buffer_size;
 		std::copy(message.begin(), message.end(), to);
 		check(rdma_post_send(id_.get(), nullptr, to, message.size(), region_.get(), 0), "rdma_post_send");
+		ibv_wc wc;
+		if (rdma_get_send_comp(id_.get(), &wc) < 0 || wc.status != IBV_WC_SUCCESS)
+			closed_ = true;
+	}
+
+	/// An RDMA Write of octets 'w', before the next message.
+	void write(uint32_t key, uint64_t address, size_t octets)
+	{
+		uint8_t *const from = memory_.data() + receives * buffer_size;
+		octets = std::min(octets, buffer_size);
+		std::fill_n(from, octets, 'w');
+		check(rdma_post_write(id_.get(), nullptr, from, octets, region_.get(), 0, address, key), "rdma_post_write");
 		ibv_wc wc;
 		if (rdma_get_send_comp(id_.get(), &wc) < 0 || wc.status != IBV_WC_SUCCESS)
 			closed_ = true;
@@ -464,14 +477,21 @@ int fuzz(const Options &options)
 }
 
 /// Returns whether the connection goes on.
-bool answer(Connection &connection, const std::string &text, uint32_t xid)
+bool answer(Connection &connection, const std::string &text, std::span<const uint8_t> message)
 {
 	auto words = split(text);
+	if (words.size() > 2 && words.front() == "write") {
+		const auto segment = parse_word(words[1], {});
+		connection.write(word_at(message, segment),
+				 uint64_t{word_at(message, segment + 2)} << 32 | word_at(message, segment + 3),
+				 parse_word(words[2], {}));
+		words.erase(words.begin(), words.begin() + 3);
+	}
 	const bool closes = !words.empty() && words.back() == "close";
 	if (closes)
 		words.pop_back();
 	if (!words.empty() && words.front() != "none")
-		connection.send(encode(words, {{"xid", xid}}));
+		connection.send(encode(words, {{"xid", word_at(message, 0)}}));
 	if (closes)
 		poll(nullptr, 0, 300); // so that the answer is read first
 	return !closes;
@@ -529,7 +549,7 @@ int serve(const Options &options)
 			const auto found = procedures.find(procedure_of(*message).value_or(UINT32_MAX));
 			const auto &text = found != procedures.end() ? found->second
 								     : options.answers[std::min(number++, options.answers.size() - 1)];
-			goes_on = answer(connection, text, word_at(*message, 0));
+			goes_on = answer(connection, text, *message);
 		}
 	}
 }

@@ -300,6 +300,14 @@ static bool was_sent_in_v2(const struct rpc_rqst *rqst)
 	return p[1] == rpcrdma2_version;
 }
 
+/* Each call is encoded again before it is sent again */
+static void change_cookie(struct rpcrdma_xprt *r_xprt)
+{
+	spin_lock(&r_xprt->rx_xprt.transport_lock);
+	r_xprt->rx_xprt.connect_cookie++;
+	spin_unlock(&r_xprt->rx_xprt.transport_lock);
+}
+
 /**
  * rpcrdma2_refuse - handle an ERR_VERS, or a BAD_HEADER in its place
  * @r_xprt: the transport that received the error
@@ -330,6 +338,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 	r_xprt->rx_no_v2 = true;
 	if (!ep->re_probing) {
 		rpcrdma_force_disconnect(ep);
+		change_cookie(r_xprt);
 		return -EAGAIN;
 	}
 	set_version(r_xprt, ep, &version_one);
@@ -337,9 +346,7 @@ int rpcrdma2_refuse(struct rpcrdma_xprt *r_xprt, const struct rpc_rqst *rqst,
 	ep->re_inline_send = ep->re_v1_send;
 	ep->re_inline_recv = ep->re_v1_recv;
 	rpcrdma_set_max_header_sizes(ep);
-	spin_lock(&r_xprt->rx_xprt.transport_lock);
-	r_xprt->rx_xprt.connect_cookie++;
-	spin_unlock(&r_xprt->rx_xprt.transport_lock);
+	change_cookie(r_xprt);
 	trace_xprtrdma_settle_v1(r_xprt);
 	return -EAGAIN;
 }
