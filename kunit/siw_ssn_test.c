@@ -500,6 +500,8 @@ static const struct space_case floor_cases[] = {
 	  16384 },
 	{ "no session is guaranteed more than the receive buffer", 4096, 8, 0,
 	  4096 },
+	{ "no session is guaranteed more than 208 KiB", 4194304, 1, 0,
+	  212992 },
 };
 
 KUNIT_ARRAY_PARAM(floor, floor_cases, space_desc);

@@ -27,8 +27,12 @@
 /* A remote address may hold 1/SSN_SHARE of the free memory */
 #define SSN_SHARE	4
 
-/* Least part of a receive buffer for a session: some chunks, in bytes */
+/*
+ * Part of a receive buffer for a session, in bytes: some chunks at least, and
+ * Linux's default of a buffer at most, as a host may have thousands of sessions
+ */
 #define SSN_FLOOR_MIN	16384U
+#define SSN_FLOOR_MAX	212992U
 /* Send space that SCTP charges for a control message, in bytes */
 #define SSN_CONTROL_COST	1536U
 /* More chunks than any send buffer holds */
@@ -254,11 +258,14 @@ struct siw_ssn_entry *siw_ssn_drop(struct siw_ssn_window *window)
  * @rcvbuf: receive buffer of its socket in bytes
  * @sessions: number of sessions that the socket may have, at least 1
  *
- * Return: bytes: its part of @rcvbuf, but enough for some chunks
+ * Return: bytes: its part of @rcvbuf, but enough for some chunks, and 208 KiB
+ * at most
  */
 u32 siw_ssn_floor(u32 rcvbuf, unsigned int sessions)
 {
-	return max(rcvbuf / sessions, min(rcvbuf, SSN_FLOOR_MIN));
+	u32 least = min(rcvbuf, SSN_FLOOR_MIN);
+
+	return clamp(rcvbuf / sessions, least, SSN_FLOOR_MAX);
 }
 
 /**
