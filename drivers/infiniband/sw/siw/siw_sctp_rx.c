@@ -736,8 +736,9 @@ static void deliver(struct siw_chan *chan, struct sk_buff *skb)
 	}
 }
 
-/* Finds the session of an Initiate on an unused stream, or makes one */
-static struct siw_chan *begin_session(struct siw_assoc *assoc, u16 stream)
+/* The session of an Initiate on an unused stream: a spare one, or @made */
+static struct siw_chan *begin_session(struct siw_assoc *assoc, u16 stream,
+				      struct siw_chan **made)
 {
 	struct siw_share *share = &assoc->share;
 	struct siw_chan *chan = share->spare;
@@ -751,15 +752,16 @@ static struct siw_chan *begin_session(struct siw_assoc *assoc, u16 stream)
 		siw_share_bind(chan, stream);
 		return chan;
 	}
-	chan = siw_chan_new(assoc);
-	if (!chan)
-		return NULL;
+	chan = *made;
+	*made = NULL;
 	chan->accepted = true;
 	siw_share_bind(chan, stream);
 	return chan;
 }
 
-static void take_whole(struct siw_assoc *assoc, u16 stream, struct sk_buff *skb)
+/* Uses @made for the session of an Initiate, and then sets it to %NULL */
+static void take_whole(struct siw_assoc *assoc, u16 stream, struct sk_buff *skb,
+		       struct siw_chan **made)
 {
 	struct siw_chan *chan = find_chan(assoc, stream);
 	bool fresh = is_fresh(chan), spare = assoc->share.spare;
@@ -782,7 +784,7 @@ static void take_whole(struct siw_assoc *assoc, u16 stream, struct sk_buff *skb)
 		      !iw_mpa_sctp_is_initiate(msg, len)))
 		chan = NULL;
 	else if (fresh)
-		chan = begin_session(assoc, stream);
+		chan = begin_session(assoc, stream, made);
 	if (!chan) {
 		kfree_skb(skb);
 		return;
@@ -820,7 +822,7 @@ static int read_message(struct siw_assoc *assoc)
 {
 	struct siw_share *share = &assoc->share;
 	struct siw_first first = peek_first(assoc->sock->sk);
-	struct siw_chan *chan = find_chan(assoc, first.stream);
+	struct siw_chan *chan = find_chan(assoc, first.stream), *made = NULL;
 	struct sk_buff *skb;
 	int rv;
 
@@ -843,9 +845,19 @@ static int read_message(struct siw_assoc *assoc)
 		drop_partial(assoc, true);
 		return drop_first(assoc, chan, &first);
 	}
+	/* Without memory for a session, its Initiate stays in the socket */
+	if (is_fresh(chan) && !share->spare) {
+		made = siw_chan_new(assoc);
+		if (!made)
+			return -ENOMEM;
+	}
 	rv = join_part(assoc, &first, &skb);
 	if (rv > 0)
-		take_whole(assoc, first.stream, skb);
+		take_whole(assoc, first.stream, skb, &made);
+	if (made) {
+		siw_chan_unlist(made);
+		kfree(made);
+	}
 	if (rv != -EPROTO && rv != -ENOBUFS)
 		return min(rv, 0);
 	stop_session(chan, rv);
