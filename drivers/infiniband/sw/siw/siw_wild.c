@@ -68,9 +68,10 @@ static void look_after(unsigned long delay)
 
 /* ---- the device's addresses */
 
-/* @again: some addresses cannot be used yet */
+/* @again: some addresses cannot be used yet; @full: there are more addresses */
 struct addr_list {
 	bool again;
+	bool full;
 	unsigned int num;
 	struct sockaddr_storage addr[SIW_WILD_ADDRS];
 };
@@ -84,7 +85,8 @@ static void add_v4(struct addr_list *list, struct in_device *in_dev,
 		struct sockaddr_in *sin =
 			(struct sockaddr_in *)&list->addr[list->num];
 
-		if (list->num == SIW_WILD_ADDRS)
+		list->full = list->num == SIW_WILD_ADDRS;
+		if (list->full)
 			return;
 		sin->sin_family = AF_INET;
 		sin->sin_addr.s_addr = ifa->ifa_local;
@@ -102,7 +104,8 @@ static void add_v6(struct addr_list *list, struct inet6_dev *idev, __be16 port)
 		struct sockaddr_in6 *sin6 =
 			(struct sockaddr_in6 *)&list->addr[list->num];
 
-		if (list->num == SIW_WILD_ADDRS)
+		list->full = list->num == SIW_WILD_ADDRS;
+		if (list->full)
 			break;
 		if (ifp->flags & IFA_F_DADFAILED)
 			continue;
@@ -137,6 +140,9 @@ static void collect_addrs(const struct iw_cm_id *id, struct net_device *ndev,
 	if (idev && v6)
 		add_v6(list, idev, port);
 	rcu_read_unlock();
+	if (list->full)
+		pr_warn_once("siw: %s has more than %u addresses: some are not listened on\n",
+			     ndev->name, SIW_WILD_ADDRS);
 }
 
 /* ---- listeners */
