@@ -4,6 +4,7 @@
 
   sctppeer.py call ADDRESS PORT STEP...     connects, as initiator
   sctppeer.py hear ADDRESS PORT STEP...     waits for one association, as responder
+  sctppeer.py idle ADDRESS PORT NUMBER MAX  leaves NUMBER associations without a session: MAX of them stay
   sctppeer.py judge FILE                    checks all SCTP packets of a capture
 
 A step of call and hear is one of
@@ -23,6 +24,7 @@ A step of call and hear is one of
   flood=N       sends N segments of 1000 bytes, or as many as the peer takes
   expect=HEX    the next message begins with these bytes, behind its DDP-SSN
   over=SECONDS  within that time the peer shuts the association down or aborts it; segments are passed over
+  gone=SECONDS  within that time the association ends, without a message
   quiet=SECONDS nothing comes for so long, or until SIGHUP
   abort         aborts the association
 
@@ -30,6 +32,7 @@ Exit status 0 only if all steps held. judge fails if a DATA chunk is ordered, fr
 payload protocol identifier than 16 and 17, or if a stream's DDP-SSNs are not 0, 1, 2, ...
 """
 import errno
+import select
 import signal
 import socket
 import struct
@@ -125,6 +128,10 @@ class Peer:
             if got[0] == CONTROL and got[1].hex() != '0004':
                 raise Broken(f'received message {got[1][:40].hex()}, expected the end of the association')
 
+    def gone(self, seconds):
+        if (got := self.receive(seconds)) is not None:
+            raise Broken(f'received message {got[1][:40].hex()}, expected the end of the association')
+
     def quiet(self, seconds):
         def end(_number, _frame):
             # timeout(1) sends it twice
@@ -170,6 +177,8 @@ class Peer:
             self.expect(value)
         elif name == 'over':
             self.over(float(value))
+        elif name == 'gone':
+            self.gone(float(value))
         elif name == 'quiet':
             self.quiet(float(value))
         elif name == 'abort':
@@ -213,7 +222,7 @@ def play(role, address, port, steps):
             sock.connect((address, port))
         except ConnectionResetError:
             # refused as soon as it was there
-            if [name for name, _ in steps if name not in options] != ['over']:
+            if [name for name, _ in steps if name not in options] not in (['over'], ['gone']):
                 raise
             print('good', flush=True)
             return
@@ -227,6 +236,36 @@ def play(role, address, port, steps):
             peer.step(name, value)
         except (Broken, OSError) as why:
             raise SystemExit(f'sctppeer: {name}={value}: {why}') from why
+    print('good', flush=True)
+
+
+# A session from its client-server Enhanced Initiate, with depths of 8, to both Terminates
+SESSION = (('send', '000500080008'), ('expect', '0006'), ('send', '0004'), ('expect', '0004'))
+
+
+def leave_idle(address, port, number, maximum):
+    poll, socks = select.poll(), {}
+    for _ in range(number):
+        sock = make_socket(address, {'streams': 8})
+        sock.settimeout(PATIENCE)
+        sock.connect((address, port))
+        peer = Peer(sock)
+        for name, value in SESSION:
+            peer.step(name, value)
+        poll.register(sock, select.POLLIN)
+        socks[sock.fileno()] = sock
+    end = time.monotonic() + PATIENCE
+    while len(socks) > maximum and time.monotonic() < end:
+        for number, _ in poll.poll(1000):
+            poll.unregister(number)
+            socks.pop(number).close()
+    for number, _ in poll.poll(1000):
+        socks.pop(number).close()
+    print(f'{len(socks)} stay')
+    for sock in socks.values():
+        Peer(sock).step('abort', '')
+    if len(socks) != maximum:
+        raise SystemExit(f'sctppeer: {len(socks)} associations stay, should be {maximum}')
     print('good', flush=True)
 
 
@@ -272,6 +311,8 @@ def main():
         sys.exit(0 if len(sys.argv) > 1 else 2)
     if sys.argv[1] == 'judge':
         judge(sys.argv[2])
+    elif sys.argv[1] == 'idle':
+        leave_idle(sys.argv[2], *map(int, sys.argv[3:]))
     else:
         play(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
 

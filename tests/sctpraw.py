@@ -2,13 +2,15 @@
 # SPDX-License-Identifier: GPL-2.0
 """An SCTP host of its own for the suite sctp, which chooses its chunks freely
 
-  sctpraw.py parts|auth SOURCE TARGET MAC PORT INITIATE
+  sctpraw.py parts|missing|auth SOURCE TARGET MAC PORT INITIATE [STREAMS]
 
 SOURCE is an IPv4 address that no host has: TARGET, whose MAC address is MAC, has ours in its neighbour table. Makes an
-association and a session with the program at PORT by INITIATE (hex). "good" and exit status 0 if all goes well:
+association of so many STREAMS (1), and a session with the program at PORT by INITIATE (hex). "good" and exit status 0
+if all goes well:
 
   parts    a Send of 1024 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP
            delivers a part of the message; then a second Send, "hello". TARGET acknowledges all of that
+  missing  two Sends, "first" and "hello", of which the second comes 35 s earlier
   auth     reads the memory that the program exposes, with AUTH (SHA-256) before each DATA chunk: no chunk is a fragment
 """
 import socket
@@ -25,6 +27,8 @@ OUR_PORT, OUR_TAG, FIRST_TSN = 40000, 0x5043, 1000
 READS, READ_SIZE = 4, 65536
 SEND_SIZE, PER_PACKET = 1024, 50
 PATIENCE = 20
+# more than the 30 s that siw waits for a DDP-SSN if SCTP misses nothing
+MISSING = 35
 
 
 def crc32c(data):
@@ -98,9 +102,9 @@ class Host:
                 raise SystemExit(f'sctpraw: the peer ends the association, after {self.got}')
         return kinds, body
 
-    def until(self, done, act, every=1.0):
+    def until(self, done, act, every=1.0, patience=PATIENCE):
         """Acts every so many seconds until it is done"""
-        latest = time.monotonic() + PATIENCE
+        latest = time.monotonic() + patience
         while time.monotonic() < latest:
             act()
             end = time.monotonic() + every
@@ -125,9 +129,9 @@ class Host:
                 at += (length + 3) & ~3
         self.up = self.up or COOKIE_ACK in kinds
 
-    def connect(self, more):
+    def connect(self, streams, more):
         # adaptation indication 1
-        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, 1, 1, FIRST_TSN, 0xc006, 8, 1) + more)
+        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, streams, streams, FIRST_TSN, 0xc006, 8, 1) + more)
         self.until(lambda: self.cookie, lambda: self.send(init))
         self.until(lambda: self.up, lambda: self.send(chunk(COOKIE_ECHO, 0, self.cookie)))
 
@@ -172,6 +176,17 @@ def play_parts(host):
     time.sleep(1)
 
 
+def play_missing(host):
+    first = host.data(host.tsn, WHOLE, SEGMENT, ddp_send(1, 1, b'first'))
+    second = host.data(host.tsn + 1, WHOLE, SEGMENT, ddp_send(2, 2, b'hello'))
+    host.tsn += 2
+    end = time.monotonic() + MISSING
+    # Again and again, as SCTP may drop what it has received after a missing chunk
+    host.until(lambda: time.monotonic() > end, lambda: host.send(second), patience=2 * MISSING)
+    host.until(lambda: host.acked >= host.tsn - 1, lambda: host.send(first, second))
+    time.sleep(1)
+
+
 def play_reads(host):
     # The Accept, and the first Send: ADDRESS RKEY ...
     host.until(lambda: len(host.got) > 1, lambda: None)
@@ -189,20 +204,18 @@ def play_reads(host):
 
 
 def main():
-    if len(sys.argv) != 7 or sys.argv[1] not in ('parts', 'auth'):
+    plays = {'parts': play_parts, 'missing': play_missing, 'auth': play_reads}
+    if len(sys.argv) not in (7, 8) or sys.argv[1] not in plays:
         print(__doc__)
         sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
     what = sys.argv[1]
     host = Host(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
     # RANDOM, CHUNKS (DATA), HMAC-ALGO (SHA-256, SHA-1) of RFC 4895; supported extensions (AUTH) of RFC 5061
     auth = struct.pack('!HH32x HHB3x HHHH HHB3x', 0x8002, 36, 0x8003, 5, DATA, 0x8004, 8, SHA_256, 1, 0x8008, 5, AUTH)
-    host.connect(auth if what == 'auth' else b'')
+    host.connect(int(sys.argv[7]) if len(sys.argv) > 7 else 1, auth if what == 'auth' else b'')
     host.whole(CONTROL, struct.pack('!H', 0) + bytes.fromhex(sys.argv[6]))
     host.until(lambda: host.got, lambda: None)
-    if what == 'parts':
-        play_parts(host)
-    else:
-        play_reads(host)
+    plays[what](host)
     print('good', flush=True)
     host.send(chunk(ABORT, 0, b''))
 

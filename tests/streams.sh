@@ -6,7 +6,7 @@
 # Several connections on one SCTP association (RFC 5043 sections 6 and 7, setting streams): how many associations
 # there are, the end of a session beside others, and hostile peers.
 #
-# Runs as streams: --llp sctp; 800 s
+# Runs as streams: --llp sctp; 1200 s
 # Sample streams: 30 connections|SC-04: a stream is used again|one stream
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -253,6 +253,122 @@ stays() { # PORT IDLE STEP…
 	wait_for 40 'the end of all associations' no_assocs
 }
 
+parts_on_a_shared_association() { # PORT
+	streams 8 8
+	parts_of_a_message "$1" 8
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+client_first() { # NAME PORT
+	run_well "$1" a 60 "$RDMAFIRST" client 10.77.0.2 "$2" --expect first --timeout 50
+}
+
+# The association of NETNS is established, or not any more
+# shellcheck disable=SC2016 # of awk
+is_ending() { # NETNS PORT
+	within "$1" awk -v port="$2" 'NR > 1 && ($12 == port || $13 == port) && $5 != 3 { ends = 1 }
+		END { exit !ends }' /proc/net/sctp/assocs
+}
+
+# An association is being shut down by NETNS, three seconds before the other side hears it
+begin_ending() { # PORT NETNS IDLE-OF-A IDLE-OF-B
+	"$RDMA" mpa set link siw0/1 streams 8 idle "$3"
+	"$RDMA" mpa set link siw1/1 streams 8 idle "$4"
+	start_server "$1"
+	client_first first "$1"
+	within "$2" tc qdisc replace dev eth0 root netem delay 3s
+	wait_for 20 'the shutdown of the association' is_ending "$2" "$1"
+}
+
+end_ending() { # NETNS
+	stop server
+	"$RDMA" mpa reset link siw0/1
+	"$RDMA" mpa reset link siw1/1
+	within "$1" tc qdisc del dev eth0 root
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+while_we_end_it() { # PORT
+	local before
+	before=$(opened a)
+	begin_ending "$1" a 5 300
+	client_first second "$1"
+	expect 'number of associations' "$(opened_since "$before")" 2
+	end_ending a
+}
+
+# The peer ends it first only if its setting is less than half of ours
+while_the_peer_ends_it() { # PORT
+	local before
+	before=$(opened a)
+	begin_ending "$1" b 300 3
+	run second a 60 "$RDMAFIRST" client 10.77.0.2 "$1" --expect first --timeout 50
+	[[ $STATUS -eq 0 ]] || has_line second 'REJECTED status -104' || fail "the second client ended with status $STATUS"
+	client_first third "$1"
+	expect 'number of associations' "$(opened_since "$before")" 2
+	end_ending b
+}
+
+# Prints how often the retransmission timer of NETNS has expired
+# shellcheck disable=SC2016 # of awk
+timeouts() { # NETNS
+	within "$1" awk '$1 == "SctpT3RtxExpireds" { print $2 }' /proc/net/sctp/snmp
+}
+
+has_timeouts() { # COUNT
+	[[ $(timeouts a) -ge $1 ]]
+}
+
+# A connect beside an association that retransmits does not wait for it
+while_retransmitting() { # PORT
+	local before
+	streams 8 8
+	before=$(opened a)
+	start server b 200 rping -s -P -a 10.77.0.2 -p "$1"
+	wait_listener 10.77.0.2 "$1"
+	start bulk a 190 rping -c -a 10.77.0.2 -p "$1" -C 1000000
+	wait_for 60 'the first connection' has_qps 2
+	within a tc qdisc replace dev eth0 root netem loss 100%
+	wait_for 30 'a retransmission' has_timeouts $(($(timeouts a) + 2))
+	start client a 100 rping -c -a 10.77.0.2 -p "$1" -C 2
+	wait_for 30 'a second association' has_assocs "$1" 2
+	within a tc qdisc del dev eth0 root
+	ended_well client 60
+	expect 'number of associations' "$(opened_since "$before")" 2
+	stop bulk KILL
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# A stopped program holds up no session beside its own
+beside_stopped() { # PORT
+	local before
+	streams 8 8
+	before=$(opened a)
+	start_server "$1"
+	start stopped a 190 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 4 --timeout 180
+	wait_for 120 '4 connections' has_connections 4
+	pkill -STOP -P "${pid_of[stopped]}"
+	run_well client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --times 30 --expect first --timeout 110
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop server KILL
+	pkill -CONT -P "${pid_of[stopped]}"
+	ended_well stopped 60
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# One remote address may leave 256 associations without a session
+leaves_many() { # PORT
+	"$RDMA" mpa set link siw1/1 streams 8 idle 300
+	start server b 450 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 440 --silent
+	wait_listener 10.77.0.2 "$1"
+	run_well peer a 400 "$SCTPPEER" idle 10.77.0.2 "$1" 270 256
+	stop server
+	"$RDMA" mpa reset link siw1/1
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 has_connections() { # COUNT
 	[[ $(count server '^conn [0-9]* event RDMA_CM_EVENT_ESTABLISHED') -ge $1 ]]
 }
@@ -295,6 +411,7 @@ check 'an association ends at once if its only session has broken the protocol' 
 check 'an Initiate on the stream of a rejected session is answered despite a late segment' rejects 7427
 check '50 connections complete while 8 others fill the association with data' beside_bulk 7426
 check 'a flooded session whose program has not accepted ends, and not the one beside' floods_undecided 7421
+check 'F121: a segment that SCTP delivers in parts is received on a shared association' parts_on_a_shared_association 7437
 check 'an ABORT ends each of three sessions on an association once' loses_all 7422
 check 'an Initiate for a listener that is gone is answered by a Terminate' listener_is_gone 7419
 check 'an initiator answers a Terminate beside its Accept on the first stream' hears 7420 \
@@ -303,6 +420,11 @@ check 'an Initiate of the peer on our association is answered by a Terminate, an
 	expect=0005 send=$ACCEPT stream=1 send=$INITIATE expect=0004 send=0004 stream=0 send=0004 expect=0004 over=20
 check 'an idle association ends after twice the time of setting idle on the side that has not opened it' stays 7430 1 over=6
 check 'an idle association stays for 14 s with idle 10' stays 7431 10 quiet=14 over=20
+check 'a connect succeeds while its side shuts the idle association down' while_we_end_it 7432
+check 'a connect while the peer shuts the idle association down fails with ECONNRESET at most, and the next succeeds' while_the_peer_ends_it 7433
+check 'a connect beside an association that retransmits makes another one' while_retransmitting 7434
+check '30 connections complete beside 4 of a stopped program on the same association' beside_stopped 7435
+check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429
 
 finish
