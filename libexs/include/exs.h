@@ -100,7 +100,8 @@ struct exs_event {
 /**
  * exs_qcreate - create a queue
  *
- * Any number of sockets and threads may use it. It has room for all events of all operations that were started.
+ * Any number of sockets and threads may use it. It has room for all events of all operations that were started. Its descriptor is made
+ * when it is first needed; exs_qdequeue() looks for events each millisecond if that fails.
  */
 exs_qh_t exs_qcreate(void);
 
@@ -122,7 +123,7 @@ int exs_qabandon(exs_qh_t queue);
 /**
  * exs_qfd - the eventfd of a queue, for poll(), epoll and the like
  *
- * Readable while the queue has events. Not to be read, written or closed by the program.
+ * Readable while the queue has events. Not to be read, written or closed by the program. Errors: EMFILE and the others of eventfd().
  */
 int exs_qfd(exs_qh_t queue);
 

@@ -265,7 +265,7 @@ int exs_qfd(exs_qh_t queue)
 	return guarded([&] {
 		const auto found = library().queues.find(queue);
 		fd = found ? found->fd() : -1;
-		return found ? 0 : EBADF;
+		return !found ? EBADF : fd < 0 ? errno : 0;
 	}) == 0 ? fd : -1;
 }
 

@@ -38,10 +38,19 @@ Wakes::~Wakes()
 }
 
 Queue::Queue(Engine &engine, Engines &engines)
-    : library_engine_(engine), engines_(engines), event_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)), engine_(&engine)
+    : library_engine_(engine), engines_(engines), engine_(&engine)
 {
-	if (event_.get() < 0)
-		throw std::system_error(errno, std::generic_category(), "eventfd");
+}
+
+// With the lock. False with errno: there is none. A queue without one is of use: memory must be revoked also by a program that has
+// no descriptors left.
+bool Queue::make_event()
+{
+	if (event_.get() < 0) {
+		event_ = Descriptor(::eventfd(closed_ ? 1 : 0, EFD_NONBLOCK | EFD_CLOEXEC));
+		readable_ = false;
+	}
+	return event_.get() >= 0;
 }
 
 void Queue::add(const exs_event &event)
@@ -74,6 +83,8 @@ void Queue::wake()
 int Queue::fd()
 {
 	const std::lock_guard lock(mutex_);
+	if (!make_event())
+		return -1;
 	known_ = true;
 	wake();
 	return event_.get();
@@ -110,14 +121,15 @@ void Queue::send()
 	}
 }
 
-// False: there is nothing to wait for
-bool Queue::begin_wait()
+// What to wait for: -1 if no descriptor could be made, nothing if there is no need to wait
+std::optional<int> Queue::begin_wait()
 {
 	const std::lock_guard lock(mutex_);
 	if (closed_ || !events_.empty() || !senders_.empty())
-		return false;
+		return std::nullopt;
+	make_event();
 	waiters_++;
-	return true;
+	return event_.get();
 }
 
 void Queue::end_wait()
@@ -226,14 +238,18 @@ int Queue::wait(std::optional<Clock::time_point> until, bool spin)
 		left = 0;
 	else if (until)
 		left = static_cast<int>(std::clamp<int64_t>(std::chrono::ceil<std::chrono::milliseconds>(*until - Clock::now()).count(), 0, INT_MAX));
-	if (!begin_wait())
+	const auto at_most = [&left](int ms) { left = left < 0 ? ms : std::min(left, ms); };
+	const auto fd = begin_wait();
+	if (!fd)
 		return 1;
+	if (*fd < 0)
+		at_most(1); // and look again
 	if (progress_) {
-		if (const auto driven = engine().drive(event_.get(), left, [this] { end_wait(); }))
+		if (const auto driven = engine().drive(*fd, left, [this] { end_wait(); }))
 			return *driven;
-		left = left < 0 ? 10 : std::min(left, 10); // another thread does, for the time being
+		at_most(10); // another thread does, for the time being
 	}
-	pollfd one{.fd = event_.get(), .events = POLLIN, .revents = 0};
+	pollfd one{.fd = *fd, .events = POLLIN, .revents = 0};
 	const int ready = ::poll(&one, 1, left);
 	const int error = errno;
 	end_wait();

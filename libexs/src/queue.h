@@ -43,7 +43,7 @@ public:
 // A queue of events with an eventfd, which is readable while there are any and somebody waits for that
 class Queue : public std::enable_shared_from_this<Queue> {
 public:
-	explicit Queue(Engine &engine, Engines &engines); // throws std::system_error
+	Queue(Engine &engine, Engines &engines);
 
 	bool push(const exs_event &event); // false: it has been deleted
 
@@ -61,7 +61,7 @@ public:
 	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
 	std::vector<exs_fd_t> close();
 
-	int fd(); // the program waits for it from now on
+	int fd(); // the program waits for it from now on; -1 with errno
 
 	// Calls the sender before somebody waits for an event. False: it does not.
 	bool send_later(const std::shared_ptr<Sender> &sender);
@@ -79,17 +79,18 @@ private:
 	int take_now(exs_event *events, int max);
 	friend class Wakes;
 	int wait(std::optional<Clock::time_point> until, bool spin);
-	bool begin_wait();
+	std::optional<int> begin_wait();
 	void end_wait();
 	void add(const exs_event &event);
 	void wake();
 	void wake_later();
 	void own_engine(bool wanted);
+	bool make_event();
 
 	Engine &library_engine_;
 	Engines &engines_;
-	Descriptor event_;
 	std::mutex mutex_;
+	Descriptor event_; // made when first needed
 	bool closed_ = false;
 	bool known_ = false;    // the descriptor, to the program
 	bool readable_ = false; // likewise

@@ -12,9 +12,12 @@
 #include <mutex>
 #include <stdexcept>
 #include <thread>
+#include <vector>
 
 #include <fcntl.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
+#include <unistd.h>
 
 #include <gtest/gtest.h>
 
@@ -445,6 +448,50 @@ TEST_F(Cpp, DestructionOfMemoryReturnsAfterExsCloseMsIfThePeerIsSilent)
 		EXPECT_TRUE(watch.end()) << "the destructor had not returned after " << exs_test::patience << " ms";
 		EXPECT_LT(loop::clock::now() - start, 4s); // the default of EXS_CLOSE_MS is 5 s
 	}
+}
+
+// Takes all descriptors that the process may have
+class NoDescriptors {
+public:
+	NoDescriptors()
+	{
+		::getrlimit(RLIMIT_NOFILE, &before_);
+		const rlimit few{.rlim_cur = 256, .rlim_max = before_.rlim_max};
+		::setrlimit(RLIMIT_NOFILE, &few);
+		for (int fd = 0; (fd = ::dup(0)) >= 0;)
+			taken_.push_back(fd);
+	}
+	~NoDescriptors()
+	{
+		for (const int fd : taken_)
+			::close(fd);
+		::setrlimit(RLIMIT_NOFILE, &before_);
+	}
+	NoDescriptors(const NoDescriptors &) = delete;
+	NoDescriptors &operator=(const NoDescriptors &) = delete;
+
+private:
+	rlimit before_{};
+	std::vector<int> taken_;
+};
+
+TEST_F(Cpp, DestructionOfMemoryInUseWaitsForTheEndOfItsOperationsWithoutAFreeDescriptor)
+{
+	listener.set(EXS_CLOSE_MS, 300);
+	auto peer = std::make_unique<exs_test::RawClient>(exs_test::loopback(port));
+	exs::socket accepted = own.run([](Cpp &test) -> task<exs::socket> { co_return (co_await test.listener.accept()).value(); }(*this));
+	auto buffer = std::make_unique<memory>(10000);
+	ASSERT_GT(exs_recv(accepted.fd(), buffer->handle(), buffer->text(), buffer->size(), 0, own.queue(), nullptr), 0);
+	peer->say({.type = exs_test::RawClient::adv, .id = 1, .length = 10000, .address = 4096, .key = 1});
+	peer->wait_read_request();
+	{
+		const NoDescriptors none;
+		ASSERT_EQ(::dup(0), -1);
+		buffer.reset();
+	}
+	exs_event event{};
+	ASSERT_EQ(exs_qdequeue(own.queue(), &event, 1, 0), 1) << "the receive is pending, its memory freed";
+	EXPECT_EQ(event.error, ECANCELED);
 }
 
 } // namespace
