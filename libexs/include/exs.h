@@ -255,7 +255,8 @@ int exs_bind(exs_fd_t fd, const struct sockaddr *address, socklen_t length);
  *
  * A peer that does not complete the set-up within 10 s is dropped.
  *
- * Errors: EADDRINUSE: the port, or the one that follows where TCP needs that; and those of bind() and listen().
+ * Errors: EADDRINUSE: the port, or the one that follows where TCP needs that; and those of bind() and listen(), also if only one of
+ * RDMA and TCP fails.
  */
 int exs_listen(exs_fd_t fd, int backlog);
 

@@ -134,16 +134,24 @@ void Engine::run(std::function<void()> task)
 	wake();
 }
 
+// nullptr with errno
 rdma_event_channel *Engine::channel()
 {
 	const std::lock_guard lock(mutex_);
-	if (channel_ || no_channel_)
+	if (channel_)
 		return channel_.get();
-	channel_.reset(rdma_create_event_channel());
-	if (channel_ && (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(channel_->fd, F_SETFD, FD_CLOEXEC) != 0 ||
-			 add_descriptor(epoll_.get(), channel_->fd, EPOLLIN, channel_token) != 0))
-		channel_.reset();
-	no_channel_ = !channel_;
+	if (!no_channel_) {
+		channel_.reset(rdma_create_event_channel());
+		if (channel_ && (::fcntl(channel_->fd, F_SETFL, O_NONBLOCK) != 0 || ::fcntl(channel_->fd, F_SETFD, FD_CLOEXEC) != 0 ||
+				 add_descriptor(epoll_.get(), channel_->fd, EPOLLIN, channel_token) != 0)) {
+			const int error = errno;
+			channel_.reset();
+			errno = error;
+		}
+		no_channel_ = !channel_ && errno != EMFILE && errno != ENFILE && errno != ENOMEM;
+	}
+	if (no_channel_)
+		errno = ENODEV;
 	return channel_.get();
 }
 
@@ -152,10 +160,8 @@ rdma_event_channel *Engine::channel()
 rdma_cm_id *Engine::make_id(uint64_t token)
 {
 	rdma_event_channel *const ids = channel();
-	if (ids == nullptr) {
-		errno = ENODEV;
+	if (ids == nullptr)
 		return nullptr;
-	}
 	rdma_cm_id *id = nullptr;
 	const std::lock_guard lock(ids_mutex_);
 	return rdma_create_id(ids, &id, reinterpret_cast<void *>(static_cast<uintptr_t>(token)), RDMA_PS_TCP) == 0 ? id : nullptr;

@@ -56,7 +56,8 @@ int Socket::listen_tcp(Listening &listening, sockaddr_storage address)
 int Socket::listen_both(Listening &listening, sockaddr_storage &address)
 {
 	const int verbs = listen_verbs(listening, address);
-	if (verbs != 0 && (protocol_ == EXS_PROTO_RDMA || verbs == EADDRINUSE))
+	const bool has_device = verbs != EPROTONOSUPPORT && verbs != ENODEV && verbs != EADDRNOTAVAIL;
+	if (verbs != 0 && (protocol_ == EXS_PROTO_RDMA || has_device))
 		return verbs;
 	if (protocol_ == EXS_PROTO_RDMA)
 		return 0;

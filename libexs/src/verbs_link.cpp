@@ -618,12 +618,26 @@ VerbsListener::VerbsListener(Engine &engine, const std::shared_ptr<Actor> &actor
 {
 	token_ = engine_.adopt(actor);
 	id_.reset(engine_.make_id(token_));
-	sockaddr_storage copy = address;
-	if (!id_ || rdma_bind_addr(id_.get(), raw(copy)) != 0 || rdma_listen(id_.get(), backlog) != 0) {
+	if (!id_) {
 		error = errno;
 		return;
 	}
-	error = 0;
+	error = bind(address);
+	if (error == 0 && rdma_listen(id_.get(), backlog) != 0)
+		error = errno;
+}
+
+// EADDRNOTAVAIL of rdma_cm: the host has no such address, or somebody has the port at an address that includes this one. The
+// latter does not concern another port.
+int VerbsListener::bind(sockaddr_storage address)
+{
+	if (rdma_bind_addr(id_.get(), raw(address)) == 0)
+		return 0;
+	const int error = errno;
+	if (error != EADDRNOTAVAIL || port_of(address) == 0)
+		return error;
+	set_port(address, 0);
+	return rdma_bind_addr(id_.get(), raw(address)) == 0 ? EADDRINUSE : error;
 }
 
 VerbsListener::~VerbsListener()

@@ -148,7 +148,7 @@ private:
 // A listener of rdma_cm's; connection requests go to the actor's on_cm()
 class VerbsListener {
 public:
-	// error: an errno value; ENODEV: no device has the address
+	// error: an errno value; ENODEV: no device has the address; EADDRNOTAVAIL: nor has the host
 	VerbsListener(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &address, int backlog,
 		      int &error);
 	~VerbsListener();
@@ -159,6 +159,8 @@ public:
 	[[nodiscard]] int local_address(sockaddr_storage &address) const;
 
 private:
+	int bind(sockaddr_storage address);
+
 	Engine &engine_;
 	Verbs<rdma_cm_id> id_;
 	uint64_t token_ = 0;

@@ -17,6 +17,7 @@
 #include <deque>
 #include <filesystem>
 #include <fstream>
+#include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -35,6 +36,7 @@
 #include <netinet/in.h>
 #include <poll.h>
 #include <sys/epoll.h>
+#include <sys/eventfd.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/resource.h>
@@ -89,6 +91,66 @@ __attribute__((visibility("default"))) int ibv_dereg_mr(void *mr)
 			deregistered++;
 	}
 	return reinterpret_cast<int (*)(void *)>(::dlsym(RTLD_NEXT, "ibv_dereg_mr"))(mr);
+}
+}
+
+namespace {
+
+// A device that knows nothing but to bind: what rdma_bind_addr() says for a port
+std::function<int(uint16_t port)> bind_answer;
+
+struct FakeChannel {
+	int fd; // as in librdmacm
+} fake_channel{-1};
+
+template <typename Function, typename... Arguments> auto real(const char *name, Arguments... arguments)
+{
+	return reinterpret_cast<Function>(::dlsym(RTLD_NEXT, name))(arguments...);
+}
+
+int fail(int error)
+{
+	errno = error;
+	return error == 0 ? 0 : -1;
+}
+
+} // namespace
+
+// In place of librdmacm's, also for the library
+extern "C" {
+__attribute__((visibility("default"))) void *rdma_create_event_channel()
+{
+	if (!bind_answer)
+		return real<void *(*)()>("rdma_create_event_channel");
+	fake_channel.fd = ::eventfd(0, 0);
+	return &fake_channel;
+}
+
+__attribute__((visibility("default"))) void rdma_destroy_event_channel(void *channel)
+{
+	if (channel != &fake_channel)
+		return real<void (*)(void *)>("rdma_destroy_event_channel", channel);
+	::close(std::exchange(fake_channel.fd, -1));
+}
+
+__attribute__((visibility("default"))) int rdma_create_id(void *channel, void **id, void *context, int space)
+{
+	if (channel != &fake_channel)
+		return real<int (*)(void *, void **, void *, int)>("rdma_create_id", channel, id, context, space);
+	*id = &fake_channel;
+	return 0;
+}
+
+__attribute__((visibility("default"))) int rdma_destroy_id(void *id)
+{
+	return id == &fake_channel ? 0 : real<int (*)(void *)>("rdma_destroy_id", id);
+}
+
+__attribute__((visibility("default"))) int rdma_bind_addr(void *id, sockaddr *address)
+{
+	if (id != &fake_channel)
+		return real<int (*)(void *, sockaddr *)>("rdma_bind_addr", id, address);
+	return fail(bind_answer(ntohs(reinterpret_cast<const sockaddr_in *>(address)->sin_port)));
 }
 }
 
@@ -1328,6 +1390,37 @@ TEST_F(Library, ListenWithProtoAnyFailsWithEaddrinuseIfThePortForTcpIsTaken)
 	EXPECT_EQ(exs_listen(listener, 10), 0) << strerror(errno);
 	EXPECT_NE(exs_fcntl(listener, EXS_GET, EXS_TCP_PORT), ntohs(name.sin_port));
 	::close(taken);
+}
+
+// rdma_cm has EADDRNOTAVAIL also for a port that another address has, of all that include this one
+TEST_F(Library, ListenWithProtoAnyFailsIfRdmaFailsForAnotherReasonThanAMissingDevice)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "there is a device";
+	struct Case {
+		int error, error_of_port_0, expected;
+	};
+	uint16_t port = 0;
+	for (const auto &[error, error_of_port_0, expected] : {Case{ENOMEM, ENOMEM, ENOMEM}, Case{EACCES, 0, EACCES},
+							      Case{EADDRINUSE, 0, EADDRINUSE}, Case{EADDRNOTAVAIL, 0, EADDRINUSE},
+							      Case{EADDRNOTAVAIL, EADDRNOTAVAIL, 0}, Case{ENODEV, ENODEV, 0}}) {
+		bind_answer = [error = error, error_of_port_0 = error_of_port_0](uint16_t bound) { return bound != 0 ? error : error_of_port_0; };
+		sockaddr_in any = loopback(port);
+		any.sin_addr.s_addr = INADDR_ANY;
+		if (port == 0) { // one that is free
+			const int chosen = ::socket(AF_INET, SOCK_STREAM, 0);
+			ASSERT_EQ(::bind(chosen, raw(any), sizeof(any)), 0);
+			socklen_t length = sizeof(any);
+			::getsockname(chosen, reinterpret_cast<sockaddr *>(&any), &length);
+			port = ntohs(any.sin_port);
+			::close(chosen);
+		}
+		const auto fd = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+		ASSERT_EQ(exs_bind(fd, raw(any), sizeof(any)), 0);
+		EXPECT_EQ(exs_listen(fd, 10) == 0 ? 0 : errno, expected) << strerror(error);
+		wait(exs_close(fd, queue, nullptr));
+	}
+	bind_answer = nullptr;
 }
 
 TEST_F(Library, ConnectBeyondTheBacklogOfAListenerFails)
