@@ -330,6 +330,7 @@ enum exs_option {
 	EXS_KEEPALIVE_MS = 11, /* a peer from which nothing has come for as long is probed, 0 (never) to 3600000 (0) */
 	EXS_IDLE_MS = 12,      /* a connection on which nothing has come for as long is ended, 0 (never) to 3600000 (0) */
 	EXS_SHARED = 13,       /* over RDMA a persistent send is registered once for all such sockets, 0 or 1 (0) */
+	EXS_V6ONLY = 14,       /* a listener at :: accepts no IPv4 clients, as with IPV6_V6ONLY, 0 or 1 (0) */
 };
 
 /**
@@ -349,6 +350,9 @@ enum exs_option {
  * on all of these connections: a peer can read the memory until then, a peer that learns or guesses a key can read and write what
  * other connections with this option expose, and over siw a peer can end the registration for all by a Send with Invalidate. For
  * peers that trust each other.
+ *
+ * EXS_V6ONLY: a listener at :: has IPv4 clients as well, whose addresses are mapped ones (::ffff:192.0.2.1). With this option it leaves
+ * the port to a listener at 0.0.0.0.
  *
  * Returns the value, or 0. Errors: EINVAL: unknown option, or out of its range; EISCONN: already connected or listening.
  */

@@ -380,8 +380,11 @@ EXPORT int listen(int fd, int backlog) noexcept
 			return NEXT(listen)(fd, backlog);
 	}
 	const Before before = take_before(fd);
+	int v6_only = 0;
+	socklen_t size = sizeof(v6_only);
+	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
 	Descriptor end;
-	if (const int error = relay().listen(*before.bound, std::max(backlog, 1), end); error != 0)
+	if (const int error = relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), end); error != 0)
 		return fail(error);
 	const int error = replace(fd, end, before);
 	return error == 0 ? 0 : fail(error);

@@ -201,10 +201,11 @@ void Relay::add(const std::shared_ptr<Entry> &entry)
 	::eventfd_write(wake_.get(), 1);
 }
 
-int Relay::listen(const Address &local, int backlog, Descriptor &end)
+int Relay::listen(const Address &local, bool v6_only, int backlog, Descriptor &end)
 {
 	auto listener = std::make_shared<Listener>();
 	listener->fd = make_socket(local.storage.ss_family);
+	exs_fcntl(listener->fd, EXS_SET, EXS_V6ONLY, v6_only ? 1U : 0U);
 	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0) {
 		const int error = errno;
 		exs_close(listener->fd, 0, nullptr);

@@ -55,7 +55,7 @@ public:
 	static Relay &instance(); // starts it
 
 	// The program's end of a new listener or connection; an errno value
-	int listen(const Address &local, int backlog, Descriptor &end);
+	int listen(const Address &local, bool v6_only, int backlog, Descriptor &end);
 	int connect(const Address &to, const std::optional<Address> &from, bool blocks, Descriptor &end);
 
 	// Of a descriptor, if it is one of ours

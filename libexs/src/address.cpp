@@ -40,6 +40,20 @@ std::optional<sockaddr_storage> copy_address(const sockaddr *address, socklen_t 
 	return copy;
 }
 
+sockaddr_storage in_family(const sockaddr_storage &address, int family)
+{
+	if (family != AF_INET6 || address.ss_family != AF_INET)
+		return address;
+	sockaddr_in6 mapped{};
+	mapped.sin6_family = AF_INET6;
+	mapped.sin6_port = v4(address).sin_port;
+	mapped.sin6_addr.s6_addr[10] = mapped.sin6_addr.s6_addr[11] = 0xff;
+	std::memcpy(&mapped.sin6_addr.s6_addr[12], &v4(address).sin_addr, sizeof(in_addr));
+	sockaddr_storage made{};
+	std::memcpy(&made, &mapped, sizeof(mapped));
+	return made;
+}
+
 bool is_loopback(const sockaddr_storage &address)
 {
 	if (address.ss_family == AF_INET)

@@ -14,6 +14,9 @@ socklen_t address_length(const sockaddr_storage &address);
 // Nothing if it is not one of this family, or cut short
 std::optional<sockaddr_storage> copy_address(const sockaddr *address, socklen_t length, int family);
 
+// Of an IPv4 peer of a listener of AF_INET6, as the kernel has it: mapped
+sockaddr_storage in_family(const sockaddr_storage &address, int family);
+
 bool is_loopback(const sockaddr_storage &address);
 bool is_of_this_host(const sockaddr_storage &address);
 bool is_wildcard(const sockaddr_storage &address);

@@ -711,9 +711,9 @@ void Socket::save_addresses()
 {
 	sockaddr_storage address{};
 	if (link_->local_address(address) == 0)
-		local_ = address;
+		local_ = in_family(address, domain_);
 	if (link_->peer_address(address) == 0)
-		peer_ = address;
+		peer_ = in_family(address, domain_);
 }
 
 // ---- the link and the machine
@@ -1157,6 +1157,7 @@ Option limits_of(int option)
 		return {0, 65535};
 	case EXS_EXACT:
 	case EXS_SHARED:
+	case EXS_V6ONLY:
 		return {0, 1};
 	default:
 		return {1, 0};
@@ -1204,6 +1205,9 @@ int Socket::set_option(int option, unsigned value)
 	case EXS_SHARED:
 		settings_.shared = value != 0;
 		break;
+	case EXS_V6ONLY:
+		settings_.v6_only = value != 0;
+		break;
 	case EXS_KEEPALIVE_MS:
 		settings_.keepalive_ms = value;
 		break;
@@ -1250,6 +1254,9 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_SHARED:
 		value = connected && link_->protocol() == EXS_PROTO_TCP ? 0 : settings_.shared;
+		break;
+	case EXS_V6ONLY:
+		value = settings_.v6_only;
 		break;
 	case EXS_KEEPALIVE_MS:
 		value = connected && !probes() ? 0 : settings_.keepalive_ms;

@@ -61,6 +61,7 @@ struct Settings {
 	uint16_t tcp_port = 0;
 	bool exact = false;
 	bool shared = false;
+	bool v6_only = false;
 	uint32_t keepalive_ms = 0;
 	uint32_t idle_ms = 0;
 };

@@ -24,7 +24,7 @@ int Socket::listen_verbs(Listening &listening, sockaddr_storage &address)
 		return EPROTONOSUPPORT;
 	int error = 0;
 	auto listener = std::make_unique<VerbsListener>(library_.engine, shared_from_this(), address,
-							static_cast<int>(listening.backlog), error);
+							static_cast<int>(listening.backlog), settings_.v6_only, error);
 	if (error != 0)
 		return error;
 	if (error = listener->local_address(address); error != 0)
@@ -38,14 +38,16 @@ int Socket::listen_tcp(Listening &listening, sockaddr_storage address)
 	if (protocol_ == EXS_PROTO_ANY && settings_.tcp_port != 0)
 		set_port(address, settings_.tcp_port);
 	int error = 0;
-	auto listener = std::make_unique<TcpListener>(library_.engine, shared_from_this(), address,
-						      static_cast<int>(listening.backlog), error);
+	const auto make = [&] {
+		return std::make_unique<TcpListener>(library_.engine, shared_from_this(), address, static_cast<int>(listening.backlog),
+						     settings_.v6_only, error);
+	};
+	auto listener = make();
 	if (error == EADDRINUSE && listening.verbs && settings_.tcp_port == 0 && port_of(address) != UINT16_MAX) {
 		// siw has its ports from TCP
 		listening.stands_for = port_of(address);
 		set_port(address, static_cast<uint16_t>(listening.stands_for + 1));
-		listener = std::make_unique<TcpListener>(library_.engine, shared_from_this(), address,
-							 static_cast<int>(listening.backlog), error);
+		listener = make();
 	}
 	if (error == 0)
 		listening.tcp = std::move(listener);

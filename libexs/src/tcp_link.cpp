@@ -593,13 +593,13 @@ int TcpLink::protocol() const
 // ---- listeners
 
 TcpListener::TcpListener(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &address, int backlog,
-			 int &error)
+			 bool v6_only, int &error)
     : engine_(engine), fd_(make_socket(address.ss_family)), spare_(::open("/dev/null", O_RDONLY | O_CLOEXEC))
 {
 	if (fd_.get() >= 0) {
 		set_option(fd_.get(), SOL_SOCKET, SO_REUSEADDR, 1);
 		if (address.ss_family == AF_INET6)
-			set_option(fd_.get(), IPPROTO_IPV6, IPV6_V6ONLY, 1);
+			set_option(fd_.get(), IPPROTO_IPV6, IPV6_V6ONLY, v6_only ? 1 : 0);
 	}
 	const auto *raw = reinterpret_cast<const sockaddr *>(&address);
 	if (fd_.get() < 0 || ::bind(fd_.get(), raw, address_length(address)) != 0 || ::listen(fd_.get(), backlog) != 0) {

@@ -166,7 +166,7 @@ class TcpListener {
 public:
 	// error: an errno value
 	TcpListener(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &address, int backlog,
-		    int &error);
+		    bool v6_only, int &error);
 	~TcpListener();
 	TcpListener(const TcpListener &) = delete;
 	TcpListener &operator=(const TcpListener &) = delete;

@@ -613,12 +613,14 @@ int VerbsLink::protocol() const
 // ---- listeners
 
 VerbsListener::VerbsListener(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &address,
-			     int backlog, int &error)
+			     int backlog, bool v6_only, int &error)
     : engine_(engine)
 {
 	token_ = engine_.adopt(actor);
 	id_.reset(engine_.make_id(token_));
-	if (!id_) {
+	int only = v6_only ? 1 : 0;
+	if (!id_ || (address.ss_family == AF_INET6 &&
+		     rdma_set_option(id_.get(), RDMA_OPTION_ID, RDMA_OPTION_ID_AFONLY, &only, sizeof(only)) != 0)) {
 		error = errno;
 		return;
 	}

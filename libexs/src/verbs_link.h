@@ -150,7 +150,7 @@ class VerbsListener {
 public:
 	// error: an errno value; ENODEV: no device has the address; EADDRNOTAVAIL: nor has the host
 	VerbsListener(Engine &engine, const std::shared_ptr<Actor> &actor, const sockaddr_storage &address, int backlog,
-		      int &error);
+		      bool v6_only, int &error);
 	~VerbsListener();
 	VerbsListener(const VerbsListener &) = delete;
 	VerbsListener &operator=(const VerbsListener &) = delete;

@@ -98,6 +98,7 @@ namespace {
 
 // A device that knows nothing but to bind: what rdma_bind_addr() says for a port
 std::function<int(uint16_t port)> bind_answer;
+int afonly = -1; // as set
 
 struct FakeChannel {
 	int fd; // as in librdmacm
@@ -138,6 +139,14 @@ __attribute__((visibility("default"))) int rdma_create_id(void *channel, void **
 	if (channel != &fake_channel)
 		return real<int (*)(void *, void **, void *, int)>("rdma_create_id", channel, id, context, space);
 	*id = &fake_channel;
+	return 0;
+}
+
+__attribute__((visibility("default"))) int rdma_set_option(void *id, int level, int name, void *value, size_t length)
+{
+	if (id != &fake_channel)
+		return real<int (*)(void *, int, int, void *, size_t)>("rdma_set_option", id, level, name, value, length);
+	afonly = *static_cast<int *>(value);
 	return 0;
 }
 
@@ -1419,6 +1428,47 @@ TEST_F(Library, ListenWithProtoAnyFailsIfRdmaFailsForAnotherReasonThanAMissingDe
 		ASSERT_EQ(exs_bind(fd, raw(any), sizeof(any)), 0);
 		EXPECT_EQ(exs_listen(fd, 10) == 0 ? 0 : errno, expected) << strerror(error);
 		wait(exs_close(fd, queue, nullptr));
+	}
+	bind_answer = nullptr;
+}
+
+// As the kernel's TCP
+TEST_F(Library, AListenerAtTheIpv6WildcardAcceptsIpv4ClientsUnlessExsV6onlyIsSet)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "it has no device";
+	for (const unsigned only : {0U, 1U}) {
+		const auto listening = exs_socket(AF_INET6, SOCK_SEQPACKET, EXS_PROTO_TCP);
+		set(listening, EXS_V6ONLY, only);
+		sockaddr_in6 v6{};
+		v6.sin6_family = AF_INET6;
+		socklen_t length = sizeof(v6);
+		ASSERT_EQ(exs_bind(listening, reinterpret_cast<const sockaddr *>(&v6), length), 0);
+		ASSERT_EQ(exs_listen(listening, 10), 0) << strerror(errno);
+		exs_getsockname(listening, reinterpret_cast<sockaddr *>(&v6), &length);
+		v6.sin6_addr = in6addr_loopback;
+		const sockaddr_in v4 = loopback(ntohs(v6.sin6_port));
+		const auto client6 = exs_socket(AF_INET6, SOCK_SEQPACKET, EXS_PROTO_TCP);
+		EXPECT_EQ(wait(exs_connect(client6, reinterpret_cast<const sockaddr *>(&v6), sizeof(v6), queue, nullptr)).error, 0);
+		EXPECT_EQ(wait(exs_accept(listening, queue, nullptr)).error, 0);
+		const auto client4 = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_TCP);
+		const int error = wait(exs_connect(client4, raw(v4), sizeof(v4), queue, nullptr)).error;
+		EXPECT_EQ(error, only != 0 ? ECONNREFUSED : 0) << "IPv4, EXS_V6ONLY " << only;
+		if (error != 0)
+			continue;
+		sockaddr_in6 peer{};
+		length = sizeof(peer);
+		exs_getpeername(wait(exs_accept(listening, queue, nullptr)).accepted, reinterpret_cast<sockaddr *>(&peer), &length);
+		EXPECT_TRUE(IN6_IS_ADDR_V4MAPPED(&peer.sin6_addr));
+	}
+	for (const unsigned only : {1U, 0U}) { // rdma_cm's own default is the one of the host
+		bind_answer = [](uint16_t) { return ENODEV; };
+		const auto listening = exs_socket(AF_INET6, SOCK_SEQPACKET, EXS_PROTO_RDMA);
+		set(listening, EXS_V6ONLY, only);
+		const sockaddr_in6 any{.sin6_family = AF_INET6, .sin6_port = 0, .sin6_flowinfo = 0, .sin6_addr = {}, .sin6_scope_id = 0};
+		ASSERT_EQ(exs_bind(listening, reinterpret_cast<const sockaddr *>(&any), sizeof(any)), 0);
+		EXPECT_EQ(exs_listen(listening, 10), -1);
+		EXPECT_EQ(afonly, static_cast<int>(only));
 	}
 	bind_answer = nullptr;
 }
