@@ -292,6 +292,7 @@ public:
 	~loop()
 	{
 		tasks_.clear();
+		ended_.clear();
 		if (exs_qdelete(queue_) != 0)
 			exs_qabandon(queue_);
 	}
@@ -362,8 +363,9 @@ public:
 	// Runs by itself from now on. run() throws what it throws.
 	void spawn(task<> work)
 	{
-		tasks_.push_back(std::move(work));
-		tasks_.back().start();
+		const auto place = tasks_.emplace(tasks_.end());
+		place->emplace(watch(std::move(work), place));
+		(*place)->start();
 		reap();
 	}
 
@@ -371,6 +373,7 @@ public:
 	void run()
 	{
 		stopped_ = false;
+		reap();
 		while (!tasks_.empty() && !stopped_)
 			run_once(-1);
 	}
@@ -443,21 +446,34 @@ private:
 		sink->on_event(event);
 	}
 
+	using tasks = std::list<std::optional<task<>>>;
+
+	// What was spawned, with its place: so no event walks those that wait
+	task<> watch(task<> work, tasks::iterator place)
+	{
+		std::exception_ptr thrown;
+		try {
+			co_await work;
+		} catch (...) {
+			thrown = std::current_exception();
+		}
+		ended_.splice(ended_.end(), tasks_, place);
+		if (thrown)
+			std::rethrow_exception(thrown);
+	}
+
 	void reap()
 	{
-		for (auto at = tasks_.begin(); at != tasks_.end();) {
-			const auto one = at++;
-			if (!one->is_done())
-				continue;
-			task<> finished = std::move(*one);
-			tasks_.erase(one);
+		while (!ended_.empty()) {
+			task<> finished = std::move(*ended_.front());
+			ended_.pop_front();
 			finished.take();
 		}
 	}
 
 	exs_qh_t queue_;
 	std::unordered_map<const void *, std::shared_ptr<detail::sink>> kept_;
-	std::list<task<>> tasks_;
+	tasks tasks_, ended_; // that were spawned
 	std::map<timer, std::function<void()>> timers_;
 	uint64_t timer_ = 0;
 	std::mutex posted_mutex_;

@@ -98,11 +98,12 @@ bool Queue::send_later(const std::shared_ptr<Sender> &sender)
 	if (closed_ || known_ || waiters_ != 0)
 		return false;
 	try {
-		if (std::ranges::find(senders_, sender) == senders_.end())
+		if (sender->queued_ != this)
 			senders_.push_back(sender);
 	} catch (const std::bad_alloc &) {
 		return false;
 	}
+	sender->queued_ = this;
 	return true;
 }
 
@@ -113,6 +114,10 @@ void Queue::send()
 		{
 			const std::lock_guard lock(mutex_);
 			senders.swap(senders_);
+			for (const auto &sender : senders) {
+				const Queue *here = this;
+				sender->queued_.compare_exchange_strong(here, nullptr); // before send_now(): what comes later is queued again
+			}
 		}
 		if (senders.empty())
 			return;

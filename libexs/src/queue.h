@@ -38,6 +38,10 @@ class Sender {
 public:
 	virtual ~Sender() = default;
 	virtual void send_now() = 0;
+
+private:
+	friend class Queue;
+	std::atomic<const Queue *> queued_ = nullptr; // in which it is to be found, the last one of several
 };
 
 // A queue of events with an eventfd, which is readable while there are any and somebody waits for that

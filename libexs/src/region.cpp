@@ -11,8 +11,10 @@ bool Region::enter(const std::shared_ptr<Socket> &socket)
 	if (retired_)
 		return false;
 	users_++;
-	if (sockets_.insert(socket).second)
+	if (sockets_.insert(socket).second && sockets_.size() >= sweep_at_) {
 		std::erase_if(sockets_, [](const auto &weak) { return weak.expired(); });
+		sweep_at_ = 2 * sockets_.size() + 16;
+	}
 	return true;
 }
 

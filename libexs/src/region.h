@@ -48,6 +48,7 @@ private:
 	bool retired_ = false;
 	std::function<void()> then_;
 	std::set<std::weak_ptr<Socket>, std::owner_less<>> sockets_;
+	size_t sweep_at_ = 16; // so many of them: each new one pays for a constant part of a sweep
 };
 
 } // namespace libexs

@@ -222,6 +222,10 @@ void Socket::release(Operation &operation)
 {
 	if (operation.exposure && link_)
 		link_->withdraw(*operation.exposure);
+	any_region(operation.transfer, [&](const Region &region) {
+		users_.erase({&region, number_of(operation)});
+		return false;
+	});
 	leave(operation.transfer);
 	operation.transfer.mapping.reset();
 	if (operation.deadline != 0)
@@ -426,6 +430,15 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	const OpId number = number_of(operation);
 	operation.transfer = std::move(transfer);
 	operation.exposure = own;
+	try {
+		any_region(operation.transfer, [&](const Region &region) {
+			users_.emplace(&region, number);
+			return false;
+		});
+	} catch (const std::bad_alloc &) {
+		drop(number);
+		throw;
+	}
 	// a close or the cancel_users() of a revocation meanwhile has not seen this operation
 	const bool is_late = closing_ || any_region(operation.transfer, [](Region &region) { return region.is_retired(); });
 	error = is_late ? EBADF : submit(operation.transfer, type, number, memory, std::move(parts));
@@ -499,9 +512,8 @@ void Socket::cancel_users(const Region &region)
 {
 	const Lock lock(mutex_);
 	std::vector<OpId> users;
-	for (const auto &[number, operation] : operations_)
-		if (any_region(operation.transfer, [&](const Region &one) { return &one == &region; }))
-			users.push_back(number);
+	for (auto at = users_.lower_bound({&region, 0}); at != users_.end() && at->first == &region; ++at)
+		users.push_back(at->second);
 	for (const OpId number : users)
 		cancel_transfer(number);
 	settle();

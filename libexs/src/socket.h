@@ -296,6 +296,7 @@ private:
 	std::map<Timer, uint64_t> timers_;
 	Spare spare_; // of the operations
 	HashMap<OpId, Operation> operations_{spare_};
+	Set<std::pair<const Region *, OpId>> users_{spare_}; // of each region: a revocation does not walk the others
 	OpId connect_ = 0, close_ = 0;
 	std::array<std::set<OpId>, 4> polls_; // by what they wait for: no event walks them
 	bool closing_ = false;

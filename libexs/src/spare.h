@@ -8,6 +8,7 @@
 #include <list>
 #include <map>
 #include <new>
+#include <set>
 #include <unordered_map>
 #include <utility>
 
@@ -94,6 +95,7 @@ private:
 // Constructed with the Spare
 template <typename T> using Deque = std::deque<T, SpareAllocator<T>>;
 template <typename T> using List = std::list<T, SpareAllocator<T>>;
+template <typename T> using Set = std::set<T, std::less<T>, SpareAllocator<T>>;
 template <typename K, typename V> using Map = std::map<K, V, std::less<K>, SpareAllocator<std::pair<const K, V>>>;
 template <typename K, typename V>
 using HashMap = std::unordered_map<K, V, std::hash<K>, std::equal_to<K>, SpareAllocator<std::pair<const K, V>>>;

@@ -318,6 +318,35 @@ TEST_F(Cpp, SleepingCoroutinesResumeInTheOrderOfTheirDeadlines)
 	EXPECT_GE(loop::clock::now() - start, 90ms);
 }
 
+TEST_F(Cpp, TheTimeOfAnEventDoesNotGrowWithSpawnedCoroutines)
+{
+	const auto spawn = [this](int count) {
+		for (int i = 0; i < count; i++)
+			own.spawn([](loop &in) -> task<> { co_await in.sleep(1h); }(own));
+	};
+	const auto handle = [this] {
+		own.post([] {});
+		EXPECT_TRUE(own.run_once(0));
+	};
+	spawn(10);
+	const double few = exs_test::cost(100, handle);
+	spawn(20000);
+	EXPECT_LT(exs_test::cost(100, handle), 8 * few) << "in us";
+}
+
+TEST_F(Cpp, RunThrowsTheExceptionsOfSeveralSpawnedCoroutinesOneAfterTheOther)
+{
+	const auto thrower = [](loop &in, const char *what) -> task<> {
+		co_await in.sleep(1ms);
+		throw std::runtime_error(what);
+	};
+	own.spawn(thrower(own, "first"));
+	own.spawn(thrower(own, "second"));
+	EXPECT_THROW(own.run(), std::runtime_error);
+	EXPECT_THROW(own.run(), std::runtime_error);
+	own.run();
+}
+
 TEST_F(Cpp, WorkPostedByOtherThreadsRunsInTheLoopsThreadWhileItWaits)
 {
 	const auto self = std::this_thread::get_id();

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
+//
+// What sockets have in common costs each of them the same, however many there are
+#include "library.h"
+
+#include "engine.h"
+#include "queue.h"
+#include "region.h"
+
+#include <memory>
+#include <vector>
+
+namespace {
+
+using namespace exs_test;
+
+int allocated = 0; // of sockets that the region knows
+
+template <typename T> struct Counting {
+	using value_type = T;
+	Counting() = default;
+	template <typename U> Counting(const Counting<U> & /*other*/) {}
+	T *allocate(size_t count)
+	{
+		allocated++;
+		return std::allocator<T>().allocate(count);
+	}
+	void deallocate(T *memory, size_t count)
+	{
+		allocated--;
+		std::allocator<T>().deallocate(memory, count);
+	}
+	template <typename U> bool operator==(const Counting<U> & /*other*/) const { return true; }
+};
+
+// The region looks only at who owns it
+std::shared_ptr<libexs::Socket> make_socket()
+{
+	const auto owner = std::allocate_shared<char>(Counting<char>());
+	return {owner, reinterpret_cast<libexs::Socket *>(owner.get())};
+}
+
+TEST(Costs, TheTimeOfTheFirstUseOfARegionDoesNotGrowWithItsSockets)
+{
+	libexs::Region region(0, 1, 0);
+	std::vector<std::shared_ptr<libexs::Socket>> sockets;
+	const auto use = [&] {
+		sockets.push_back(make_socket());
+		EXPECT_TRUE(region.enter(sockets.back()));
+	};
+	const double few = cost(100, use);
+	for (int i = 0; i < 20000; i++)
+		use();
+	EXPECT_LT(cost(100, use), 8 * few) << "in us";
+}
+
+TEST(Costs, ARegionForgetsSocketsThatAreGone)
+{
+	libexs::Region region(0, 1, 0);
+	for (int i = 0; i < 1000; i++)
+		EXPECT_TRUE(region.enter(make_socket()));
+	EXPECT_LT(allocated, 100);
+	EXPECT_TRUE(region.sockets().empty());
+}
+
+struct CountingSender : libexs::Sender {
+	void send_now() override { sends++; }
+	int sends = 0;
+};
+
+class Batching : public testing::Test {
+protected:
+	void SetUp() override { ASSERT_EQ(queue->set(EXS_QUEUE_BATCH, 1), 0); }
+
+	libexs::Engine engine;
+	libexs::Engines engines;
+	const std::shared_ptr<libexs::Queue> queue = std::make_shared<libexs::Queue>(engine, engines);
+};
+
+TEST_F(Batching, TheTimeToBatchASendDoesNotGrowWithTheSocketsThatBatch)
+{
+	std::vector<std::shared_ptr<CountingSender>> senders;
+	const auto start = [&](int count) {
+		for (int i = 0; i < count; i++) {
+			senders.push_back(std::make_shared<CountingSender>());
+			EXPECT_TRUE(queue->send_later(senders.back()));
+		}
+	};
+	const auto again = [&] { EXPECT_TRUE(queue->send_later(senders.back())); };
+	start(10);
+	const double few = cost(1000, again);
+	start(20000);
+	EXPECT_LT(cost(1000, again), 8 * few) << "in us";
+	queue->send();
+	for (const auto &sender : senders)
+		ASSERT_EQ(sender->sends, 1);
+}
+
+// Also while another queue has it, and after it was called
+TEST_F(Batching, ASenderOfTwoQueuesIsCalledByBoth)
+{
+	const auto other = std::make_shared<libexs::Queue>(engine, engines);
+	ASSERT_EQ(other->set(EXS_QUEUE_BATCH, 1), 0);
+	const auto sender = std::make_shared<CountingSender>();
+	for (int round = 0; round < 3; round++) {
+		sender->sends = 0;
+		queue->send_later(sender);
+		other->send_later(sender);
+		queue->send();
+		EXPECT_EQ(sender->sends, 1);
+		queue->send_later(sender);
+		other->send();
+		EXPECT_EQ(sender->sends, 2);
+		queue->send();
+		EXPECT_EQ(sender->sends, 3);
+	}
+}
+
+} // namespace
