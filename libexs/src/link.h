@@ -93,6 +93,9 @@ public:
 	[[nodiscard]] virtual bool keep_alive(std::chrono::milliseconds interval) = 0;
 	virtual void check_peer() = 0;
 
+	// When the peer's host has sent or acknowledged something, if no event tells that
+	[[nodiscard]] virtual std::chrono::steady_clock::time_point heard() { return {}; }
+
 	// When all that was posted has been sent; ends with LinkEvent::lost
 	virtual void disconnect() = 0;
 

@@ -195,6 +195,7 @@ void Socket::watch_peer()
 
 void Socket::on_idle()
 {
+	heard_ = std::max(heard_, link_->heard());
 	const auto left = heard_ + std::chrono::milliseconds(settings_.idle_ms) - Clock::now();
 	if (left > Clock::duration::zero())
 		start_timer(Timer::idle, std::chrono::ceil<std::chrono::milliseconds>(left));
@@ -788,7 +789,7 @@ void Socket::on_link(const LinkEvent &event)
 			machine_->message(link_->buffer(event.buffer).first(wire::message_size), event.length, event.buffer);
 		return;
 	case LinkEvent::Kind::done:
-		if (settings_.idle_ms != 0)
+		if (settings_.idle_ms != 0 && verbs_ != nullptr) // over TCP the kernel has taken it, no more
 			heard_ = Clock::now();
 		if (machine_ && !down_)
 			machine_->done(event.work);

@@ -9,8 +9,8 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/tcp.h>
 #include <netinet/in.h>
-#include <netinet/tcp.h>
 #include <sys/epoll.h>
 #include <sys/uio.h>
 
@@ -337,6 +337,19 @@ bool TcpLink::keep_alive(std::chrono::milliseconds interval)
 }
 
 void TcpLink::check_peer() {}
+
+// An answer to a probe acknowledges nothing new
+Clock::time_point TcpLink::heard()
+{
+	tcp_info info{};
+	socklen_t length = sizeof(info);
+	if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
+		return {};
+	uint32_t ago = info.tcpi_last_data_recv;
+	if (std::exchange(acknowledged_, info.tcpi_bytes_acked) != info.tcpi_bytes_acked)
+		ago = std::min(ago, info.tcpi_last_ack_recv);
+	return Clock::now() - std::chrono::milliseconds(ago);
+}
 
 void TcpLink::disconnect()
 {

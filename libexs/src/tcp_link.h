@@ -51,6 +51,7 @@ public:
 	[[nodiscard]] std::span<const uint8_t> buffer(uint32_t buffer) const override;
 	[[nodiscard]] bool keep_alive(std::chrono::milliseconds interval) override;
 	void check_peer() override;
+	[[nodiscard]] Clock::time_point heard() override;
 	void disconnect() override;
 	void abort() override;
 	[[nodiscard]] int local_address(sockaddr_storage &address) const override;
@@ -132,6 +133,7 @@ private:
 	bool initiator_ = false;
 	bool failed_ = false; // the event is out
 	bool wants_output_ = false;
+	uint64_t acknowledged_ = 0; // octets, when heard() was last called
 	bool disconnecting_ = false;
 	wire::Hello own_hello_;
 

@@ -24,6 +24,7 @@
 
 #include <arpa/inet.h>
 #include <gtest/gtest.h>
+#include <linux/filter.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
@@ -236,6 +237,14 @@ public:
 			return false;
 		::close(std::exchange(fd_, -1));
 		return true;
+	}
+
+	// As if its host were cut off: it drops what comes
+	void go_deaf() const
+	{
+		sock_filter drop{.code = BPF_RET | BPF_K, .jt = 0, .jf = 0, .k = 0};
+		const sock_fprog program{.len = 1, .filter = &drop};
+		EXPECT_EQ(::setsockopt(fd_, SOL_SOCKET, SO_ATTACH_FILTER, &program, sizeof(program)), 0);
 	}
 
 	// Waits for that

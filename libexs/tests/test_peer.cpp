@@ -537,6 +537,28 @@ TEST_F(Peer, AReceiverWithKeepaliveLosesAPeerWhoseHostForgetsTheConnection)
 
 // ---- least right
 
+TEST_F(Peer, AWriterIntoAPersistentReceiveIsIdleOnlyIfThePeersHostAcknowledgesNothing)
+{
+	using Clock = std::chrono::steady_clock;
+	options[EXS_IDLE_MS] = 400;
+	meet();
+	peer->say({.type = RawClient::radv, .id = 1, .length = 10, .address = 4096, .key = 1});
+	Memory from(10);
+	const auto write_for = [&](Clock::duration time) {
+		for (const auto end = Clock::now() + time; Clock::now() < end;) {
+			const auto sending = exs_send_offset(b, from.handle, from.bytes.data(), from.bytes.size(), 0, queue, nullptr, 0);
+			const int error = sending < 0 ? errno : wait(sending).error;
+			if (error != 0)
+				return error;
+			EXPECT_TRUE(waits(sending)); // 50 ms
+		}
+		return 0;
+	};
+	EXPECT_EQ(write_for(std::chrono::milliseconds(1200)), 0);
+	peer->go_deaf();
+	EXPECT_EQ(write_for(std::chrono::seconds(5)), ETIMEDOUT);
+}
+
 TEST_F(Peer, APeerThatReadsOutsideOfTheMemoryOfASendIsDisconnected)
 {
 	for (const int beyond : {-1, 1}) {
