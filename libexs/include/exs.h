@@ -165,7 +165,8 @@ enum exs_queue_option {
  * from the progress thread, which returns to its work 10 ms after the last such call. For programs whose threads are rarely elsewhere.
  * exs_qfd() is not sufficient to learn of events then.
  *
- * EXS_QUEUE_SPIN_US: latency for processor time. Of use with as many processors as threads that spin.
+ * EXS_QUEUE_SPIN_US: latency for processor time. Of use with as many processors as threads that spin. With this option and with
+ * EXS_QUEUE_PROGRESS handlers of signals run when exs_qdequeue() looks for events, which ends with EINTR then.
  *
  * EXS_QUEUE_THREAD: the library handles a connection in a thread of the queue that its exs_connect() or exs_accept() reports to, for
  * programs with a queue for each thread or processor. With EXS_QUEUE_PROGRESS a thread in exs_qdequeue() handles these

@@ -600,6 +600,8 @@ class persistent {
 		std::coroutine_handle<> waiter;
 		uint32_t notes = 0;
 		std::optional<int> error; // it is over
+		uint64_t wait = 0;	  // the number of the last co_await
+		int given_up = 0;	  // why it ended before
 
 		void on_event(const exs_event &event) override
 		{
@@ -607,15 +609,101 @@ class persistent {
 				notes += event.count;
 			else
 				error = event.error;
+			resume();
+		}
+		void give_up(uint64_t number, int why)
+		{
+			if (number != wait || !waiter)
+				return;
+			given_up = why;
+			resume();
+		}
+		void resume()
+		{
 			if (const auto resumed = std::exchange(waiter, nullptr))
 				resumed.resume();
 		}
+	};
+
+	// Until has(state), for take(state)
+	template <typename Has, typename Take> class waiting {
+	public:
+		waiting(loop *owner, std::shared_ptr<state> of, Has has, Take take)
+		    : loop_(owner), state_(std::move(of)), has_(std::move(has)), take_(std::move(take))
+		{
+		}
+		// Before it is awaited
+		waiting(waiting &&other) noexcept
+		    : loop_(other.loop_), state_(std::move(other.state_)), has_(std::move(other.has_)), take_(std::move(other.take_)),
+		      deadline_(other.deadline_), stop_(std::move(other.stop_))
+		{
+		}
+		waiting &operator=(waiting &&) = delete;
+		~waiting()
+		{
+			disarm();
+			if (waits_)
+				state_->waiter = nullptr;
+		}
+
+		// The error is ETIMEDOUT after this time
+		waiting within(loop::clock::duration time) &&
+		{
+			deadline_ = loop::clock::now() + time;
+			return std::move(*this);
+		}
+		// The error is ECANCELED when any thread requests the stop
+		waiting until(std::stop_token stop) &&
+		{
+			stop_ = std::move(stop);
+			return std::move(*this);
+		}
+
+		bool await_ready() const { return has_(*state_); }
+		void await_suspend(std::coroutine_handle<> waiter)
+		{
+			waits_ = true;
+			state_->waiter = waiter;
+			state_->given_up = 0;
+			const auto give_up = [of = state_, number = ++state_->wait](int why) { of->give_up(number, why); };
+			if (deadline_)
+				timer_ = loop_->at(*deadline_, [give_up] { give_up(ETIMEDOUT); });
+			if (stop_.stop_possible())
+				on_stop_.emplace(stop_, [owner = loop_, give_up] { owner->post([give_up] { give_up(ECANCELED); }); });
+		}
+		auto await_resume() -> decltype(std::declval<Take>()(std::declval<state &>()))
+		{
+			disarm();
+			waits_ = false;
+			if (const int error = std::exchange(state_->given_up, 0); error != 0)
+				return error_of(error);
+			return take_(*state_);
+		}
+
+	private:
+		void disarm()
+		{
+			on_stop_.reset();
+			if (timer_)
+				loop_->forget(*std::exchange(timer_, std::nullopt));
+		}
+
+		loop *loop_;
+		std::shared_ptr<state> state_;
+		Has has_;
+		Take take_;
+		bool waits_ = false;
+		std::optional<loop::clock::time_point> deadline_;
+		std::stop_token stop_;
+		std::optional<loop::timer> timer_;
+		std::optional<std::stop_callback<std::function<void()>>> on_stop_;
 	};
 
 public:
 	persistent(persistent &&) noexcept = default;
 	persistent &operator=(persistent &&other) noexcept
 	{
+		std::swap(loop_, other.loop_);
 		std::swap(state_, other.state_);
 		std::swap(fd_, other.fd_);
 		std::swap(op_, other.op_);
@@ -630,38 +718,29 @@ public:
 			exs_cancel(fd_, op_);
 	}
 
-	// co_await: how many times the peer has read it since the last time; one awaits at a time
+	// co_await: how many times the peer has read it since the last time; one awaits at a time. within() and until() end this wait
+	// alone: the peer can read on.
 	auto reads()
 	{
-		struct awaiter {
-			state &owner;
-			bool await_ready() const { return owner.notes != 0 || owner.error; }
-			void await_suspend(std::coroutine_handle<> waiter) { owner.waiter = waiter; }
-			result<uint32_t> await_resume()
-			{
-				if (owner.notes == 0)
-					return error_of(*owner.error);
-				return std::exchange(owner.notes, 0);
-			}
-		};
-		return awaiter{*state_};
+		return waiting(
+			loop_, state_, [](const state &of) { return of.notes != 0 || of.error; },
+			[](state &of) -> result<uint32_t> {
+				if (of.notes == 0)
+					return error_of(*of.error);
+				return std::exchange(of.notes, 0);
+			});
 	}
 
-	// co_await: it has ended by itself, of what has been subscribed to because the peer has shut down
+	// co_await, likewise: it has ended by itself, of what has been subscribed to because the peer has shut down
 	auto ended()
 	{
-		struct awaiter {
-			state &owner;
-			bool await_ready() const { return owner.error.has_value(); }
-			void await_suspend(std::coroutine_handle<> waiter) { owner.waiter = waiter; }
-			result<done> await_resume()
-			{
-				if (*owner.error != 0)
-					return error_of(*owner.error);
+		return waiting(
+			loop_, state_, [](const state &of) { return of.error.has_value(); },
+			[](const state &of) -> result<done> {
+				if (*of.error != 0)
+					return error_of(*of.error);
 				return done();
-			}
-		};
-		return awaiter{*state_};
+			});
 	}
 
 	// co_await: the peer cannot reach it any more
@@ -673,8 +752,9 @@ public:
 
 private:
 	friend class socket;
-	persistent() : state_(std::make_shared<state>()) {}
+	explicit persistent(loop *owner) : loop_(owner), state_(std::make_shared<state>()) {}
 
+	loop *loop_;
 	std::shared_ptr<state> state_;
 	exs_fd_t fd_ = 0;
 	exs_op_t op_ = 0;
@@ -819,7 +899,7 @@ public:
 	// The peer reads it whenever it likes. notify: persistent::reads() tells
 	result<persistent> publish(memory::part from, bool notify = false)
 	{
-		persistent made;
+		persistent made(loop_);
 		return begin(made, exs_send(fd_, from.handle, from.bytes.data(), from.bytes.size(),
 					    EXS_PERSISTENT | (notify ? EXS_NOTIFY : 0), loop_->queue(),
 					    static_cast<detail::sink *>(made.state_.get())));
@@ -827,7 +907,7 @@ public:
 	// The peer writes it whenever it likes
 	result<persistent> subscribe(memory::part to)
 	{
-		persistent made;
+		persistent made(loop_);
 		return begin(made, exs_recv(fd_, to.handle, to.bytes.data(), to.bytes.size(), EXS_PERSISTENT, loop_->queue(),
 					    static_cast<detail::sink *>(made.state_.get())));
 	}

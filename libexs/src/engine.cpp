@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <cerrno>
-#include <csignal>
+#include <ctime>
 #include <system_error>
 
 #include <fcntl.h>
@@ -46,6 +46,12 @@ std::thread start_thread(const std::function<void()> &function)
 }
 
 } // namespace
+
+int poll_for(std::span<pollfd> fds, int timeout, const sigset_t *mask)
+{
+	const timespec time{.tv_sec = timeout / 1000, .tv_nsec = timeout % 1000 * 1000000L};
+	return ::ppoll(fds.data(), fds.size(), timeout < 0 ? nullptr : &time, mask);
+}
 
 Engine::Engine()
     : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC)),
@@ -307,7 +313,7 @@ void Engine::step(int timeout)
 	expire();
 }
 
-std::optional<int> Engine::drive(int fd, int timeout, const std::function<void()> &waited)
+std::optional<int> Engine::drive(int fd, int timeout, const sigset_t *mask, const std::function<void()> &waited)
 {
 	if (driver_.exchange(true))
 		return std::nullopt;
@@ -328,7 +334,7 @@ std::optional<int> Engine::drive(int fd, int timeout, const std::function<void()
 	if (const int due = wait_time(); due >= 0 && (timeout < 0 || due < timeout))
 		timeout = due;
 	std::array<pollfd, 2> both{{{.fd = fd, .events = POLLIN, .revents = 0}, {.fd = epoll_.get(), .events = POLLIN, .revents = 0}}};
-	const int ready = ::poll(both.data(), both.size(), timeout);
+	const int ready = poll_for(both, timeout, mask);
 	const int error = errno;
 	waited();
 	if (ready >= 0)

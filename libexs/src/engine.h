@@ -6,16 +6,19 @@
 #include <atomic>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <cstdint>
 #include <functional>
 #include <map>
 #include <memory>
 #include <mutex>
 #include <optional>
+#include <span>
 #include <thread>
 #include <unordered_map>
 #include <vector>
 
+struct pollfd;
 struct rdma_cm_id;
 struct rdma_event_channel;
 
@@ -24,6 +27,9 @@ namespace libexs {
 struct CmEvent;
 
 using Clock = std::chrono::steady_clock;
+
+// poll(), with this mask of signals if it is not nullptr
+int poll_for(std::span<pollfd> fds, int timeout, const sigset_t *mask);
 
 // The progress thread calls these, without any lock of its own
 class Actor {
@@ -56,7 +62,7 @@ public:
 
 	// In the caller's thread, without any lock, in place of the progress thread: until fd is readable or something was done, for
 	// so many ms (negative: no limit). -1 with errno; nothing if another thread does. waited(): the wait is over, the work begins.
-	std::optional<int> drive(int fd, int timeout, const std::function<void()> &waited);
+	std::optional<int> drive(int fd, int timeout, const sigset_t *mask, const std::function<void()> &waited);
 
 	// In the progress thread, soon
 	void run(std::function<void()> task);

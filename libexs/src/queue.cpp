@@ -7,8 +7,9 @@
 #include <cerrno>
 #include <chrono>
 #include <climits>
+#include <csignal>
 #include <limits>
-#include <system_error>
+#include <utility>
 
 #include <poll.h>
 #include <sys/eventfd.h>
@@ -17,6 +18,36 @@ namespace libexs {
 namespace {
 
 thread_local Wakes *wakes = nullptr; // the outermost one
+
+// The thread's signals, once closed, are handled in ppoll() with the former mask alone. A handler that runs while the thread spins or
+// works would go unnoticed otherwise. Not held back: signals of the thread's own faults.
+class SignalGate {
+public:
+	SignalGate() = default;
+	~SignalGate()
+	{
+		if (closed_)
+			::pthread_sigmask(SIG_SETMASK, &before_, nullptr);
+	}
+	SignalGate(const SignalGate &) = delete;
+	SignalGate &operator=(const SignalGate &) = delete;
+
+	void close()
+	{
+		if (std::exchange(closed_, true))
+			return;
+		sigset_t all;
+		sigfillset(&all);
+		for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP})
+			sigdelset(&all, fault);
+		::pthread_sigmask(SIG_SETMASK, &all, &before_);
+	}
+	[[nodiscard]] const sigset_t *mask() const { return closed_ ? &before_ : nullptr; }
+
+private:
+	bool closed_ = false;
+	sigset_t before_{};
+};
 
 } // namespace
 
@@ -236,7 +267,7 @@ int Queue::set(int option, unsigned value)
 }
 
 // For an event, or for less. -1 with errno.
-int Queue::wait(std::optional<Clock::time_point> until, bool spin)
+int Queue::wait(std::optional<Clock::time_point> until, bool spin, const sigset_t *mask)
 {
 	int left = -1;
 	if (spin)
@@ -250,12 +281,12 @@ int Queue::wait(std::optional<Clock::time_point> until, bool spin)
 	if (*fd < 0)
 		at_most(1); // and look again
 	if (progress_) {
-		if (const auto driven = engine().drive(*fd, left, [this] { end_wait(); }))
+		if (const auto driven = engine().drive(*fd, left, mask, [this] { end_wait(); }))
 			return *driven;
 		at_most(10); // another thread does, for the time being
 	}
 	pollfd one{.fd = *fd, .events = POLLIN, .revents = 0};
-	const int ready = ::poll(&one, 1, left);
+	const int ready = poll_for(std::span(&one, 1), left, mask);
 	const int error = errno;
 	end_wait();
 	errno = error;
@@ -269,6 +300,8 @@ int Queue::take(exs_event *events, int max, int timeout)
 	if (timeout >= 0)
 		until = start + std::chrono::milliseconds(timeout);
 	const auto spin_until = start + std::chrono::microseconds(spin_us_);
+	const bool works = spin_us_ != 0 || progress_;
+	SignalGate signals;
 	for (bool waited = false;; waited = true) {
 		if (const int taken = take_now(events, max); taken != 0)
 			return taken;
@@ -278,7 +311,9 @@ int Queue::take(exs_event *events, int max, int timeout)
 		const auto now = Clock::now();
 		if (waited && until && now >= *until)
 			return 0;
-		if (wait(until, now < spin_until) < 0)
+		if (works)
+			signals.close();
+		if (wait(until, now < spin_until, signals.mask()) < 0)
 			return -1;
 	}
 }

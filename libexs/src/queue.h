@@ -8,6 +8,7 @@
 
 #include <atomic>
 #include <chrono>
+#include <csignal>
 #include <memory>
 #include <mutex>
 #include <optional>
@@ -82,7 +83,7 @@ private:
 	using Clock = std::chrono::steady_clock;
 	int take_now(exs_event *events, int max);
 	friend class Wakes;
-	int wait(std::optional<Clock::time_point> until, bool spin);
+	int wait(std::optional<Clock::time_point> until, bool spin, const sigset_t *mask);
 	std::optional<int> begin_wait();
 	void end_wait();
 	void add(const exs_event &event);

@@ -298,6 +298,42 @@ TEST_F(Cpp, AStopRequestOfAnotherThreadCancelsAReceive)
 	own.run();
 }
 
+TEST_F(Cpp, AWaitForReadsOrTheEndOfAPersistentSendEndsByADeadlineOrAStopAndTheSendGoesOn)
+{
+	own.spawn([](Cpp &test) -> task<> {
+		exs::socket peer = (co_await test.listener.accept()).value();
+		const memory table(8);
+		auto publishing = peer.publish(table, true).value();
+		std::stop_source stop;
+		EXPECT_EQ((co_await publishing.reads().within(20ms)).error(), std::errc::timed_out);
+		EXPECT_EQ((co_await publishing.ended().within(20ms)).error(), std::errc::timed_out);
+		{
+			std::jthread other([&stop] {
+				exs_test::wait_asleep(::getpid());
+				stop.request_stop();
+			});
+			EXPECT_EQ((co_await publishing.reads().within(20s).until(stop.get_token())).error(), std::errc::operation_canceled);
+		}
+		EXPECT_EQ((co_await publishing.ended().until(stop.get_token())).error(), std::errc::operation_canceled) << "requested before";
+		EXPECT_LT(test.own.wait_time(), 0) << "a timer is left";
+		{
+			auto abandoned = [](persistent &of) -> task<> { static_cast<void>(co_await of.reads()); }(publishing);
+			abandoned.start();
+		}
+		const memory word(8);
+		(co_await peer.recv(word)).value(); // the peer reads after this
+		EXPECT_EQ((co_await publishing.reads().within(20s)).value(), 1U);
+	}(*this));
+	own.run([](Cpp &test) -> task<int> {
+		exs::socket peer = co_await test.connected();
+		const memory copy(8);
+		(co_await peer.send(copy)).value();
+		EXPECT_EQ((co_await peer.recv(copy)).value().length, 8U);
+		co_return 0;
+	}(*this));
+	own.run();
+}
+
 TEST_F(Cpp, SleepingCoroutinesResumeInTheOrderOfTheirDeadlines)
 {
 	std::string order;

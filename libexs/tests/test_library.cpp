@@ -390,6 +390,63 @@ TEST_F(Library, ASignalInterruptsQdequeueAndPollWithEintr)
 	EXPECT_EQ(interrupted([&] { return exs_qdequeue(queue, &event, 1, patience); }), EINTR);
 }
 
+// Another thread calls the function once when this thread has worked for 2 ms, or after 100 ms if it sleeps
+template <typename Function> std::jthread when_it_spins(const Function &function)
+{
+	clockid_t clock{};
+	::pthread_getcpuclockid(::pthread_self(), &clock);
+	const auto worked = [clock] {
+		timespec time{};
+		::clock_gettime(clock, &time);
+		return std::chrono::seconds(time.tv_sec) + std::chrono::nanoseconds(time.tv_nsec);
+	};
+	return std::jthread([function, worked, before = worked()] {
+		const auto end = std::chrono::steady_clock::now() + std::chrono::milliseconds(100);
+		while (worked() - before < std::chrono::milliseconds(2) && std::chrono::steady_clock::now() < end)
+			std::this_thread::yield();
+		function();
+	});
+}
+
+TEST_F(Library, WithQueueSpinUsQdequeueDoesNotSleepForThisTime)
+{
+	ASSERT_EQ(exs_qset(queue, EXS_QUEUE_SPIN_US, 1000000), 0);
+	int without_sleep = 0;
+	for (int round = 0; round < 10; round++) {
+		rusage before{}, after{};
+		exs_event event{};
+		::getrusage(RUSAGE_THREAD, &before);
+		const auto other = when_it_spins([this] { exs_qpost(queue, nullptr); });
+		ASSERT_EQ(exs_qdequeue(queue, &event, 1, patience), 1);
+		::getrusage(RUSAGE_THREAD, &after);
+		without_sleep += after.ru_nvcsw == before.ru_nvcsw;
+	}
+	EXPECT_GE(without_sleep, 3); // a lock that another thread has is a sleep
+}
+
+// Once, so that the wait after the spin does not notice
+TEST_F(Library, ASignalInterruptsQdequeueWithEintrWhileItSpins)
+{
+	struct sigaction action {}, before {};
+	action.sa_handler = [](int) {};
+	::sigaction(SIGUSR1, &action, &before);
+	const pthread_t self = ::pthread_self();
+	for (const unsigned progress : {0U, 1U}) {
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_PROGRESS, progress), 0);
+		ASSERT_EQ(exs_qset(queue, EXS_QUEUE_SPIN_US, 1000000), 0);
+		for (int round = 0; round < 10; round++) {
+			exs_event event{};
+			const auto other = when_it_spins([self] { ::pthread_kill(self, SIGUSR1); });
+			EXPECT_EQ(exs_qdequeue(queue, &event, 1, 500), -1);
+			EXPECT_EQ(errno, EINTR);
+		}
+	}
+	::sigaction(SIGUSR1, &before, nullptr);
+	sigset_t blocked;
+	::pthread_sigmask(SIG_SETMASK, nullptr, &blocked);
+	EXPECT_FALSE(sigismember(&blocked, SIGUSR1));
+}
+
 // How often the progress thread has gone to sleep
 int64_t progress_thread_sleeps()
 {
