@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cerrno>
 #include <csignal>
+#include <cstdlib>
 #include <cstring>
 #include <filesystem>
 #include <string>
@@ -21,6 +22,17 @@ namespace {
 constexpr uint64_t wake_number = 0, queue_number = 1;
 constexpr unsigned small_max = 4096, credits = 8;
 constexpr int least_backlog = 1024; // the kernel's clients wait where there is no room; exs_listen() refuses them
+constexpr size_t most_orphans = 256; // each has a quarter of a MiB and two descriptors
+
+// Without an acknowledgement for a connection that the program has closed. The kernel gives such connections up, too.
+std::chrono::milliseconds orphan_time()
+{
+	static const unsigned long set = [] {
+		const char *text = std::getenv("EXS_PRELOAD_ORPHAN_MS");
+		return text != nullptr ? std::strtoul(text, nullptr, 10) : 0;
+	}();
+	return std::chrono::milliseconds(set != 0 && set <= 3600000 ? set : 60000);
+}
 
 ino_t inode_of(int fd)
 {
@@ -273,8 +285,10 @@ void Relay::drop(uint64_t number, bool keep_facts)
 	if (!entry)
 		return;
 	exs_close(entry.mapped()->fd, 0, nullptr);
-	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get()))
+	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get())) {
+		orphans_.erase({connection->deadline, number});
 		retire(std::move(connection->memory));
+	}
 	const ino_t inode = entry.mapped()->inode;
 	const std::lock_guard lock(mutex_);
 	ends_.erase(entry.mapped()->end.get());
@@ -283,6 +297,32 @@ void Relay::drop(uint64_t number, bool keep_facts)
 		leave_facts(inode);
 	else
 		facts_.erase(inode);
+}
+
+void Relay::renew(Connection &orphan)
+{
+	orphans_.erase({orphan.deadline, orphan.number});
+	orphan.deadline = Clock::now() + orphan_time();
+	orphans_.emplace(orphan.deadline, orphan.number);
+}
+
+// Until the first deadline of an orphan, in ms
+int Relay::time_left() const
+{
+	if (orphans_.empty())
+		return -1;
+	const auto left = std::chrono::ceil<std::chrono::milliseconds>(orphans_.begin()->first - Clock::now());
+	return static_cast<int>(std::max<int64_t>(left.count(), 0));
+}
+
+// Those that are too late, and of more than so many those that are late first. Their peers get no time for an orderly end.
+void Relay::drop_orphans(size_t most)
+{
+	while (!orphans_.empty() && (orphans_.size() > most || orphans_.begin()->first <= Clock::now())) {
+		const uint64_t number = orphans_.begin()->second;
+		exs_fcntl(entries_.at(number)->fd, EXS_SET, EXS_CLOSE_MS, 1U);
+		drop(number);
+	}
 }
 
 // The kernel gives an end of a pair ECONNRESET, after the octets that came before, if the other end is closed with octets
@@ -328,11 +368,10 @@ void Relay::on_requests()
 	eventfd_t count = 0;
 	::eventfd_read(wake_.get(), &count);
 	std::vector<Request> requests;
-	bool finishing = false;
 	{
 		const std::lock_guard lock(mutex_);
 		requests.swap(requests_);
-		finishing = finishing_;
+		is_ending_ = finishing_;
 	}
 	for (const auto &[entry] : requests) {
 		entries_[entry->number] = entry;
@@ -356,7 +395,7 @@ void Relay::on_requests()
 			}
 		}
 	}
-	if (!finishing)
+	if (!is_ending_)
 		return;
 	// the program ends: what it has written is all there is
 	const auto all = entries_;
@@ -506,6 +545,8 @@ void Relay::on_sent(Connection &connection, Slot &slot, const exs_event &event)
 	slot.op = 0;
 	if (event.error != 0)
 		refuse_input(connection);
+	else if (connection.has_left)
+		renew(connection);
 }
 
 void Relay::receive(Connection &connection, size_t index)
@@ -588,10 +629,11 @@ void Relay::advance(Connection &connection)
 	if (!connection.has_left)
 		events = (has_room && !connection.end_of_input ? EPOLLIN | EPOLLRDHUP : 0U) |
 			 (connection.arrived.empty() ? 0U : EPOLLOUT);
-	if (connection.has_left)
-		::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.end.get(), nullptr); // EPOLLHUP cannot be left out
-	else
-		watch(connection, events);
+	if (!connection.has_left)
+		return watch(connection, events);
+	::epoll_ctl(epoll_.get(), EPOLL_CTL_DEL, connection.end.get(), nullptr); // EPOLLHUP cannot be left out
+	if (connection.deadline == Clock::time_point())
+		renew(connection);
 }
 
 void Relay::on_ready(uint64_t number, uint32_t events)
@@ -646,7 +688,7 @@ void Relay::loop()
 	std::array<epoll_event, 64> ready{};
 	std::array<exs_event, 64> events{};
 	for (;;) {
-		const int count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), -1);
+		const int count = ::epoll_wait(epoll_.get(), ready.data(), ready.size(), time_left());
 		for (int i = 0; i < count; i++) {
 			const epoll_event &one = ready[static_cast<size_t>(i)];
 			if (one.data.u64 == wake_number) {
@@ -659,6 +701,7 @@ void Relay::loop()
 				on_ready(one.data.u64, one.events);
 			}
 		}
+		drop_orphans(is_ending_ ? SIZE_MAX : most_orphans);
 		const std::lock_guard lock(mutex_);
 		idle_ = entries_.empty() && requests_.empty();
 		if (idle_)

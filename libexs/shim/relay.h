@@ -76,6 +76,7 @@ public:
 	Relay &operator=(const Relay &) = delete;
 
 private:
+	using Clock = std::chrono::steady_clock;
 	static constexpr size_t slots = 2, slot_size = 65536;
 
 	// Octets on their way
@@ -117,6 +118,7 @@ private:
 		bool lost = false;	    // the connection has failed
 		bool unread = false;	    // our end has octets that nobody reads
 		exs_op_t connecting = 0;
+		Clock::time_point deadline; // of an orphan
 	};
 
 	struct Listener : Entry {
@@ -154,6 +156,9 @@ private:
 	void give_to_program(Connection &connection);
 	void receive(Connection &connection, size_t slot);
 	void advance(Connection &connection);
+	void renew(Connection &orphan);
+	[[nodiscard]] int time_left() const;
+	void drop_orphans(size_t most);
 	void drop(uint64_t number, bool keep_facts = false);
 	void retire(std::unique_ptr<Memory> memory);
 	void watch(Entry &entry, uint32_t events);
@@ -175,6 +180,8 @@ private:
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:
 	std::map<exs_op_t, std::unique_ptr<Memory>> retired_; // until their revocation is done
+	std::set<std::pair<Clock::time_point, uint64_t>> orphans_; // closed by the program, by their deadlines
+	bool is_ending_ = false; // finishing_, seen by the thread
 	std::atomic<uint64_t> number_ = 2;
 };
 

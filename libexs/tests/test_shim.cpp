@@ -48,6 +48,12 @@ int error_of(int fd)
 	return error;
 }
 
+size_t descriptors()
+{
+	const std::filesystem::directory_iterator all("/proc/self/fd");
+	return static_cast<size_t>(std::distance(begin(all), end(all)));
+}
+
 short wait_for(int fd, short events)
 {
 	pollfd one{.fd = fd, .events = events, .revents = 0};
@@ -153,6 +159,43 @@ TEST_F(Shim, ClosingAConnectionWithAnUnansweredReadDoesNotBlockASecondConnection
 	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
 	expect_read(other.get(), "hello");
 	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
+}
+
+constexpr int orphan_ms = 3000;
+
+TEST_F(Shim, AClosedConnectionEndsIfThePeerStopsAcknowledgingData)
+{
+	NEEDS_TCP();
+	listen();
+	const size_t without = descriptors();
+	peer = std::make_unique<RawClient>(address, SOCK_STREAM);
+	Socket one = accept();
+	for (const char *octet : {"x", "y"}) {
+		EXPECT_EQ(::write(one.get(), octet, 1), 1);
+		peer->next_message(RawClient::adv_imm);
+	}
+	one.close();
+	EXPECT_FALSE(peer->is_readable(orphan_ms * 2 / 3));
+	peer->say({.type = RawClient::ack, .id = 1, .length = 1});
+	EXPECT_FALSE(peer->is_readable(orphan_ms * 2 / 3)) << "an acknowledgement does not renew the time";
+	EXPECT_TRUE(peer->is_readable(patience));
+	for (int i = 0; i < patience && descriptors() > without + 1; i++)
+		::usleep(1000);
+	EXPECT_EQ(descriptors(), without + 1); // the peer's
+}
+
+TEST_F(Shim, TheOldestOfManyClosedConnectionsIsDroppedBeforeItsTime)
+{
+	NEEDS_TCP();
+	listen(300);
+	std::vector<std::unique_ptr<RawClient>> peers;
+	for (int i = 0; i < 257; i++) {
+		peers.push_back(std::make_unique<RawClient>(address, SOCK_STREAM));
+		Socket one = accept();
+		EXPECT_EQ(::write(one.get(), "x", 1), 1);
+		peers.back()->next_message(RawClient::adv_imm);
+	}
+	EXPECT_TRUE(peers.front()->is_readable(orphan_ms / 2));
 }
 
 TEST_F(Shim, ANonblockingConnectWithoutAListenerReportsEconnrefused)
@@ -441,6 +484,7 @@ int main(int argc, char **argv)
 	if (const char *loaded = std::getenv("LD_PRELOAD"); loaded == nullptr || std::strstr(loaded, "exs-preload") == nullptr) {
 		::setenv("LD_PRELOAD", shim.c_str(), 1);
 		::setenv("EXS_PRELOAD_LOOPBACK", "1", 1);
+		::setenv("EXS_PRELOAD_ORPHAN_MS", std::to_string(orphan_ms).c_str(), 1);
 		::execv("/proc/self/exe", argv);
 		return 1;
 	}
