@@ -98,11 +98,18 @@ ino_t inode_of(int fd)
 	return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
-Before take_before(int fd)
+Before copy_before(int fd)
 {
 	const std::lock_guard lock(before_mutex);
-	const auto found = befores().extract(inode_of(fd));
-	return found ? found.mapped() : Before();
+	const auto found = befores().find(inode_of(fd));
+	return found != befores().end() ? found->second : Before();
+}
+
+// Only when it has succeeded: a program can repeat what has failed
+void forget_before(ino_t inode)
+{
+	const std::lock_guard lock(before_mutex);
+	befores().erase(inode);
 }
 
 // With the lock. Nothing reports that a socket is closed: those of old ones are looked for when there are many.
@@ -226,13 +233,25 @@ std::optional<Address> source_of(const Before &before)
 	return source;
 }
 
+// The socket stays the kernel's, which has not been told its address yet
+int leave_to_kernel(int fd)
+{
+	const Before before = copy_before(fd);
+	if (before.bound && !before.any_port && NEXT(bind)(fd, before.bound->raw(), before.bound->length) != 0)
+		return -1;
+	forget_before(inode_of(fd));
+	return 0;
+}
+
 // The program's descriptor is the end of the pair from now on, with its flags and in the same epolls
 int replace(int fd, const Descriptor &end, const Before &before)
 {
+	const ino_t old = inode_of(fd);
 	const int status = ::fcntl(fd, F_GETFL), flags = ::fcntl(fd, F_GETFD);
 	if (::fcntl(end.get(), F_SETFL, status & O_NONBLOCK) != 0 ||
 	    ::dup3(end.get(), fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) < 0)
 		return errno;
+	forget_before(old);
 	for (const auto &[epoll, event] : before.polls) {
 		epoll_event copy = event;
 		NEXT(epoll_ctl)(epoll, EPOLL_CTL_ADD, fd, &copy);
@@ -373,13 +392,9 @@ EXPORT int listen(int fd, int backlog) noexcept
 		return NEXT(listen)(fd, backlog);
 	if (const auto facts = find(fd))
 		return facts->listening ? 0 : fail(EINVAL); // the backlog again
-	{
-		const std::lock_guard lock(before_mutex);
-		const auto found = befores().find(inode_of(fd));
-		if (found == befores().end() || !found->second.bound)
-			return NEXT(listen)(fd, backlog);
-	}
-	const Before before = take_before(fd);
+	const Before before = copy_before(fd);
+	if (!before.bound || is_child)
+		return leave_to_kernel(fd) == 0 ? NEXT(listen)(fd, backlog) : -1;
 	int v6_only = 0;
 	socklen_t size = sizeof(v6_only);
 	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
@@ -395,10 +410,8 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	const auto to = copy(address, length);
 	if (!to || is_ours(__builtin_return_address(0)))
 		return NEXT(connect)(fd, address, length);
-	if (!is_meant(*to)) {
-		take_before(fd);
-		return NEXT(connect)(fd, address, length);
-	}
+	if (!is_meant(*to))
+		return leave_to_kernel(fd) == 0 ? NEXT(connect)(fd, address, length) : -1;
 	if (const auto facts = find(fd)) {
 		const std::lock_guard lock(facts->mutex);
 		if (facts->connected)
@@ -407,7 +420,7 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	}
 	if (!is_tcp(fd))
 		return NEXT(connect)(fd, address, length);
-	const Before before = take_before(fd);
+	const Before before = copy_before(fd);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	Descriptor end;
 	const int outcome = relay().connect(*to, source_of(before), blocks, end);

@@ -20,6 +20,11 @@ class Socket {
 public:
 	explicit Socket(int fd = ::socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0)) : fd_(fd) { EXPECT_GE(fd, 0) << strerror(errno); }
 	Socket(Socket &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+	Socket &operator=(Socket &&other) noexcept
+	{
+		std::swap(fd_, other.fd_);
+		return *this;
+	}
 	~Socket() { close(); }
 	void close()
 	{
@@ -38,6 +43,14 @@ uint16_t port_of(int fd)
 	socklen_t length = sizeof(name);
 	EXPECT_EQ(::getsockname(fd, reinterpret_cast<sockaddr *>(&name), &length), 0);
 	return ntohs(name.sin_port);
+}
+
+// A port of this address, which nobody listens at while the socket lives
+sockaddr_in reserve(const Socket &socket)
+{
+	const auto any = loopback();
+	EXPECT_EQ(::syscall(SYS_bind, socket.get(), raw(any), sizeof(any)), 0);
+	return loopback(port_of(socket.get()));
 }
 
 int error_of(int fd)
@@ -181,7 +194,7 @@ TEST_F(Shim, AClosedConnectionEndsIfThePeerStopsAcknowledgingData)
 	EXPECT_TRUE(peer->is_readable(patience));
 	for (int i = 0; i < patience && descriptors() > without + 1; i++)
 		::usleep(1000);
-	EXPECT_EQ(descriptors(), without + 1); // the peer's
+	EXPECT_LE(descriptors(), without + 1); // the peer's; those of earlier tests may have been closed meanwhile
 }
 
 TEST_F(Shim, TheOldestOfManyClosedConnectionsIsDroppedBeforeItsTime)
@@ -200,10 +213,8 @@ TEST_F(Shim, TheOldestOfManyClosedConnectionsIsDroppedBeforeItsTime)
 
 TEST_F(Shim, ANonblockingConnectWithoutAListenerReportsEconnrefused)
 {
-	Socket reserved;
-	const auto any = loopback();
-	ASSERT_EQ(::syscall(SYS_bind, reserved.get(), raw(any), sizeof(any)), 0);
-	const auto nobody = loopback(port_of(reserved.get()));
+	const Socket reserved;
+	const auto nobody = reserve(reserved);
 	for (int i = 0; i < 300 && !HasFailure(); i++) {
 		const Socket one(::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0));
 		ASSERT_EQ(::connect(one.get(), raw(nobody), sizeof(nobody)), -1);
@@ -456,6 +467,65 @@ TEST_F(Shim, GetsocknameReportsTheBoundPortBeforeListen)
 	EXPECT_EQ(port_of(listener.get()), ntohs(address.sin_port));
 	EXPECT_EQ(::connect(other.get(), raw(address), sizeof(address)), 0) << strerror(errno);
 	EXPECT_GE(accept().get(), 0);
+}
+
+TEST_F(Shim, ASocketListensAtItsPortOrNotAtAll)
+{
+	listen();
+	Socket other;
+	ASSERT_EQ(::bind(other.get(), raw(address), sizeof(address)), 0);
+	for (int i = 0; i < 2; i++) {
+		ASSERT_EQ(::listen(other.get(), 10), -1);
+		ASSERT_EQ(errno, EADDRINUSE);
+	}
+	listener.close();
+	for (int i = 0; i < patience && ::listen(other.get(), 10) != 0; i++)
+		::usleep(1000);
+	listener = std::move(other);
+	ASSERT_EQ(port_of(listener.get()), ntohs(address.sin_port));
+	const Socket one = connect();
+	EXPECT_GE(accept().get(), 0);
+}
+
+TEST_F(Shim, ASecondConnectHasTheSourceAndTheEpollsOfTheFirstOne)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "the first id has the port until the library has destroyed it";
+	listen();
+	const Socket reserved, one;
+	const auto nobody = reserve(reserved);
+	const auto source = reserve(Socket());
+	ASSERT_EQ(::bind(one.get(), raw(source), sizeof(source)), 0);
+	const Socket epoll(::epoll_create1(EPOLL_CLOEXEC));
+	epoll_event event{.events = EPOLLOUT, .data = {.fd = one.get()}};
+	ASSERT_EQ(::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, one.get(), &event), 0);
+	ASSERT_EQ(::connect(one.get(), raw(nobody), sizeof(nobody)), -1);
+	ASSERT_EQ(errno, ECONNREFUSED);
+	ASSERT_EQ(::connect(one.get(), raw(address), sizeof(address)), 0) << strerror(errno);
+	EXPECT_EQ(port_of(one.get()), ntohs(source.sin_port));
+	EXPECT_EQ(::epoll_wait(epoll.get(), &event, 1, patience), 1);
+}
+
+// Its connections and listeners are the kernel's
+TEST_F(Shim, AChildUsesTheAddressesThatItsParentHasBound)
+{
+	listen(); // so that there is a parent
+	const Socket server, one, nobody;
+	const auto to = reserve(server);
+	ASSERT_EQ(::syscall(SYS_listen, server.get(), 10), 0);
+	const auto source = reserve(Socket()), at = reserve(Socket());
+	ASSERT_EQ(::bind(one.get(), raw(source), sizeof(source)), 0);
+	ASSERT_EQ(::bind(nobody.get(), raw(at), sizeof(at)), 0);
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(60);
+		const bool connects = ::connect(one.get(), raw(to), sizeof(to)) == 0 && port_of(one.get()) == ntohs(source.sin_port);
+		const bool listens = ::listen(nobody.get(), 10) == 0 && port_of(nobody.get()) == ntohs(at.sin_port);
+		::_exit((connects ? 1 : 0) + (listens ? 2 : 0));
+	}
+	int status = 0;
+	::waitpid(child, &status, 0);
+	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
 }
 
 TEST_F(Shim, SocketsAddedToEpollTakeNoMemoryAfterTheirClose)
