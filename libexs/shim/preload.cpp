@@ -11,6 +11,7 @@
 #include <cstring>
 #include <set>
 #include <string>
+#include <system_error>
 
 #include <arpa/inet.h>
 #include <dlfcn.h>
@@ -260,6 +261,18 @@ int replace(int fd, const Descriptor &end, const Before &before)
 	return 0;
 }
 
+// function(): an errno value
+template <typename Function> int guarded(const Function &function)
+{
+	try {
+		return function();
+	} catch (const std::system_error &caught) {
+		return caught.code().value();
+	} catch (const std::bad_alloc &) {
+		return ENOMEM;
+	}
+}
+
 int fail(int error)
 {
 	errno = error;
@@ -399,7 +412,7 @@ EXPORT int listen(int fd, int backlog) noexcept
 	socklen_t size = sizeof(v6_only);
 	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
 	Descriptor end;
-	if (const int error = relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), end); error != 0)
+	if (const int error = guarded([&] { return relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), end); }); error != 0)
 		return fail(error);
 	const int error = replace(fd, end, before);
 	return error == 0 ? 0 : fail(error);
@@ -423,7 +436,7 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	const Before before = copy_before(fd);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	Descriptor end;
-	const int outcome = relay().connect(*to, source_of(before), blocks, end);
+	const int outcome = guarded([&] { return relay().connect(*to, source_of(before), blocks, end); });
 	if (outcome != 0 && outcome != EINPROGRESS)
 		return fail(outcome);
 	if (const int error = replace(fd, end, before); error != 0)

@@ -102,7 +102,7 @@ Address name_of(exs_fd_t fd, int (*function)(exs_fd_t, sockaddr *, socklen_t *))
 } // namespace
 
 std::optional<std::set<ino_t>> open_sockets()
-{
+try {
 	std::error_code error;
 	std::set<ino_t> found;
 	for (std::filesystem::directory_iterator at("/proc/self/fd", error), end; !error && at != end; at.increment(error)) {
@@ -112,6 +112,8 @@ std::optional<std::set<ino_t>> open_sockets()
 			found.insert(std::stoul(target.substr(std::strlen("socket:["))));
 	}
 	return error ? std::nullopt : std::optional(std::move(found));
+} catch (const std::bad_alloc &) {
+	return std::nullopt;
 }
 
 // Not its address: another entry may have that when the event comes
@@ -123,6 +125,8 @@ void *Relay::context_of(const Entry &entry)
 Relay::Memory::Memory() : bytes(2 * slots * slot_size)
 {
 	handle = exs_mregister(bytes.data(), bytes.size(), EXS_MEM_SEND | EXS_MEM_RECV);
+	if (handle < 0)
+		throw std::bad_alloc();
 }
 
 Relay &Relay::instance()
@@ -149,16 +153,6 @@ Relay::Relay() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_
 }
 
 // ---- calls of the program's threads
-
-void Relay::enroll(Entry &entry, int program_end)
-{
-	entry.number = number_++;
-	entry.inode = inode_of(program_end);
-	const std::lock_guard lock(mutex_);
-	facts_[entry.inode] = entry.facts;
-	ownerless_.erase(entry.inode);
-	ends_.insert(entry.end.get());
-}
 
 // In a child of fork(). A connection that the parent's thread closes is closed then.
 void Relay::close_ends()
@@ -195,19 +189,32 @@ void Relay::adopt(int fd, const Address &local, const Address &peer)
 // With the lock. Nothing reports that the program closes such a descriptor: it is looked for when there are many.
 void Relay::leave_facts(ino_t inode)
 {
-	ownerless_.insert(inode);
-	if (ownerless_.size() <= most_ownerless_)
+	if (const auto found = facts_.find(inode); found != facts_.end() && !std::exchange(found->second->ownerless, true))
+		ownerless_++;
+	if (ownerless_ <= most_ownerless_)
 		return;
 	if (const auto open = open_sockets())
-		std::erase_if(ownerless_, [&](ino_t one) { return !open->contains(one) && facts_.erase(one) != 0; });
-	most_ownerless_ = 2 * ownerless_.size() + 256;
+		ownerless_ -= std::erase_if(facts_, [&](const auto &one) { return one.second->ownerless && !open->contains(one.first); });
+	most_ownerless_ = 2 * ownerless_ + 256;
 }
 
-void Relay::add(const std::shared_ptr<Entry> &entry)
+void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 {
+	entry->number = number_++;
+	entry->inode = inode_of(program_end);
 	{
 		const std::lock_guard lock(mutex_);
-		requests_.push_back({entry});
+		if (const auto old = facts_.extract(entry->inode); old && old.mapped()->ownerless)
+			ownerless_--;
+		try {
+			facts_.emplace(entry->inode, entry->facts);
+			ends_.insert(entry->end.get());
+			requests_.emplace(entry->number, entry);
+		} catch (const std::bad_alloc &) {
+			facts_.erase(entry->inode);
+			ends_.erase(entry->end.get());
+			throw;
+		}
 		idle_ = false;
 	}
 	::eventfd_write(wake_.get(), 1);
@@ -218,19 +225,13 @@ int Relay::listen(const Address &local, bool v6_only, int backlog, Descriptor &e
 	auto listener = std::make_shared<Listener>();
 	listener->fd = make_socket(local.storage.ss_family);
 	exs_fcntl(listener->fd, EXS_SET, EXS_V6ONLY, v6_only ? 1U : 0U);
-	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0) {
-		const int error = errno;
-		exs_close(listener->fd, 0, nullptr);
+	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0)
+		return errno;
+	if (const int error = make_pair(SOCK_SEQPACKET, end, listener->end); error != 0)
 		return error;
-	}
-	if (const int error = make_pair(SOCK_SEQPACKET, end, listener->end); error != 0) {
-		exs_close(listener->fd, 0, nullptr);
-		return error;
-	}
 	listener->facts->listening = true;
 	listener->facts->local = name_of(listener->fd, exs_getsockname);
-	enroll(*listener, end.get());
-	add(listener);
+	add(listener, end.get());
 	return 0;
 }
 
@@ -241,15 +242,12 @@ int Relay::connect(const Address &to, const std::optional<Address> &from, bool b
 	connection->facts->peer = to;
 	if (from)
 		exs_bind(connection->fd, from->raw(), from->length);
-	if (const int error = make_pair(SOCK_STREAM, end, connection->end); error != 0) {
-		exs_close(connection->fd, 0, nullptr);
+	if (const int error = make_pair(SOCK_STREAM, end, connection->end); error != 0)
 		return error;
-	}
 	// until it is connected the program must not find it writable
 	if (!blocks)
 		connection->junk = fill_up(end.get());
-	enroll(*connection, end.get());
-	add(connection);
+	add(connection, end.get());
 	if (!blocks)
 		return EINPROGRESS;
 	auto &facts = *connection->facts;
@@ -309,6 +307,8 @@ void Relay::renew(Connection &orphan)
 // Until the first deadline of an orphan, in ms
 int Relay::time_left() const
 {
+	if (is_starved_)
+		return 100;
 	if (orphans_.empty())
 		return -1;
 	const auto left = std::chrono::ceil<std::chrono::milliseconds>(orphans_.begin()->first - Clock::now());
@@ -354,60 +354,83 @@ void Relay::lose(Connection &connection)
 	drop(connection.number, true);
 }
 
-// Operations on it may be under way still, until the peer has answered or its time is over. The thread does not wait.
+// Operations on it may be under way still, until the peer has answered or its time is over. The thread does not wait: the event
+// frees it. Without memory for an event it is never freed.
 void Relay::retire(std::unique_ptr<Memory> memory)
 {
 	if (exs_mderegister(memory->handle) == 0)
 		return;
-	const exs_op_t op = exs_mrevoke(memory->handle, queue_, nullptr);
-	retired_[op] = std::move(memory);
+	exs_mrevoke(memory->handle, queue_, memory.get());
+	memory.release();
+}
+
+// Of the thread: if there is no memory for an entry, the entry ends, and not the program
+template <typename Function> void Relay::guarded(Entry &entry, const Function &function)
+{
+	try {
+		function();
+	} catch (const std::exception &) {
+		auto *const connection = dynamic_cast<Connection *>(&entry);
+		exs_event failed{};
+		failed.error = ENOMEM;
+		if (connection != nullptr && connection->open)
+			lose(*connection);
+		else if (connection != nullptr)
+			on_connected(*connection, failed);
+	}
 }
 
 void Relay::on_requests()
 {
 	eventfd_t count = 0;
 	::eventfd_read(wake_.get(), &count);
-	std::vector<Request> requests;
+	std::map<uint64_t, std::shared_ptr<Entry>> requests;
 	{
 		const std::lock_guard lock(mutex_);
 		requests.swap(requests_);
 		is_ending_ = finishing_;
 	}
-	for (const auto &[entry] : requests) {
-		entries_[entry->number] = entry;
-		epoll_event event{};
-		event.data.u64 = entry->number;
-		::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event);
-		if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
-			listener->accepting = exs_accept(entry->fd, queue_, context_of(*entry));
-			watch(*entry, EPOLLRDHUP);
-		} else if (auto *const connection = dynamic_cast<Connection *>(entry.get())) {
-			if (connection->open) {
-				open(*connection);
-				continue;
-			}
-			const Address to = entry->facts->peer;
-			connection->connecting = exs_connect(entry->fd, to.raw(), to.length, queue_, context_of(*entry));
-			if (connection->connecting < 0) {
-				exs_event failed{};
-				failed.error = errno;
-				on_connected(*connection, failed);
-			}
-		}
+	while (!requests.empty()) {
+		const auto entry = requests.begin()->second;
+		entries_.insert(requests.extract(requests.begin()));
+		guarded(*entry, [&] { begin(*entry); });
 	}
-	if (!is_ending_)
-		return;
-	// the program ends: what it has written is all there is
-	const auto all = entries_;
-	for (const auto &[number, entry] : all) {
+	if (is_ending_)
+		end_all();
+}
+
+void Relay::begin(Entry &entry)
+{
+	epoll_event event{};
+	event.data.u64 = entry.number;
+	::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry.end.get(), &event);
+	if (auto *const listener = dynamic_cast<Listener *>(&entry))
+		return pass_on(*listener);
+	auto &connection = static_cast<Connection &>(entry);
+	if (connection.open)
+		return open(connection);
+	const Address to = entry.facts->peer;
+	connection.connecting = exs_connect(entry.fd, to.raw(), to.length, queue_, context_of(entry));
+	if (connection.connecting < 0) {
+		exs_event failed{};
+		failed.error = errno;
+		on_connected(connection, failed);
+	}
+}
+
+// The program ends: what it has written is all there is
+void Relay::end_all()
+{
+	for (auto at = entries_.begin(); at != entries_.end();) {
+		const auto entry = (at++)->second; // which may be dropped
 		auto *const connection = dynamic_cast<Connection *>(entry.get());
 		if (connection == nullptr || !connection->open) {
-			drop(number);
+			drop(entry->number);
 			continue;
 		}
 		::shutdown(connection->end.get(), SHUT_RD);
 		connection->has_left = true;
-		advance(*connection);
+		guarded(*entry, [&] { advance(*connection); });
 	}
 }
 
@@ -459,18 +482,21 @@ void Relay::on_accepted(Listener &listener, const exs_event &event)
 	listener.accepting = 0;
 	if (event.error != 0)
 		return;
-	auto connection = std::make_shared<Connection>();
-	connection->fd = event.accepted;
-	connection->open = true;
-	Facts &facts = *connection->facts;
-	facts.local = name_of(connection->fd, exs_getsockname);
-	facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
-	facts.connected = facts.decided = true;
-	if (make_pair(SOCK_STREAM, listener.waiting, connection->end) != 0) {
-		exs_close(connection->fd, 0, nullptr);
-	} else {
-		enroll(*connection, listener.waiting.get());
-		add(connection);
+	try {
+		const auto connection = std::make_shared<Connection>();
+		connection->fd = event.accepted;
+		connection->open = true;
+		Facts &facts = *connection->facts;
+		facts.local = name_of(connection->fd, exs_getsockname);
+		facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
+		facts.connected = facts.decided = true;
+		Descriptor program;
+		if (make_pair(SOCK_STREAM, program, connection->end) == 0) {
+			add(connection, program.get());
+			listener.waiting = std::move(program);
+		}
+	} catch (const std::exception &) {
+		exs_close(event.accepted, 0, nullptr); // this one; there is a next one
 	}
 	pass_on(listener);
 }
@@ -486,8 +512,18 @@ void Relay::pass_on(Listener &listener)
 		listener.waiting = Descriptor();
 	}
 	watch(listener, EPOLLRDHUP);
-	if (listener.accepting == 0)
+	if (listener.accepting <= 0)
 		listener.accepting = exs_accept(listener.fd, queue_, context_of(listener));
+	is_starved_ |= listener.accepting < 0 && errno == ENOMEM;
+}
+
+// Those that could not accept, once more
+void Relay::feed()
+{
+	is_starved_ = false;
+	for (const auto &[number, entry] : entries_)
+		if (auto *const listener = dynamic_cast<Listener *>(entry.get()); listener != nullptr && listener->accepting < 0)
+			pass_on(*listener);
 }
 
 uint8_t *Relay::place(Connection &connection, const Slot &slot)
@@ -641,7 +677,7 @@ void Relay::on_ready(uint64_t number, uint32_t events)
 	const auto found = entries_.find(number);
 	if (found == entries_.end())
 		return;
-	const auto entry = found->second;
+	const auto entry = found->second; // it may drop itself
 	if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
 		if ((events & (EPOLLHUP | EPOLLRDHUP)) != 0)
 			drop(number);
@@ -653,7 +689,7 @@ void Relay::on_ready(uint64_t number, uint32_t events)
 	if ((events & EPOLLHUP) != 0)
 		connection.has_left = true;
 	if (connection.open)
-		advance(connection);
+		guarded(connection, [&] { advance(connection); });
 	else if (connection.has_left)
 		drop(number); // given up before it was connected, or after it has failed
 }
@@ -661,7 +697,7 @@ void Relay::on_ready(uint64_t number, uint32_t events)
 void Relay::on_event(const exs_event &event)
 {
 	if (event.type == EXS_EVENT_REVOKE) {
-		retired_.erase(event.op);
+		const std::unique_ptr<Memory> memory(static_cast<Memory *>(event.context));
 		return;
 	}
 	const auto found = entries_.find(reinterpret_cast<uintptr_t>(event.context));
@@ -671,6 +707,11 @@ void Relay::on_event(const exs_event &event)
 	if (event.type == EXS_EVENT_ACCEPT)
 		return on_accepted(static_cast<Listener &>(*entry), event);
 	auto &connection = static_cast<Connection &>(*entry);
+	guarded(connection, [&] { on_connection_event(connection, event); });
+}
+
+void Relay::on_connection_event(Connection &connection, const exs_event &event)
+{
 	if (event.type == EXS_EVENT_CONNECT)
 		return on_connected(connection, event);
 	for (Slot &slot : connection.sends)
@@ -701,6 +742,8 @@ void Relay::loop()
 				on_ready(one.data.u64, one.events);
 			}
 		}
+		if (is_starved_)
+			feed();
 		drop_orphans(is_ending_ ? SIZE_MAX : most_orphans);
 		const std::lock_guard lock(mutex_);
 		idle_ = entries_.empty() && requests_.empty();

@@ -45,6 +45,7 @@ struct Facts {
 	bool decided = false; // connected or failed
 	int error = 0;	      // SO_ERROR, once; also what a read gets, when there are no more octets
 	int fd = -1;	      // the program's, when it was seen last
+	bool ownerless = false; // of no entry; kept as long as the program has the descriptor
 };
 
 // The inodes of the sockets that this process has open; nothing if /proc cannot be read
@@ -95,7 +96,10 @@ private:
 	};
 
 	struct Entry {
-		virtual ~Entry() = default;
+		Entry() = default;
+		virtual ~Entry() { exs_close(fd, 0, nullptr); } // if nobody has
+		Entry(const Entry &) = delete;
+		Entry &operator=(const Entry &) = delete;
 		Descriptor end; // ours
 		uint64_t number = 0;
 		exs_fd_t fd = 0;
@@ -127,19 +131,18 @@ private:
 		Address peer;
 	};
 
-	// Work for the thread, by another one
-	struct Request {
-		std::shared_ptr<Entry> entry;
-	};
-
 	Relay();
 	~Relay() = delete;
 
 	void loop();
-	void add(const std::shared_ptr<Entry> &entry);
+	void add(const std::shared_ptr<Entry> &entry, int program_end);
+	template <typename Function> void guarded(Entry &entry, const Function &function);
 	void on_requests();
+	void begin(Entry &entry);
+	void end_all();
 	void on_ready(uint64_t number, uint32_t events);
 	void on_event(const exs_event &event);
+	void on_connection_event(Connection &connection, const exs_event &event);
 	void on_connected(Connection &connection, const exs_event &event);
 	static void take_junk(Connection &connection);
 	void leave_unread(Connection &connection);
@@ -152,6 +155,7 @@ private:
 	void on_received(Connection &connection, size_t slot, const exs_event &event);
 	void open(Connection &connection);
 	void pass_on(Listener &listener);
+	void feed();
 	void take_from_program(Connection &connection);
 	void give_to_program(Connection &connection);
 	void receive(Connection &connection, size_t slot);
@@ -165,23 +169,21 @@ private:
 	static void *context_of(const Entry &entry);
 	static bool is_any_under_way(const std::array<Slot, slots> &of);
 	static uint8_t *place(Connection &connection, const Slot &slot);
-	void enroll(Entry &entry, int program_end);
 
 	Descriptor epoll_, wake_;
 	exs_qh_t queue_ = 0;
 	std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
 	std::condition_variable empty_;
-	std::vector<Request> requests_;
+	std::map<uint64_t, std::shared_ptr<Entry>> requests_; // of other threads, to become entries_
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
-	std::set<ino_t> ownerless_; // of facts_: of no entry, as long as the program has the descriptor
-	size_t most_ownerless_ = 256;
+	size_t ownerless_ = 0, most_ownerless_ = 256; // of facts_
 	std::set<int> ends_; // ours, of all entries
 	bool finishing_ = false;
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:
-	std::map<exs_op_t, std::unique_ptr<Memory>> retired_; // until their revocation is done
 	std::set<std::pair<Clock::time_point, uint64_t>> orphans_; // closed by the program, by their deadlines
-	bool is_ending_ = false; // finishing_, seen by the thread
+	bool is_ending_ = false;  // finishing_, seen by the thread
+	bool is_starved_ = false; // a listener cannot accept for want of memory
 	std::atomic<uint64_t> number_ = 2;
 };
 

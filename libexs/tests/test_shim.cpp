@@ -3,14 +3,42 @@
 // A program under exs-preload, which the tests are themselves. EXS_TEST_ADDRESS as of library.h.
 #include "library.h"
 
+#include <atomic>
 #include <chrono>
 #include <filesystem>
 #include <memory>
 
+#include <dlfcn.h>
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/epoll.h>
 #include <sys/wait.h>
+
+// Which allocation of exs-preload fails; none if it is negative
+std::atomic<int> failing_allocation = -1;
+
+bool is_of_preload(const void *caller)
+{
+	Dl_info info{};
+	return ::dladdr(caller, &info) != 0 && std::strstr(info.dli_fname, "libexs-preload") != nullptr;
+}
+
+[[gnu::noinline]] void *operator new(size_t size)
+{
+	if (failing_allocation >= 0 && is_of_preload(__builtin_return_address(0)) && failing_allocation-- == 0)
+		throw std::bad_alloc();
+	if (void *const memory = std::malloc(size))
+		return memory;
+	throw std::bad_alloc();
+}
+[[gnu::noinline]] void operator delete(void *memory) noexcept
+{
+	std::free(memory);
+}
+[[gnu::noinline]] void operator delete(void *memory, size_t /*size*/) noexcept
+{
+	std::free(memory);
+}
 
 namespace {
 
@@ -504,6 +532,38 @@ TEST_F(Shim, ASecondConnectHasTheSourceAndTheEpollsOfTheFirstOne)
 	ASSERT_EQ(::connect(one.get(), raw(address), sizeof(address)), 0) << strerror(errno);
 	EXPECT_EQ(port_of(one.get()), ntohs(source.sin_port));
 	EXPECT_EQ(::epoll_wait(epoll.get(), &event, 1, patience), 1);
+}
+
+TEST_F(Shim, AFailedAllocationEndsOneConnectionAndNotTheProgram)
+{
+	listen();
+	int refused = 0, failed = 0;
+	for (int which = 0;; which++) {
+		ASSERT_LT(which, 1000);
+		failing_allocation = which;
+		Socket one;
+		if (::connect(one.get(), raw(address), sizeof(address)) != 0) {
+			EXPECT_EQ(errno, ENOMEM);
+			refused++;
+			continue;
+		}
+		// either it is accepted, or the client learns that it is not
+		std::array<pollfd, 2> ends{pollfd{.fd = listener.get(), .events = POLLIN, .revents = 0},
+					   pollfd{.fd = one.get(), .events = POLLIN, .revents = 0}};
+		ASSERT_GE(::poll(ends.data(), ends.size(), patience), 1) << "allocation " << which;
+		if (ends[0].revents != 0)
+			accept();
+		const bool all_succeeded = failing_allocation.exchange(-1) >= 0;
+		if (all_succeeded)
+			break;
+		failed++;
+	}
+	EXPECT_GT(refused, 0);
+	EXPECT_GT(failed, 0);
+	const Socket one = connect();
+	const Socket other = accept();
+	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
+	expect_read(other.get(), "hello");
 }
 
 // Its connections and listeners are the kernel's
