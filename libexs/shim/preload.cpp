@@ -126,6 +126,7 @@ Before &before_of(int fd)
 	return all[inode_of(fd)];
 }
 
+std::mutex start_mutex;
 std::atomic<bool> started = false; // the relay
 std::atomic<bool> is_child = false; // of a fork(): the relay is the parent's; what it had made can be used
 
@@ -342,7 +343,7 @@ ssize_t end_with_error(int fd, size_t wanted, ssize_t got)
 	const auto facts = find(fd);
 	if (!facts)
 		return got;
-	const std::lock_guard lock(facts->mutex);
+	const std::lock_guard lock(Facts::mutex);
 	const int error = std::exchange(facts->error, 0);
 	return error != 0 ? fail(error) : got;
 }
@@ -363,16 +364,40 @@ struct AtExit {
 	}
 } at_exit;
 
+// What another thread holds at a fork() nobody releases in the child. In the order in which they are taken.
+struct AtFork {
+	AtFork()
+	{
+		pthread_atfork(
+			[] {
+				start_mutex.lock();
+				before_mutex.lock();
+				Facts::mutex.lock();
+				Relay::lock();
+			},
+			release,
+			[] {
+				if (started) {
+					Relay::instance().close_ends();
+					is_child = true;
+				}
+				release();
+			});
+	}
+	static void release()
+	{
+		Relay::unlock();
+		Facts::mutex.unlock();
+		before_mutex.unlock();
+		start_mutex.unlock();
+	}
+} at_fork;
+
 Relay &relay()
 {
+	const std::lock_guard lock(start_mutex);
 	Relay &made = Relay::instance();
-	if (!started.exchange(true))
-		pthread_atfork([] { Relay::instance().lock(); }, [] { Relay::instance().unlock(); },
-			       [] {
-				       Relay::instance().close_ends();
-				       Relay::instance().unlock();
-				       is_child = true;
-			       });
+	started = true;
 	return made;
 }
 
@@ -426,7 +451,7 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	if (!is_meant(*to))
 		return leave_to_kernel(fd) == 0 ? NEXT(connect)(fd, address, length) : -1;
 	if (const auto facts = find(fd)) {
-		const std::lock_guard lock(facts->mutex);
+		const std::lock_guard lock(Facts::mutex);
 		if (facts->connected)
 			return fail(EISCONN);
 		return fail(facts->decided ? (facts->error != 0 ? std::exchange(facts->error, 0) : ECONNABORTED) : EALREADY);
@@ -461,7 +486,7 @@ EXPORT int getsockname(int fd, sockaddr *address, socklen_t *length) noexcept
 	if (is_ours(__builtin_return_address(0)))
 		return NEXT(getsockname)(fd, address, length);
 	if (const auto facts = find(fd)) {
-		const std::lock_guard lock(facts->mutex);
+		const std::lock_guard lock(Facts::mutex);
 		return give(facts->local, address, length);
 	}
 	const std::lock_guard lock(before_mutex);
@@ -476,7 +501,7 @@ EXPORT int getpeername(int fd, sockaddr *address, socklen_t *length) noexcept
 	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
 	if (!facts)
 		return NEXT(getpeername)(fd, address, length);
-	const std::lock_guard lock(facts->mutex);
+	const std::lock_guard lock(Facts::mutex);
 	return facts->connected ? give(facts->peer, address, length) : fail(ENOTCONN);
 }
 
@@ -491,7 +516,7 @@ EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 		std::memset(value, 0, *length);
 		return 0;
 	}
-	const std::lock_guard lock(facts->mutex);
+	const std::lock_guard lock(Facts::mutex);
 	int answer = 0;
 	switch (name) {
 	case SO_ERROR:

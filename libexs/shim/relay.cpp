@@ -251,7 +251,7 @@ int Relay::connect(const Address &to, const std::optional<Address> &from, bool b
 	if (!blocks)
 		return EINPROGRESS;
 	auto &facts = *connection->facts;
-	std::unique_lock lock(facts.mutex);
+	std::unique_lock lock(Facts::mutex);
 	facts.changed.wait(lock, [&] { return facts.decided; });
 	return std::exchange(facts.error, 0);
 }
@@ -348,7 +348,7 @@ void Relay::lose(Connection &connection)
 {
 	leave_unread(connection);
 	if (!connection.unread) {
-		const std::lock_guard lock(connection.facts->mutex);
+		const std::lock_guard lock(Facts::mutex);
 		connection.facts->error = ECONNRESET;
 	}
 	drop(connection.number, true);
@@ -437,14 +437,15 @@ void Relay::end_all()
 void Relay::on_connected(Connection &connection, const exs_event &event)
 {
 	Facts &facts = *connection.facts;
+	const Address local = name_of(connection.fd, exs_getsockname), peer = name_of(connection.fd, exs_getpeername);
 	{
-		const std::lock_guard lock(facts.mutex);
+		const std::lock_guard lock(Facts::mutex); // and none of the library's beside it
 		facts.decided = true;
 		facts.error = event.error;
 		facts.connected = event.error == 0;
-		facts.local = name_of(connection.fd, exs_getsockname);
+		facts.local = local;
 		if (event.error == 0)
-			facts.peer = name_of(connection.fd, exs_getpeername);
+			facts.peer = peer;
 	}
 	facts.changed.notify_all();
 	connection.connecting = 0;

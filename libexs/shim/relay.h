@@ -37,7 +37,7 @@ struct Address {
 
 // The answers to a program that asks about a descriptor that we made
 struct Facts {
-	std::mutex mutex;
+	inline static std::mutex mutex; // of all of them, so that fork() can take it
 	std::condition_variable changed;
 	Address local, peer;
 	bool listening = false;
@@ -65,9 +65,9 @@ public:
 	// A connection of a listener that this process has inherited
 	void adopt(int fd, const Address &local, const Address &peer);
 
-	// Around fork(): find() works in the child then, the rest does not
-	void lock() { mutex_.lock(); }
-	void unlock() { mutex_.unlock(); }
+	// Around fork(), after Facts::mutex: find() works in the child then, the rest does not
+	static void lock() { mutex_.lock(); }
+	static void unlock() { mutex_.unlock(); }
 	void close_ends();
 
 	// Waits, for this long at most, until all data that was sent has left
@@ -172,7 +172,7 @@ private:
 
 	Descriptor epoll_, wake_;
 	exs_qh_t queue_ = 0;
-	std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
+	inline static std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
 	std::condition_variable empty_;
 	std::map<uint64_t, std::shared_ptr<Entry>> requests_; // of other threads, to become entries_
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;

@@ -105,7 +105,7 @@ short wait_for(int fd, short events)
 // A read that waits for longer fails with EAGAIN
 void limit(const Socket &socket)
 {
-	const timeval time{.tv_sec = patience / 1000, .tv_usec = 0};
+	const timeval time{.tv_sec = 1, .tv_usec = 0};
 	EXPECT_EQ(::setsockopt(socket.get(), SOL_SOCKET, SO_RCVTIMEO, &time, sizeof(time)), 0);
 }
 
@@ -532,6 +532,37 @@ TEST_F(Shim, ASecondConnectHasTheSourceAndTheEpollsOfTheFirstOne)
 	ASSERT_EQ(::connect(one.get(), raw(address), sizeof(address)), 0) << strerror(errno);
 	EXPECT_EQ(port_of(one.get()), ntohs(source.sin_port));
 	EXPECT_EQ(::epoll_wait(epoll.get(), &event, 1, patience), 1);
+}
+
+// Of which another thread holds a mutex at most times
+TEST_F(Shim, AChildOfForkCanAskForNamesAndErrorsWhileOtherThreadsDo)
+{
+	listen();
+	const Socket one = connect(), other = accept(), bound;
+	const auto any = loopback();
+	ASSERT_EQ(::bind(bound.get(), raw(any), sizeof(any)), 0);
+	std::atomic<bool> ends = false;
+	std::thread names([&] {
+		while (!ends)
+			port_of(bound.get());
+	});
+	std::thread errors([&] {
+		while (!ends)
+			error_of(one.get());
+	});
+	for (int i = 0; i < 100 && !HasFailure(); i++) {
+		const pid_t child = ::fork();
+		if (child == 0) {
+			::alarm(patience / 1000);
+			::_exit(port_of(bound.get()) != 0 && error_of(one.get()) == 0 ? 0 : 1);
+		}
+		int status = 0;
+		::waitpid(child, &status, 0);
+		EXPECT_EQ(status, 0) << "child " << i;
+	}
+	ends = true;
+	names.join();
+	errors.join();
 }
 
 TEST_F(Shim, AFailedAllocationEndsOneConnectionAndNotTheProgram)
