@@ -28,6 +28,7 @@ namespace shim {
 namespace {
 
 constexpr auto patience_at_exit = std::chrono::seconds(10);
+constexpr int most_keepalive = 300; // s
 
 // The function that would be called without us
 template <typename Function> Function *next(const char *name)
@@ -213,6 +214,17 @@ bool is_unused_tcp(int fd)
 	tcp_info info{};
 	socklen_t length = sizeof(info);
 	return is_tcp(fd) && NEXT(getsockopt)(fd, IPPROTO_TCP, TCP_INFO, &info, &length) == 0 && info.tcpi_state == TCP_CLOSE;
+}
+
+// The time after which the program wants a silent peer to be probed, in ms; 0: never
+unsigned keepalive_of(int fd)
+{
+	int idle = 0;
+	socklen_t length = sizeof(idle);
+	if (option_of(fd, SO_KEEPALIVE) != 1 || NEXT(getsockopt)(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &length) != 0)
+		return 0;
+	// the kernel's two hours would also be the time for a peer that acknowledges no data
+	return 1000U * static_cast<unsigned>(std::min(idle, most_keepalive));
 }
 
 // A port of the kernel's choice, which stays with the socket until another one listens there
@@ -437,7 +449,8 @@ EXPORT int listen(int fd, int backlog) noexcept
 	socklen_t size = sizeof(v6_only);
 	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
 	Descriptor end;
-	if (const int error = guarded([&] { return relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), end); }); error != 0)
+	if (const int error = guarded([&] { return relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), keepalive_of(fd), end); });
+	    error != 0)
 		return fail(error);
 	const int error = replace(fd, end, before);
 	return error == 0 ? 0 : fail(error);
@@ -461,7 +474,7 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	const Before before = copy_before(fd);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	Descriptor end;
-	const int outcome = guarded([&] { return relay().connect(*to, source_of(before), blocks, end); });
+	const int outcome = guarded([&] { return relay().connect(*to, source_of(before), blocks, keepalive_of(fd), end); });
 	if (outcome != 0 && outcome != EINPROGRESS)
 		return fail(outcome);
 	if (const int error = replace(fd, end, before); error != 0)

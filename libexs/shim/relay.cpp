@@ -81,11 +81,11 @@ bool send_descriptor(int to, int fd, const Address &peer)
 	return ::sendmsg(to, &message, MSG_DONTWAIT | MSG_NOSIGNAL) >= 0;
 }
 
-exs_fd_t make_socket(int family)
+exs_fd_t make_socket(int family, unsigned keepalive_ms)
 {
 	const exs_fd_t fd = exs_socket(family, SOCK_STREAM, EXS_PROTO_ANY);
 	for (const auto &[option, value] : {std::pair(EXS_SMALL_MAX, small_max), std::pair(EXS_SEND_CREDITS, credits),
-					    std::pair(EXS_RECV_CREDITS, credits)})
+					    std::pair(EXS_RECV_CREDITS, credits), std::pair(EXS_KEEPALIVE_MS, keepalive_ms)})
 		exs_fcntl(fd, EXS_SET, option, value);
 	return fd;
 }
@@ -220,10 +220,10 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 	::eventfd_write(wake_.get(), 1);
 }
 
-int Relay::listen(const Address &local, bool v6_only, int backlog, Descriptor &end)
+int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, Descriptor &end)
 {
 	auto listener = std::make_shared<Listener>();
-	listener->fd = make_socket(local.storage.ss_family);
+	listener->fd = make_socket(local.storage.ss_family, keepalive_ms);
 	exs_fcntl(listener->fd, EXS_SET, EXS_V6ONLY, v6_only ? 1U : 0U);
 	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0)
 		return errno;
@@ -235,10 +235,10 @@ int Relay::listen(const Address &local, bool v6_only, int backlog, Descriptor &e
 	return 0;
 }
 
-int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, Descriptor &end)
+int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, Descriptor &end)
 {
 	auto connection = std::make_shared<Connection>();
-	connection->fd = make_socket(to.storage.ss_family);
+	connection->fd = make_socket(to.storage.ss_family, keepalive_ms);
 	connection->facts->peer = to;
 	if (from)
 		exs_bind(connection->fd, from->raw(), from->length);

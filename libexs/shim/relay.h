@@ -55,9 +55,9 @@ class Relay {
 public:
 	static Relay &instance(); // starts it
 
-	// The program's end of a new listener or connection; an errno value
-	int listen(const Address &local, bool v6_only, int backlog, Descriptor &end);
-	int connect(const Address &to, const std::optional<Address> &from, bool blocks, Descriptor &end);
+	// The program's end of a new listener or connection; an errno value. keepalive_ms: EXS_KEEPALIVE_MS.
+	int listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, Descriptor &end);
+	int connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, Descriptor &end);
 
 	// Of a descriptor, if it is one of ours
 	std::shared_ptr<Facts> find(int fd);

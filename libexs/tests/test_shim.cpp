@@ -269,6 +269,18 @@ TEST_F(Shim, AReadAfterAConnectionLossReturnsTheReceivedDataThenEconnreset)
 	EXPECT_EQ(error_of(one.get()), 0);
 }
 
+TEST_F(Shim, AWriteAfterAConnectionLossIsEpipeAndLeavesEconnresetToAReader)
+{
+	NEEDS_TCP();
+	Socket one = meet_with("abc");
+	peer.reset();
+	wait_for(one.get(), 0);
+	EXPECT_EQ(::send(one.get(), "x", 1, MSG_NOSIGNAL), -1);
+	EXPECT_EQ(errno, EPIPE);
+	expect_read(one.get(), "abc");
+	expect_reset(one.get());
+}
+
 // The C library's own call, which is no other library's to replace
 TEST_F(Shim, AConnectionLossIsReportedByStdioAsEconnreset)
 {
@@ -617,6 +629,30 @@ TEST_F(Shim, AChildUsesTheAddressesThatItsParentHasBound)
 	int status = 0;
 	::waitpid(child, &status, 0);
 	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+}
+
+// The library's sockets are also descriptors of this program
+TEST_F(Shim, SoKeepaliveBeforeConnectAndListenReachesBothEnds)
+{
+	NEEDS_TCP();
+	constexpr int seconds = 123, on = 1;
+	const auto get = [](int fd) {
+		int idle = 0;
+		socklen_t length = sizeof(idle);
+		return ::getsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle, &length) == 0 ? idle : 0;
+	};
+	const Socket one;
+	for (const int fd : {listener.get(), one.get()}) {
+		ASSERT_EQ(::setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof(on)), 0);
+		ASSERT_EQ(::setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &seconds, sizeof(seconds)), 0);
+	}
+	listen();
+	ASSERT_EQ(::connect(one.get(), raw(address), sizeof(address)), 0);
+	const Socket other = accept();
+	int found = 0;
+	for (int fd = 3; fd < 1024; fd++)
+		found += get(fd) == seconds;
+	EXPECT_EQ(found, 2);
 }
 
 TEST_F(Shim, SocketsAddedToEpollTakeNoMemoryAfterTheirClose)
