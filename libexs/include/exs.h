@@ -249,7 +249,8 @@ int exs_bind(exs_fd_t fd, const struct sockaddr *address, socklen_t length);
 
 /**
  * exs_listen - accept connections
- * @backlog: maximum number of connections that wait for exs_accept(), 1 to 4096; further ones are refused
+ * @backlog: maximum number of connections that wait for exs_accept(), 1 to 4096; further ones are refused, or with
+ *	EXS_BACKLOG_WAIT wait for their EXS_CONNECT_MS (over RDMA as many again, beyond which they are refused)
  *
  * With EXS_PROTO_ANY peers can connect over RDMA, if a device has the address, and over TCP. siw takes its ports from TCP:
  * there TCP has the port that follows, which clients find automatically, and which EXS_GET EXS_TCP_PORT returns.
@@ -332,6 +333,7 @@ enum exs_option {
 	EXS_IDLE_MS = 12,      /* a connection on which nothing has come for as long is ended, 0 (never) to 3600000 (0) */
 	EXS_SHARED = 13,       /* over RDMA a persistent send is registered once for all such sockets, 0 or 1 (0) */
 	EXS_V6ONLY = 14,       /* a listener at :: accepts no IPv4 clients, as with IPV6_V6ONLY, 0 or 1 (0) */
+	EXS_BACKLOG_WAIT = 15, /* connections beyond the backlog wait, 0 or 1 (0) */
 };
 
 /**

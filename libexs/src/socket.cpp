@@ -1171,6 +1171,7 @@ Option limits_of(int option)
 	case EXS_EXACT:
 	case EXS_SHARED:
 	case EXS_V6ONLY:
+	case EXS_BACKLOG_WAIT:
 		return {0, 1};
 	default:
 		return {1, 0};
@@ -1221,6 +1222,9 @@ int Socket::set_option(int option, unsigned value)
 	case EXS_V6ONLY:
 		settings_.v6_only = value != 0;
 		break;
+	case EXS_BACKLOG_WAIT:
+		settings_.backlog_wait = value != 0;
+		break;
 	case EXS_KEEPALIVE_MS:
 		settings_.keepalive_ms = value;
 		break;
@@ -1270,6 +1274,9 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_V6ONLY:
 		value = settings_.v6_only;
+		break;
+	case EXS_BACKLOG_WAIT:
+		value = settings_.backlog_wait;
 		break;
 	case EXS_KEEPALIVE_MS:
 		value = connected && !probes() ? 0 : settings_.keepalive_ms;

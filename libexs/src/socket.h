@@ -62,6 +62,7 @@ struct Settings {
 	bool exact = false;
 	bool shared = false;
 	bool v6_only = false;
+	bool backlog_wait = false;
 	uint32_t keepalive_ms = 0;
 	uint32_t idle_ms = 0;
 };

@@ -137,12 +137,16 @@ std::vector<Socket::Handed> Socket::hand_out()
 		library_.sockets.remove(handle); // its queue has been abandoned
 		complete.push_front(child);
 	}
+	if (!handed.empty() && settings_.backlog_wait)
+		admit_soon();
 	return handed;
 }
 
 // For one more that is half open. Peers that come all at once wait until others are open, or do not go on
 bool Socket::has_room()
 {
+	if (settings_.backlog_wait && listening_->complete.size() >= listening_->backlog)
+		return false;
 	const auto &half_open = listening_->half_open;
 	if (half_open.size() < most_half_open)
 		return true;

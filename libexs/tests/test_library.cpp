@@ -902,7 +902,7 @@ TEST_F(Library, EXS6_SendCreditsAreLimitedToThePeersRecvCredits)
 TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 {
 	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
-	const std::array<std::array<unsigned, 3>, 12> limits{{{EXS_SEND_CREDITS, 1, 4096},
+	const std::array<std::array<unsigned, 3>, 13> limits{{{EXS_SEND_CREDITS, 1, 4096},
 							      {EXS_RECV_CREDITS, 1, 4096},
 							      {EXS_SMALL_MAX, 0, 1048576},
 							      {EXS_IRD, 0, 255},
@@ -912,6 +912,7 @@ TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 							      {EXS_TCP_PORT, 0, 65535},
 							      {EXS_EXACT, 0, 1},
 							      {EXS_SHARED, 0, 1},
+							      {EXS_BACKLOG_WAIT, 0, 1},
 							      {EXS_KEEPALIVE_MS, 0, 3600000},
 							      {EXS_IDLE_MS, 0, 3600000}}};
 	for (const auto &[option, least, most] : limits) {
@@ -1313,6 +1314,26 @@ TEST_F(Library, AnAcceptedConnectionThatCannotBePolledIsDroppedAndALaterOneSucce
 	refuses_watches = false;
 	const RawClient client(address);
 	EXPECT_EQ(wait(accepting).error, 0);
+}
+
+TEST_F(Library, WithBacklogWaitConnectsBeyondTheBacklogSucceedWhenOthersAreAccepted)
+{
+	options[EXS_BACKLOG_WAIT] = 1;
+	constexpr int backlog = 4;
+	listen(SOCK_STREAM, backlog);
+	std::vector<exs_op_t> connecting;
+	for (int i = 0; i < 2 * backlog; i++) {
+		const auto fd = exs_socket(AF_INET, SOCK_STREAM, EXS_PROTO_ANY);
+		connecting.push_back(exs_connect(fd, raw(address), sizeof(address), queue, nullptr));
+		if (i < backlog) {
+			EXPECT_EQ(wait(connecting.back()).error, 0);
+		}
+	}
+	EXPECT_TRUE(waits(connecting.back()));
+	for (int i = 0; i < 2 * backlog; i++)
+		EXPECT_EQ(wait(exs_accept(listener, queue, nullptr)).error, 0);
+	for (size_t i = backlog; i < connecting.size(); i++)
+		EXPECT_EQ(wait(connecting[i]).error, 0);
 }
 
 TEST_F(Library, ConnectWithoutAListenerFailsWithEconnrefused)
