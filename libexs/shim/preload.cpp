@@ -389,7 +389,8 @@ struct AtFork {
 			},
 			release,
 			[] {
-				if (started) {
+				// a child has the ends no more, and its own descriptors may have their numbers
+				if (started && !is_child) {
 					Relay::instance().close_ends();
 					is_child = true;
 				}

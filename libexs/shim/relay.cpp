@@ -143,12 +143,18 @@ Relay::Relay() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_
 		epoll_event event{};
 		event.events = EPOLLIN;
 		event.data.u64 = number;
-		::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event);
+		if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
+			throw std::system_error(errno, std::generic_category(), "libexs-preload");
 	}
 	sigset_t all, before;
 	sigfillset(&all);
 	pthread_sigmask(SIG_SETMASK, &all, &before);
-	std::thread([this] { loop(); }).detach();
+	try {
+		std::thread([this] { loop(); }).detach();
+	} catch (const std::system_error &) {
+		pthread_sigmask(SIG_SETMASK, &before, nullptr);
+		throw;
+	}
 	pthread_sigmask(SIG_SETMASK, &before, nullptr);
 }
 
