@@ -364,7 +364,12 @@ public:
 	void spawn(task<> work)
 	{
 		const auto place = tasks_.emplace(tasks_.end());
-		place->emplace(watch(std::move(work), place));
+		try {
+			place->emplace(watch(std::move(work), place));
+		} catch (...) {
+			tasks_.erase(place);
+			throw;
+		}
 		(*place)->start();
 		reap();
 	}

@@ -50,7 +50,10 @@ std::thread start_thread(const std::function<void()> &function)
 int poll_for(std::span<pollfd> fds, int timeout, const sigset_t *mask)
 {
 	const timespec time{.tv_sec = timeout / 1000, .tv_nsec = timeout % 1000 * 1000000L};
-	return ::ppoll(fds.data(), fds.size(), timeout < 0 ? nullptr : &time, mask);
+	const int ready = ::ppoll(fds.data(), fds.size(), timeout < 0 ? nullptr : &time, mask);
+	// While descriptors are ready, it handles no signal
+	const timespec none{};
+	return ready > 0 && mask && ::ppoll(nullptr, 0, &none, mask) < 0 ? -1 : ready;
 }
 
 Engine::Engine()

@@ -38,7 +38,7 @@ public:
 			return;
 		sigset_t all;
 		sigfillset(&all);
-		for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP})
+		for (const int fault : {SIGSEGV, SIGBUS, SIGFPE, SIGILL, SIGTRAP, SIGSYS})
 			sigdelset(&all, fault);
 		::pthread_sigmask(SIG_SETMASK, &all, &before_);
 	}
@@ -129,7 +129,7 @@ bool Queue::send_later(const std::shared_ptr<Sender> &sender)
 	if (closed_ || known_ || waiters_ != 0)
 		return false;
 	try {
-		if (sender->queued_ != this)
+		if (sender->queued_ != this && (senders_.empty() || senders_.back() != sender))
 			senders_.push_back(sender);
 	} catch (const std::bad_alloc &) {
 		return false;

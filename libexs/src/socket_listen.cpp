@@ -122,11 +122,12 @@ std::vector<Socket::Handed> Socket::hand_out()
 	auto &complete = listening_->complete;
 	auto &accepts = listening_->accepts;
 	while (!accepts.empty() && !complete.empty()) {
-		const auto child = std::move(complete.front());
+		const auto child = complete.front();
 		const OpId op = accepts.front();
+		// this alone may fail
+		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
 		complete.pop_front();
 		accepts.pop_front();
-		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
 		operations_.at(op).event.accepted = handle;
 		const auto queue = operations_.at(op).report.queue;
 		handed.reserve(handed.size() + 1); // once the event is queued, nothing may fail
@@ -137,8 +138,13 @@ std::vector<Socket::Handed> Socket::hand_out()
 		library_.sockets.remove(handle); // its queue has been abandoned
 		complete.push_front(child);
 	}
-	if (!handed.empty() && settings_.backlog_wait)
+	if (handed.empty() || !settings_.backlog_wait)
+		return handed;
+	try {
 		admit_soon();
+	} catch (const std::bad_alloc &) {
+		// the next exs_accept() tries again
+	}
 	return handed;
 }
 
@@ -283,12 +289,13 @@ void Socket::admit()
 
 void Socket::admit_soon()
 {
-	if ((listening_->requests.empty() && !listening_->paused) || std::exchange(listening_->admitting, true))
+	if ((listening_->requests.empty() && !listening_->paused) || listening_->admitting)
 		return;
 	library_.engine.run([weak = weak_from_this()] {
 		if (const auto self = weak.lock())
 			self->admit();
 	});
+	listening_->admitting = true;
 }
 
 // The device is gone; over TCP it goes on
