@@ -540,7 +540,7 @@ TEST_F(Peer, AReceiverWithKeepaliveLosesAPeerWhoseHostForgetsTheConnection)
 TEST_F(Peer, AWriterIntoAPersistentReceiveIsIdleOnlyIfThePeersHostAcknowledgesNothing)
 {
 	using Clock = std::chrono::steady_clock;
-	options[EXS_IDLE_MS] = 400;
+	options[EXS_IDLE_MS] = 1500;
 	meet();
 	peer->say({.type = RawClient::radv, .id = 1, .length = 10, .address = 4096, .key = 1});
 	Memory from(10);
@@ -554,9 +554,9 @@ TEST_F(Peer, AWriterIntoAPersistentReceiveIsIdleOnlyIfThePeersHostAcknowledgesNo
 		}
 		return 0;
 	};
-	EXPECT_EQ(write_for(std::chrono::milliseconds(1200)), 0);
+	EXPECT_EQ(write_for(std::chrono::milliseconds(3500)), 0);
 	peer->go_deaf();
-	EXPECT_EQ(write_for(std::chrono::seconds(5)), ETIMEDOUT);
+	EXPECT_EQ(write_for(std::chrono::seconds(10)), ETIMEDOUT);
 }
 
 TEST_F(Peer, APeerThatReadsOutsideOfTheMemoryOfASendIsDisconnected)

@@ -202,7 +202,7 @@ TEST_F(Shim, ClosingAConnectionWithAnUnansweredReadDoesNotBlockASecondConnection
 	EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(2));
 }
 
-constexpr int orphan_ms = 3000;
+constexpr int orphan_ms = 6000;
 
 TEST_F(Shim, AClosedConnectionEndsIfThePeerStopsAcknowledgingData)
 {
