@@ -5,7 +5,7 @@
   sctpraw.py parts|missing|auth SOURCE TARGET MAC PORT INITIATE [STREAMS]
 
 SOURCE is an IPv4 address that no host has: TARGET, whose MAC address is MAC, has ours in its neighbour table. Makes an
-association of so many STREAMS (1), and a session with the program at PORT by INITIATE (hex). "good" and exit status 0
+association of STREAMS streams (1), and a session with the program at PORT by INITIATE (hex). "good" and exit status 0
 if all goes well:
 
   parts    a Send of 1024 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP

@@ -423,7 +423,7 @@ check 'an idle association stays for 14 s with idle 10' stays 7431 10 quiet=14 o
 check 'a connect succeeds while its side shuts the idle association down' while_we_end_it 7432
 check 'a connect while the peer shuts the idle association down fails with ECONNRESET at most, and the next succeeds' while_the_peer_ends_it 7433
 check 'a connect beside an association that retransmits makes another one' while_retransmitting 7434
-check '30 connections complete beside 4 of a stopped program on the same association' beside_stopped 7435
+check '30 connections complete beside 4 of a stopped program on one association' beside_stopped 7435
 check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429
 
