@@ -27,10 +27,15 @@ streams() { # OF-A OF-B
 	"$RDMA" mpa set link siw1/1 streams "$2"
 }
 
-# Prints the number of associations that NETNS has opened since it was made
+# Prints a counter of SCTP in NETNS
 # shellcheck disable=SC2016 # of awk
+counter() { # NETNS NAME
+	within "$1" awk -v name="$2" '$1 == name { print $2 }' /proc/net/sctp/snmp
+}
+
+# Prints the number of associations that NETNS has opened since it was made
 opened() { # NETNS
-	within "$1" awk '$1 == "SctpActiveEstabs" { print $2 }' /proc/net/sctp/snmp
+	counter "$1" SctpActiveEstabs
 }
 
 opened_since() { # BEFORE
@@ -311,9 +316,8 @@ while_the_peer_ends_it() { # PORT
 }
 
 # Prints how often the retransmission timer of NETNS has expired
-# shellcheck disable=SC2016 # of awk
 timeouts() { # NETNS
-	within "$1" awk '$1 == "SctpT3RtxExpireds" { print $2 }' /proc/net/sctp/snmp
+	counter "$1" SctpT3RtxExpireds
 }
 
 has_timeouts() { # COUNT

@@ -453,7 +453,7 @@ private:
 
 	using tasks = std::list<std::optional<task<>>>;
 
-	// What was spawned, with its place: so no event walks those that wait
+	// A spawned task, with its place: so no event walks those that wait
 	task<> watch(task<> work, tasks::iterator place)
 	{
 		std::exception_ptr thrown;

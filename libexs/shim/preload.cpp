@@ -376,7 +376,7 @@ struct AtExit {
 	}
 } at_exit;
 
-// What another thread holds at a fork() nobody releases in the child. In the order in which they are taken.
+// Nobody releases in the child a mutex that another thread holds at the fork(). In the order in which they are taken.
 struct AtFork {
 	AtFork()
 	{

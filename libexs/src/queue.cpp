@@ -157,7 +157,7 @@ void Queue::send()
 	}
 }
 
-// What to wait for: -1 if no descriptor could be made, nothing if there is no need to wait
+// The descriptor to wait for: -1 if none could be made, nothing if there is no need to wait
 std::optional<int> Queue::begin_wait()
 {
 	const std::lock_guard lock(mutex_);

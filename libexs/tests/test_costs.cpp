@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// What sockets have in common costs each of them the same, however many there are
+// The things that sockets share cost each of them the same, however many there are
 #include "library.h"
 
 #include "engine.h"
