@@ -859,6 +859,30 @@ error_drops() {
 	region_is 4096
 }
 
+# Each datagram of a bundle counts
+error_drops_bundles() {
+	local sent
+	open_zone --any --to-error --count 100 --zone-size 60000
+	dgm_send qkey=$QKEY --data end
+	wait_line server '^flushed' 30
+	before dropped_qp_state
+	sent=$(counter d0 sent)
+	write_zone a --data late --size 50000
+	sent=$(($(counter d0 sent) - sent))
+	((sent > 30)) || fail "$sent datagrams"
+	rises dropped_qp_state $sent
+	ended_well server $((10 * SLOW))
+}
+
+# Needs CONFIG_INET_DIAG_DESTROY
+keeps_its_port() {
+	start_receiver --count 1
+	within b ss -K -auH "sport = :$qpn" >"$WORK/ss"
+	[[ $(within b ss -auH "sport = :$qpn") ]] || fail 'the socket has lost its port'
+	dgm_send qkey=$QKEY --data here
+	ended_well server $((10 * SLOW))
+}
+
 # Sends one write of dgqp, and checks the number of its datagrams and the memory of the zone
 writes() { # DATAGRAMS SIZE [OPTION of dgqp]…
 	local before
@@ -1851,6 +1875,8 @@ check 'siw_dg DGM-09 DGM-13: a datagram of a message of 1,025 datagrams is count
 check 'siw_dg DGM-09 DGM-10: the first datagram of a message that ends beyond the zone is counted and not written' alone dropped_range to=4080 ml=28 --data evilevil
 check 'siw_dg DGM-22 DGM-14: a QP that enters ERROR discards its messages in progress' error_discards
 check 'siw_dg DGM-22 DGM-09: a write to a QP in ERROR is counted and writes nothing' error_drops
+check 'siw_dg DGM-22 DGM-26: a bundle to a QP in ERROR counts as its number of datagrams' error_drops_bundles
+check 'siw_dg: a QP keeps its port when ss -K aborts its socket' keeps_its_port
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv4 is sent in bundles of datagrams of the path MTU and has one record' long_write 0 '' 70
 check 'siw_dg DGM-13 DGM-26: a write of 100,000 octets over IPv6 is sent in bundles of datagrams of the path MTU and has one record' long_write 1 6 71
 check 'siw_dg DGM-25: a write of 1,438 octets is one datagram' cut_write 1 1438

@@ -5,12 +5,14 @@
 #include <fcntl.h>
 #include <netinet/in.h>
 #include <linux/netlink.h>
+#include <linux/userfaultfd.h>
 #include <netinet/udp.h>
 #include <poll.h>
 #include <sched.h>
 #include <sys/ioctl.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -1281,6 +1283,48 @@ siwdg_qp_attr with_socket(int fd)
 	return attr;
 }
 
+// A thread holds a socket's lock until this ends: the kernel waits for a page of its datagram
+class Stall {
+public:
+	explicit Stall(int socket) : fault_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC)))
+	{
+		page_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+		uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
+		uffdio_register range{.range = {reinterpret_cast<uintptr_t>(page_), size_}, .mode = UFFDIO_REGISTER_MODE_MISSING, .ioctls = 0};
+		if (::ioctl(fault_.get(), UFFDIO_API, &api) != 0 || ::ioctl(fault_.get(), UFFDIO_REGISTER, &range) != 0)
+			fail("userfaultfd", errno);
+		sender_ = std::thread([socket, page = page_] {
+			sockaddr_in to{};
+			to.sin_family = AF_INET;
+			to.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+			to.sin_port = htons(9);
+			::sendto(socket, page, 8, MSG_MORE, reinterpret_cast<const sockaddr *>(&to), sizeof(to));
+		});
+		pollfd waits{.fd = fault_.get(), .events = POLLIN, .revents = 0};
+		if (::poll(&waits, 1, 10000) != 1) {
+			end();
+			throw std::runtime_error("the datagram does not wait for its page");
+		}
+	}
+	Stall(const Stall &) = delete;
+	Stall &operator=(const Stall &) = delete;
+	~Stall() { end(); }
+
+private:
+	void end()
+	{
+		uffdio_zeropage zero{.range = {reinterpret_cast<uintptr_t>(page_), size_}, .mode = 0, .zeropage = 0};
+		::ioctl(fault_.get(), UFFDIO_ZEROPAGE, &zero);
+		sender_.join();
+		::munmap(page_, size_);
+	}
+
+	const size_t size_ = static_cast<size_t>(::sysconf(_SC_PAGESIZE));
+	Descriptor fault_;
+	void *page_;
+	std::thread sender_;
+};
+
 // The errors of siwdg_create_qp() in siwdg.h
 void check_sockets(const Qp &qp)
 {
@@ -1306,6 +1350,32 @@ void check_sockets(const Qp &qp)
 	expect("a socket with the port of another QP", taking(second.get()), EADDRINUSE);
 	owner.reset();
 	expect("a socket whose QP is gone", taking(first.get()), 0);
+
+	owner.reset(made(create(qp, with_socket(first.get())).release(), "siwdg_create_qp_ex"));
+	const Stall stall(first.get()), other(second.get());
+	expect("a socket that a thread holds", taking(second.get()), EBUSY);
+	// Does not wait
+	owner.reset();
+}
+
+// Members that a UD QP does not have tell nothing of the kernel's memory
+void check_query(Qp &qp)
+{
+	ibv_qp_attr attr{};
+	ibv_qp_init_attr init{};
+	done(ibv_query_qp(qp.get(), &attr, IBV_QP_STATE | IBV_QP_RQ_PSN | IBV_QP_SQ_PSN | IBV_QP_AV, &init), "ibv_query_qp");
+	const ibv_ah_attr none{};
+	expect("the state", static_cast<int>(attr.qp_state), IBV_QPS_RTS);
+	expect("the Q_Key", attr.qkey != 0 ? 0 : 1, 0);
+	expect("the largest inline data", static_cast<int>(init.cap.max_inline_data), static_cast<int>(attr.cap.max_inline_data));
+	expect("members of connected QPs", static_cast<int>(attr.rq_psn | attr.sq_psn | attr.dest_qp_num | attr.qp_access_flags), 0);
+	expect("timeouts of connected QPs", attr.timeout | attr.retry_cnt | attr.rnr_retry | attr.min_rnr_timer, 0);
+	expect("address vectors", std::memcmp(&attr.ah_attr, &none, sizeof(none)) | std::memcmp(&attr.alt_ah_attr, &none, sizeof(none)), 0);
+
+	ibv_qp_attr sqd{};
+	sqd.qp_state = IBV_QPS_SQD;
+	sqd.en_sqd_async_notify = 1;
+	expect("IBV_EVENT_SQ_DRAINED", ibv_modify_qp(qp.get(), &sqd, IBV_QP_STATE | IBV_QP_EN_SQD_ASYNC_NOTIFY), EOPNOTSUPP);
 }
 
 // A program, and a socket, of a network namespace that is not the device's
@@ -1475,6 +1545,7 @@ int qp_errors(const Options &options)
 {
 	Qp qp(options);
 	qp.make_address(parse_gid(options.target));
+	check_query(qp);
 	check_sockets(qp);
 	check_namespaces(qp);
 	check_types(qp);

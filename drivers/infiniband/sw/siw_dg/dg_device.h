@@ -376,6 +376,12 @@ static inline void dg_count(const struct dg_qp *qp, enum dg_counter counter)
 	atomic64_inc(&dg_device_of(qp)->counters[counter]);
 }
 
+static inline void dg_count_many(const struct dg_qp *qp, enum dg_counter counter,
+				 u32 number)
+{
+	atomic64_add(number, &dg_device_of(qp)->counters[counter]);
+}
+
 static inline void *dg_queue_entry(const struct dg_queue *queue, u32 index,
 				   size_t size)
 {

@@ -157,6 +157,14 @@ static int dg_bind_socket(struct socket *socket)
 			   sizeof(any6));
 }
 
+/* A port that nobody asked for by number is lost when the socket is aborted (ss -K) */
+static void dg_keep_port(struct sock *sk)
+{
+	lock_sock(sk);
+	sk->sk_userlocks |= SOCK_BINDPORT_LOCK;
+	release_sock(sk);
+}
+
 static int dg_make_socket(struct dg_qp *qp)
 {
 	struct file *file;
@@ -175,10 +183,12 @@ static int dg_make_socket(struct dg_qp *qp)
 	ret = dg_bind_socket(qp->socket);
 	if (ret)
 		fput(file);
+	else
+		dg_keep_port(qp->socket->sk);
 	return ret;
 }
 
-/* A socket without a port of its own choice could lose the port again */
+/* Does not wait: another thread may hold the socket for as long as it likes */
 static int dg_check_socket(struct sock *sk)
 {
 	int ret = 0;
@@ -186,12 +196,14 @@ static int dg_check_socket(struct sock *sk)
 	if ((sk->sk_family != AF_INET && sk->sk_family != AF_INET6) ||
 	    sk->sk_protocol != IPPROTO_UDP || sk->sk_type != SOCK_DGRAM)
 		return -EPROTOTYPE;
-	lock_sock(sk);
-	if (!inet_sk(sk)->inet_num || sk->sk_state == TCP_ESTABLISHED)
+	spin_lock_bh(&sk->sk_lock.slock);
+	if (sock_owned_by_user(sk))
+		ret = -EBUSY;
+	else if (!inet_sk(sk)->inet_num || sk->sk_state == TCP_ESTABLISHED)
 		ret = -EINVAL;
 	else
 		sk->sk_userlocks |= SOCK_BINDPORT_LOCK;
-	release_sock(sk);
+	spin_unlock_bh(&sk->sk_lock.slock);
 	return ret;
 }
 
@@ -242,9 +254,14 @@ static void dg_put_socket(struct dg_qp *qp)
 	cancel_delayed_work_sync(&qp->end_work);
 	dg_report_stop(qp);
 	cancel_work_sync(&qp->tx_work);
-	/* The program's own reads are not prepared for bundles */
-	if (qp->restore_gro)
-		dg_set_option(qp->socket, SOL_UDP, UDP_GRO, 0);
+	/*
+	 * The program's own reads are not prepared for bundles. setsockopt()
+	 * would wait for a thread that holds the socket, without a deadline.
+	 */
+	if (qp->restore_gro) {
+		udp_assign_bit(GRO_ENABLED, qp->socket->sk, 0);
+		udp_assign_bit(ACCEPT_L4, qp->socket->sk, 0);
+	}
 	sockfd_put(qp->socket);
 }
 
@@ -508,6 +525,9 @@ int dg_modify_qp(struct ib_qp *base, struct ib_qp_attr *attr, int mask,
 
 	if (mask & ~IB_QP_ATTR_STANDARD_BITS)
 		return -EOPNOTSUPP;
+	/* A long message may stay half sent in SQD: no IB_EVENT_SQ_DRAINED */
+	if (mask & IB_QP_EN_SQD_ASYNC_NOTIFY && attr->en_sqd_async_notify)
+		return -EOPNOTSUPP;
 	mutex_lock(&qp->sq_mutex);
 	cur = qp->state;
 	next = mask & IB_QP_STATE ? attr->qp_state : cur;
@@ -533,6 +553,9 @@ int dg_query_qp(struct ib_qp *base, struct ib_qp_attr *attr, int mask,
 {
 	struct dg_qp *qp = to_dg_qp(base);
 
+	/* The program gets all of both */
+	memset(attr, 0, sizeof(*attr));
+	memset(init_attr, 0, sizeof(*init_attr));
 	attr->qp_state = READ_ONCE(qp->state);
 	attr->cur_qp_state = attr->qp_state;
 	attr->qkey = READ_ONCE(qp->qkey);
@@ -582,7 +605,13 @@ int dg_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid)
 	return dg_change_membership(to_dg_qp(qp), gid, true);
 }
 
+/*
+ * A program can hold its socket for as long as it likes: the end of the device
+ * does not wait for it, and such a socket stays in the group.
+ */
 int dg_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid)
 {
+	if (READ_ONCE(dg_device_of(to_dg_qp(qp))->goes))
+		return 0;
 	return dg_change_membership(to_dg_qp(qp), gid, false);
 }

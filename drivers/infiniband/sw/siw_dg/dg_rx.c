@@ -467,7 +467,8 @@ static void dg_receive_error(struct dg_qp *qp, const struct dg_datagram *d)
 	struct dg_source source = dg_source_of(d);
 	struct dg_segment cause;
 	struct dg_error error;
-	u8 buf[DG_PARSE_MAX];
+	/* Its sender may still change the octets that were judged */
+	u8 buf[DG_PARSE_MAX] = {};
 	struct siw_dg_cqe cqe;
 
 	dg_count(qp, DG_ERRORS_RECEIVED);
@@ -730,7 +731,8 @@ static u32 dg_receive_packet(struct dg_qp *qp, struct sk_buff *skb)
 	if (verdict == DG_RECEIVED && size < DG_SEND_HDR + DG_CRC_LEN)
 		verdict = DG_BAD_HEADER;
 	if (verdict != DG_RECEIVED) {
-		dg_count(qp, verdict);
+		/* An empty datagram is one as well */
+		dg_count_many(qp, verdict, skb->len ? DIV_ROUND_UP(skb->len, size) : 1);
 		return 1;
 	}
 	do {
