@@ -86,6 +86,7 @@ new_device_with(struct kunit *test, const struct iw_mpa_caps *caps,
 	ibdev->phys_port_cnt = PORTS;
 	ibdev->index = INDEX;
 	ibdev->dev.init_name = "fake";
+	strscpy(ibdev->name, "fake", IB_DEVICE_NAME_MAX);
 	/* For iw_mpa the device counts as registered */
 	refcount_set(&ibdev->refcount, 1);
 	dev = iw_mpa_register_device(ibdev, &driver);

@@ -309,18 +309,18 @@ static int check_place(struct iw_mpa_device *dev, struct iw_mpa_port *port,
 {
 	struct iw_mpa_place place = { dev, port };
 	struct iw_mpa_policy policy;
+	char name[IB_DEVICE_NAME_MAX];
 	char reason[96];
 	int rv;
 
 	compute_policy(&place, 0, &policy);
+	iw_mpa_device_name(dev, name);
 	rv = iw_mpa_policy_explain(&policy, &dev->driver.caps, reason,
 				   sizeof(reason));
 	if (rv && port)
-		scnprintf(why, size, "%s/%u: %s", dev_name(&dev->ibdev->dev),
-			  port->num, reason);
+		scnprintf(why, size, "%s/%u: %s", name, port->num, reason);
 	else if (rv)
-		scnprintf(why, size, "%s: %s", dev_name(&dev->ibdev->dev),
-			  reason);
+		scnprintf(why, size, "%s: %s", name, reason);
 	return rv;
 }
 
