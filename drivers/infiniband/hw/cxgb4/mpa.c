@@ -437,8 +437,11 @@ int c4iw_mpa_connect(struct c4iw_ep *ep, struct iw_cm_id *id,
 				 iw_cm_options(id));
 	if (rv)
 		return rv;
-	iw_mpa_set_peer(&ep->mpa, &init_net,
-			(const struct sockaddr *)&ep->com.remote_addr);
+	/*
+	 * Nobody has asked for the fallback of mpa_rev=2. Without the peer's
+	 * address it stays with this connection: one forged RST cannot change
+	 * those of others.
+	 */
 	return iw_mpa_connect(&ep->mpa, &ulp);
 }
 

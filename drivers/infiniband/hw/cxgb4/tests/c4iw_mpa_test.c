@@ -1204,8 +1204,8 @@ static void fin_after_the_request_is_retried_with_rev1(struct kunit *test)
 	expect_no_other_event(test);
 }
 
-/* AMB-23: the next connection begins with Rev 1 */
-static void rev1_peer_is_remembered(struct kunit *test)
+/* AMB-23: the next connection begins with Rev 2 */
+static void rev1_peer_is_not_remembered(struct kunit *test)
 {
 	initiator(test, 8, 8, 0);
 	cpl_abort(INITIATOR_TID, CPL_ERR_CONN_RESET);
@@ -1216,7 +1216,7 @@ static void rev1_peer_is_remembered(struct kunit *test)
 
 	KUNIT_ASSERT_EQ(test, 0, ulp_connects(8, 8, 0));
 	cpl_act_establish(0, INITIATOR_TID + 2);
-	expect_frame(test, 3, REQ "40010000", 0);
+	expect_frame(test, 3, REQ "5002000480084008", 0);
 }
 
 /* TCP does not connect */
@@ -2375,7 +2375,7 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE_PARAM(ord_of_a_reply_is_checked_against_the_adapters_ird, depth_gen_params),
 	KUNIT_CASE(reset_after_the_request_is_retried_with_rev1),
 	KUNIT_CASE(fin_after_the_request_is_retried_with_rev1),
-	KUNIT_CASE(rev1_peer_is_remembered),
+	KUNIT_CASE(rev1_peer_is_not_remembered),
 	KUNIT_CASE(refused_tcp_connection_is_reported_once),
 	KUNIT_CASE(arp_failure_is_reported_once),
 	KUNIT_CASE(arp_failure_waits_for_the_endpoints_mutex),
