@@ -263,6 +263,15 @@ destroyed_listener() { # ADDRESS PORT
 
 # ---- source ports
 
+# The clients' source addresses as rdma_cm reports them
+sources() { # PORT
+	rdma resource show cm_id | sed -n "s/.*state CONNECT .*src-addr \([^ ]*\) dst-addr [^ ]*:$1 .*/\1/p" | sort
+}
+
+number_of_sources() { # PORT NUMBER
+	(($(sources "$1" | wc -l) == $2))
+}
+
 # rdma_cm chooses source ports of forty; a TCP program has bound every other one
 busy_ports() { # PORT
 	# shellcheck disable=SC2016 # variables of Perl
@@ -275,11 +284,14 @@ busy_ports() { # PORT
 	wait_line holder '^bound' 30
 	within a sysctl -qw net.ipv4.ip_local_port_range='42000 42039'
 	for i in {1..8}; do
-		run "client$i" a 40 rping -c -a 10.77.0.2 -p "$1" -C 1
-		[[ $STATUS -eq 0 ]] || break
+		start "client$i" a 100 rping -c -a 10.77.0.2 -p "$1" -C 1000000
+		wait_for 30 "connection $i" number_of_sources "$1" "$i"
 	done
 	within a sysctl -qw net.ipv4.ip_local_port_range="$range"
-	[[ $STATUS -eq 0 ]] || fail "connection $i: rping ended with status $STATUS"
+	is 'source addresses' "$(sources "$1")" "$(within a ss -tnH "dport = :$1" | awk '{ print $4 }' | sort)"
+	for i in {1..8}; do
+		stop "client$i"
+	done
 	stop holder
 }
 

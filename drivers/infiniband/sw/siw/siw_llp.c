@@ -94,12 +94,13 @@ int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 /**
  * siw_sock_bind_source - bind a socket that is going to connect
  * @s: the socket
- * @laddr: local address, IPv4 or IPv6
+ * @laddr: local address, IPv4 or IPv6, of the iw_cm_id; its port becomes that
+ *	of the socket
  * @afonly: no IPv4 on an IPv6 socket
  *
  * rdma_cm chooses source ports of the local port range, and does not know the
  * ports of TCP and SCTP sockets. If another socket has a port of this range,
- * the network stack chooses again; iw_cm's event reports the result. A port
+ * the network stack chooses again; iw_cm's event reports @laddr. A port
  * outside of the range is the ULP's choice: then binding fails.
  *
  * May sleep.
@@ -121,7 +122,11 @@ int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly)
 	if (ntohs(*port) < low || ntohs(*port) > high)
 		return rv;
 	*port = 0;
-	return siw_sock_bind(s, (struct sockaddr *)&any, afonly);
+	rv = siw_sock_bind(s, (struct sockaddr *)&any, afonly);
+	if (!rv)
+		((struct sockaddr_in *)laddr)->sin_port =
+			inet_sk(s->sk)->inet_sport;
+	return rv;
 }
 
 /*
