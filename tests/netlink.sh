@@ -466,6 +466,13 @@ bad_option_changes_nothing() {
 	frame_is '[2,true]' request '[.ird, .p2p]'
 }
 
+late_option_is_refused() {
+	plain
+	ynl set siw0/1 rtr-offer=write,read,send
+	one_connection 7690 '--mpa rtr=4 --mpa-late rtr=2' '--mpa-late ird=2'
+	rtr_is read-request
+}
+
 option_refused() {
 	local option
 	for option in 0=1 99=1 model=3 model=bytes:00 model=bytes:0000000000 rtr=0 rtr=0x44 \
@@ -981,6 +988,7 @@ check 'MPA options of a connection over RoCE are rejected with EOPNOTSUPP' optio
 check 'MPA options of a program can leave the IRD unnegotiated and limit the ORD' option_depths
 check 'rdma_set_option() rejects invalid MPA options with EINVAL' option_refused
 check 'a rejected MPA option changes no option that was set before' bad_option_changes_nothing
+check 'an MPA option after rdma_listen() or rdma_connect() fails with EINVAL' late_option_is_refused
 check 'rdma resource reports the negotiated values of a QP and of a cm_id' outcome_can_be_asked_for
 check 'rdma_connect() rejects contradictory MPA options with EINVAL' impossible_option
 check 'a listener keeps the settings of its creation, a changed setting applies to the next listener' snapshot_at_listen

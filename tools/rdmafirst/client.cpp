@@ -236,6 +236,7 @@ Exit Client::start()
 	connect_time_ = Clock::now();
 	if (rdma_connect(endpoint_.id(), &param) != 0)
 		throw SystemError("rdma_connect");
+	try_bad_mpa_options(endpoint_.id(), options_.mpa_late);
 	if (options_.cut)
 		cut();
 	if (options_.disconnect_early)

@@ -64,6 +64,7 @@ struct Options {
 	std::vector<MpaOption> mpa_early;  // client: set before there is a device
 	std::vector<MpaOption> mpa;	   // set before connect or listen
 	std::vector<MpaOption> mpa_bad;	   // client: has to be refused after that
+	std::vector<MpaOption> mpa_late;   // has to be refused after listen or connect
 	std::vector<MpaOption> mpa_accept; // server: set before accept
 	bool spoil = false;  // accept or connect with a queue pair that is in error
 	std::string qp_of; // connect or accept with a queue pair of somebody else: WHOSE:DEVICE

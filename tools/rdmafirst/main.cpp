@@ -76,6 +76,7 @@ void add_common(CLI::App &app, rdmafirst::Options &options)
 		->check(CLI::Range(0U, 255U))
 		->capture_default_str();
 	add_mpa(app, "--mpa", "MPA option set before connect or listen, NAME=VALUE", options.mpa);
+	add_mpa(app, "--mpa-late", "MPA option that must be rejected after rdma_listen() or rdma_connect(), NAME=VALUE", options.mpa_late);
 	add_pdata(app, "pdata", "private data of the connect or accept",
 		  [&options](std::vector<uint8_t> bytes) { options.pdata = std::move(bytes); });
 	auto *qp_of = app.add_option("--qp-of", options.qp_of,

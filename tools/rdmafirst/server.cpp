@@ -70,6 +70,7 @@ Id Server::listen_on(uint16_t port)
 		if (tries >= options_.tries)
 			throw SystemError("rdma_listen");
 	}
+	try_bad_mpa_options(listener.get(), options_.mpa_late);
 	return listener;
 }
 

@@ -228,12 +228,13 @@ enum rdma_mpa_ecode {
  * attribute of this name in the set policy. The value of rtr is one to three
  * of enum rdma_mpa_rtr, no kind twice, each in four bits, the preferred one in
  * the lowest: the kinds to offer and to accept. Options are set before
- * rdma_connect(), rdma_listen() or rdma_accept(). Connections inherit the
- * options of their listener. An option overrides the setting of the port. An
- * unknown option, value or length is rejected with EINVAL, a device that is
- * not iWARP with EOPNOTSUPP; then nothing has changed. If the device does not
- * support an option, rdma_connect(), rdma_listen() or rdma_accept() fails with
- * EINVAL.
+ * rdma_connect(), rdma_listen() or rdma_accept(); later EINVAL, and for a
+ * connection that was accepted no effect. Connections inherit the options of
+ * their listener. An option overrides the setting of the port. An unknown
+ * option, value or length is rejected with EINVAL, a device that is not iWARP
+ * with EOPNOTSUPP; then nothing has changed. A device applies the part of an
+ * option that it supports; if no valid part is left, rdma_connect(),
+ * rdma_listen() or rdma_accept() fails with EINVAL.
  */
 enum rdma_mpa_option {
 	RDMA_MPA_OPTION_REVISION = 1,
