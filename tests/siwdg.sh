@@ -252,12 +252,20 @@ multicast() { # GROUP
 }
 
 fuzzed_queues() {
-	serve --count 1000000 --timeout 40
-	start flood a 40 "$DGQP" send --device d0 "$(address b)" "$qpn" --count 1000000 --timeout 30
+	local received
+	serve --count 100000000 --timeout 55
+	start flood a 60 "$DGQP" send --device d0 "$(address b)" "$qpn" --count 100000000 --timeout 55
 	run_well fuzz b 60 "$DGQP" fuzz --device d1 "$(address a)" --timeout 20 --count 7 --size 20000 "${OWN[@]}"
 	note "$(tail -n 1 "$WORK/fuzz.log")"
+	! is_gone flood || fail "the other sender ended: $(tail -n 1 "$WORK/flood.log")"
+	received=$(grep -c '^received' "$WORK/server.log")
+	wait_for 20 'a message of the other sender' has_more_than "$received"
 	stop flood
 	stop server
+}
+
+has_more_than() { # MESSAGES of the server
+	(($(grep -c '^received' "$WORK/server.log") > $1))
 }
 
 # A slot of one message has less than a page: the allocator cannot turn to other memory, as it does for 64 of them.
@@ -876,7 +884,7 @@ error_drops_bundles() {
 
 # Needs CONFIG_INET_DIAG_DESTROY
 keeps_its_port() {
-	start_receiver --count 1
+	serve --count 1
 	within b ss -K -auH "sport = :$qpn" >"$WORK/ss"
 	[[ $(within b ss -auH "sport = :$qpn") ]] || fail 'the socket has lost its port'
 	dgm_send qkey=$QKEY --data here
@@ -1517,11 +1525,11 @@ long_to_libdgm() {
 }
 
 # Each field wrong once, and cut at each length
-hostile() {
+hostile() { # [OPTION of dgmpeer]
 	local before
 	open_zone --any --count 2
 	before=$(dropped d1)
-	run_well hostile a $((30 * SLOW)) "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}"
+	run_well hostile a $((30 * SLOW)) "$DGMPEER" hostile "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}" "$@"
 	note "$(tail -n 1 "$WORK/hostile.log")"
 	wait_for $((10 * SLOW)) 'each of them in a counter' dropped_are d1 $((before + $(jq add "$WORK/hostile.log")))
 	dgm_send qkey=$QKEY --data end
@@ -1572,11 +1580,11 @@ judged() {
 }
 
 # A random number of a datagram, whose CRC is right, leads to nothing but its zone or its receive
-mutated() { # NUMBER
+mutated() { # NUMBER [OPTION of dgmpeer]
 	local judged_before
 	open_zone --any --partial --depth 1024 --records 16384 --end end --count 100000000
 	judged_before=$(judged)
-	run_well mutate a $((60 * SLOW)) "$DGMPEER" mutate "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}" --count "$1"
+	run_well mutate a $((60 * SLOW)) "$DGMPEER" mutate "$(address b):$qpn/$zone/$key/4096/${QKEY#0x}" --count "$@"
 	note "$(<"$WORK/mutate.log")"
 	wait_for 30 "each of $1 datagrams in a counter" judged_are "$1"
 	dgm_send qkey=$QKEY --data end
@@ -1931,8 +1939,10 @@ check 'siw_dg DGM-13 DGM-29: with loss, duplicates and reordering the records of
 check 'siw_dg DGM-10 DGM-11: dgm-recv of libdgm records the writes of the module' to_libdgm
 check 'siw_dg DGM-13: dgm-recv of libdgm records a write of 150,000 octets of the module' long_to_libdgm
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with each field wrong write nothing to a zone' hostile
+check 'siw_dg DGM-09 DGM-26: bundles of datagrams with each field wrong count each, and write nothing to a zone' hostile --bundles
 check 'siw_dg: a flood of bad datagrams costs an honest sender 1 % at most' flooded 20000
 check 'siw_dg DGM-09 DGM-10: datagrams of dgmpeer with random bits and a good CRC write nothing beside the zone' mutated 4000
+check 'siw_dg DGM-09 DGM-26: bundles of datagrams with random bits and a good CRC write nothing beside the zone' mutated 4000 --bundles
 check 'siw_dg DGM-09 DGM-10: 5,000 guessed zones and Q_Keys write nothing' guesses 5000
 check 'siw_dg DGM-10: a zone that is closed under traffic is not written any more' closes_under_traffic
 check 'siw_dg DGM-14: a zone with the number of one that was closed with a message in progress gets no record of it at its deadline' closes_with_message

@@ -200,30 +200,70 @@ Bytes make(const Make &options)
 	return bytes;
 }
 
+// One at a time, or those of one size as a packet that the receiver may get whole (UDP_GRO)
+class Sender {
+public:
+	Sender(const dgm_address &to, bool bundles) : socket_(to.any.sa_family), to_(to), bundles_(bundles) {}
+	void send(const Bytes &datagram)
+	{
+		if (!bundles_ || datagram.empty() || datagram.size() > largest) {
+			socket_.send(to_, datagram);
+			return;
+		}
+		Bytes &bundle = of_size_[datagram.size()];
+		bundle.insert(bundle.end(), datagram.begin(), datagram.end());
+		if (bundle.size() >= std::min(most * datagram.size(), size_t{60000}))
+			send_bundle(datagram.size());
+	}
+	void finish()
+	{
+		for (const auto &[size, bundle] : of_size_)
+			if (!bundle.empty())
+				send_bundle(size);
+	}
+
+private:
+	static constexpr size_t largest = 1400, most = 40;
+	void send_bundle(size_t size)
+	{
+		socket_.segment(size);
+		socket_.send(to_, of_size_[size]);
+		socket_.segment(0);
+		of_size_[size].clear();
+	}
+
+	Socket socket_;
+	dgm_address to_;
+	bool bundles_;
+	std::map<size_t, Bytes> of_size_;
+};
+
 // Returns how many were sent for each counter
-std::map<std::string, uint64_t> send_hostile(const tools::Target &target, uint64_t count, double rate)
+std::map<std::string, uint64_t> send_hostile(const tools::Target &target, uint64_t count, double rate, bool bundles)
 {
 	const auto list = hostile_datagrams({target.send_key, target.zone, target.qkey, target.size});
-	const Socket socket(target.address.any.sa_family);
+	Sender sender(target.address, bundles);
 	std::map<std::string, uint64_t> sent;
 	const auto begin = std::chrono::steady_clock::now();
 	for (uint64_t i = 0; i < (count != 0 ? count : list.size()); i++) {
 		const auto &bad = list[i % list.size()];
-		socket.send(target.address, bad.datagram);
+		sender.send(bad.datagram);
 		sent[bad.counter]++;
 		if (rate > 0 && i % 32 == 31)
 			std::this_thread::sleep_until(begin + std::chrono::duration_cast<std::chrono::nanoseconds>(
 				std::chrono::duration<double>(static_cast<double>(i) / rate)));
 	}
+	sender.finish();
 	return sent;
 }
 
-void send_mutated(const tools::Target &target, uint64_t count, uint64_t seed)
+void send_mutated(const tools::Target &target, uint64_t count, uint64_t seed, bool bundles)
 {
-	const Socket socket(target.address.any.sa_family);
+	Sender sender(target.address, bundles);
 	std::mt19937_64 random(seed);
 	for (uint64_t i = 0; i < count; i++)
-		socket.send(target.address, mutated_datagram({target.send_key, target.zone, target.qkey, target.size}, random));
+		sender.send(mutated_datagram({target.send_key, target.zone, target.qkey, target.size}, random));
+	sender.finish();
 }
 
 // Writes to a zone, with a correct CRC, that differ in zone number and Q_Key
@@ -328,6 +368,7 @@ int run(int argc, char **argv)
 	int count = 1;
 	double rate = 0, timeout = 10;
 	bool bad_checksum = false;
+	bool bundles = false;
 	const auto with_address = [&](CLI::App *sub) {
 		sub->add_option("address", host)->required();
 		sub->add_option("port", port)->required();
@@ -356,6 +397,8 @@ int run(int argc, char **argv)
 	mutate->add_option("target", target, "target line printed by dgm-recv")->required();
 	mutate->add_option("--count", flood, "how many")->required();
 	mutate->add_option("--seed", seed, "of the random numbers; without it a random one");
+	for (auto *const sub : {hostile, mutate})
+		sub->add_flag("--bundles", bundles, "datagrams of one size in one packet (UDP_SEGMENT)");
 	auto *const listen = with_address(app.add_subcommand("expect", "print datagrams that arrive"));
 	listen->add_option("--count", count, "how many");
 	listen->add_option("--timeout", timeout, "seconds");
@@ -371,12 +414,12 @@ int run(int argc, char **argv)
 		else
 			send_from(options.source, address, bytes, bad_checksum);
 	} else if (*hostile) {
-		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate)).dump() << '\n';
+		std::cout << nlohmann::json(send_hostile(tools::Target::parse(target), flood, rate, bundles)).dump() << '\n';
 	} else if (*guess) {
 		send_guesses(tools::Target::parse(target), flood);
 	} else if (*mutate) {
 		std::cout << "seed " << seed << std::endl; // before a target that does not survive it
-		send_mutated(tools::Target::parse(target), flood, seed);
+		send_mutated(tools::Target::parse(target), flood, seed, bundles);
 	} else if (*listen) {
 		return expect(tools::parse_address(host, port), count, timeout);
 	} else {

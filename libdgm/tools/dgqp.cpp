@@ -1286,7 +1286,7 @@ siwdg_qp_attr with_socket(int fd)
 // A thread holds a socket's lock until this ends: the kernel waits for a page of its datagram
 class Stall {
 public:
-	explicit Stall(int socket) : fault_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC)))
+	explicit Stall(int socket) : fault_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK)))
 	{
 		page_ = ::mmap(nullptr, size_, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
 		uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
@@ -1301,7 +1301,7 @@ public:
 			::sendto(socket, page, 8, MSG_MORE, reinterpret_cast<const sockaddr *>(&to), sizeof(to));
 		});
 		pollfd waits{.fd = fault_.get(), .events = POLLIN, .revents = 0};
-		if (::poll(&waits, 1, 10000) != 1) {
+		if (::poll(&waits, 1, 10000) != 1 || waits.revents != POLLIN) {
 			end();
 			throw std::runtime_error("the datagram does not wait for its page");
 		}
