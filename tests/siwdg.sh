@@ -1820,6 +1820,7 @@ check 'siw_dg DGM-31 DGM-18: a write to a zone without records is not recorded, 
 check 'siw_dg DGM-35: a write raises no solicited event and uses no receive' raises_no_event
 check 'siw_dg DGM-10: a write to one of two zones with equal numbers and keys arrives in the zone of the addressed QP' zone_of_another_qp
 check 'siw_dg DGM-19: a write to an IPv4 group arrives in the zone of each QP that joined' write_to_group 239.7.7.7 0
+check 'siw_dg DGM-19: a write to an IPv6 group arrives in the zone of each QP that joined' write_to_group ff15::77 1
 check 'siw_dg DGM-19: a write to the IPv4 broadcast address arrives if the QP has a socket with SO_BROADCAST' write_to_all
 check 'siw_dg DGM-19: a write to the IPv4 broadcast address completes with an error without SO_BROADCAST' write_to_all_fails
 check 'siw_dg DGM-09 DGM-10: a write to an unknown zone is counted and writes nothing' wrong_write dropped_no_zone stag=1
