@@ -615,6 +615,7 @@ zone_errors() {
 
 qp_errors() {
 	run_well errors a $((30 * SLOW)) "$DGQP" qp-errors --device d0 "${OWN[@]}" "$(address a)"
+	[[ ! -s $WORK/errors.log ]] || note "$(<"$WORK/errors.log")"
 }
 
 # Three parts, and room for two records: the second part makes way for the last
