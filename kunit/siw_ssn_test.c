@@ -224,6 +224,15 @@ static void drop_all(struct siw_ssn_window *window)
 		;
 }
 
+static void expect_nothing_held(struct kunit *test,
+				struct siw_ssn_share *of)
+{
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&of->held));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&of->floors));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.floors));
+}
+
 /*
  * SC-05: a remote address may hold a quarter of the free memory, so the first
  * address a fifth of all, the second address a fifth of the rest. The number of
@@ -260,27 +269,50 @@ static void session_gets_its_guaranteed_reorder_memory(struct kunit *test)
 	siw_ssn_init(&small, LIMIT, 50, &pool);
 	small.share = &share;
 	KUNIT_EXPECT_EQ(test, 50u, fill(test, &small));
-	KUNIT_EXPECT_EQ(test, 250L, atomic_long_read(&share.held));
-	KUNIT_EXPECT_EQ(test, 250L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 200L, atomic_long_read(&share.held));
+	KUNIT_EXPECT_EQ(test, 200L, atomic_long_read(&pool.held));
+	KUNIT_EXPECT_EQ(test, 50L, atomic_long_read(&share.floors));
+	KUNIT_EXPECT_EQ(test, 50L, atomic_long_read(&pool.floors));
 
 	drop_all(&greedy);
-	KUNIT_EXPECT_EQ(test, 150u, fill(test, &greedy));
+	KUNIT_EXPECT_EQ(test, 200u, fill(test, &greedy));
 	drop_all(&greedy);
 	drop_all(&small);
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&pool.held));
+	expect_nothing_held(test, &share);
 }
 
-/* Floors may exceed the pool: then nothing else is allowed */
-static void session_gets_no_memory_while_reorder_memory_exceeds_its_limit(struct kunit *test)
+/*
+ * F143: many sessions of an address hold their guaranteed memory, which has a
+ * limit as well. Another address's part does not become smaller.
+ */
+static void guaranteed_reorder_memory_of_an_address_takes_no_share_of_others(struct kunit *test)
 {
-	struct siw_ssn_window window = window_of(&share);
+	enum { SESSIONS = 100, FLOOR = 50 };
+	struct siw_ssn_window *greedy = kunit_kcalloc(test, SESSIONS,
+						      sizeof(*greedy),
+						      GFP_KERNEL);
+	struct siw_ssn_share second = {};
+	struct siw_ssn_window other;
+	unsigned int i, held = 0;
 
+	KUNIT_ASSERT_NOT_NULL(test, greedy);
 	pool.max = 1000;
-	atomic_long_set(&pool.held, 1001);
-	KUNIT_EXPECT_FALSE(test, siw_ssn_charge(&window, 1));
-	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&share.held));
-	KUNIT_EXPECT_EQ(test, 1001L, atomic_long_read(&pool.held));
+	for (i = 0; i < SESSIONS; i++) {
+		siw_ssn_init(&greedy[i], LIMIT, FLOOR, &pool);
+		greedy[i].share = &share;
+		held += fill(test, &greedy[i]);
+	}
+	/* A fifth of the memory, and a fifth of that of the floors */
+	KUNIT_EXPECT_EQ(test, 400u, held);
+	siw_ssn_init(&other, LIMIT, FLOOR, &pool);
+	other.share = &second;
+	KUNIT_EXPECT_EQ(test, FLOOR + 160u, fill(test, &other));
+
+	for (i = 0; i < SESSIONS; i++)
+		drop_all(&greedy[i]);
+	drop_all(&other);
+	expect_nothing_held(test, &share);
+	expect_nothing_held(test, &second);
 }
 
 static int charge_too_much(void *unused)
@@ -544,7 +576,7 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(chunks_after_a_ddp_ssn_gap_are_queued_up_to_the_memory_limit),
 	KUNIT_CASE(remote_address_gets_a_quarter_of_the_free_reorder_memory),
 	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
-	KUNIT_CASE(session_gets_no_memory_while_reorder_memory_exceeds_its_limit),
+	KUNIT_CASE(guaranteed_reorder_memory_of_an_address_takes_no_share_of_others),
 	KUNIT_CASE(refused_memory_charge_does_not_affect_other_sessions),
 	KUNIT_CASE(reorder_memory_is_charged_while_sctp_chunks_are_queued),
 	KUNIT_CASE(sctp_chunk_is_not_queued_if_the_remote_address_is_unknown),

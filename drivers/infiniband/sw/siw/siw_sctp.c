@@ -61,7 +61,10 @@
  */
 #define SIW_SCTP_HELD_MAX	(10 << 20)
 #define SIW_SCTP_HELD_SETUP	(64 << 10)
-/* All sessions together: 1/SIW_SCTP_HELD_PART of the host's memory */
+/*
+ * All sessions together: 1/SIW_SCTP_HELD_PART of the host's memory, and as much
+ * again for their floors
+ */
 #define SIW_SCTP_HELD_PART	16
 /*
  * Data in flight: 1/SIW_SCTP_SNDBUF_PART of the memory that our own receiver

@@ -14,8 +14,9 @@
  * host. The host's memory is shared like the buffers of a switch: an address
  * may hold a quarter of the free memory. So one address holds at most a fifth
  * of all memory, and further addresses get a part even if many others are at
- * their limit. A window may always hold its floor: otherwise many windows of
- * one address would have almost no memory each.
+ * their limit. Each window has a floor: otherwise many windows of one address
+ * would have almost no memory each. The floors are charged to as much memory
+ * again, which is shared likewise, so that they reduce no other address's part.
  *
  * The functions are pure: no allocation, no locks. Any context.
  */
@@ -53,7 +54,7 @@ static struct siw_ssn_entry *to_entry(struct rb_node *node)
  * siw_ssn_init - begin a stream
  * @window: filled
  * @limit: largest number of bytes to hold
- * @floor: number of bytes that may be held independently of other windows
+ * @floor: number of bytes that are charged as its floor
  * @pool: memory of all windows
  */
 void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
@@ -118,15 +119,18 @@ long siw_ssn_share_max(const struct siw_ssn_pool *pool)
 	return pool->max / (SSN_SHARE + 1);
 }
 
-/* Adds @cost, unless the sum would exceed @max */
-static bool charge_share(struct siw_ssn_share *share, long cost, long max)
+/* Charges @cost to an address and the host, or to none of them */
+static bool charge(atomic_long_t *share, atomic_long_t *pool, long cost,
+		   long max)
 {
-	long held = atomic_long_read(&share->held);
+	long most = (max - atomic_long_read(pool)) / SSN_SHARE;
+	long held = atomic_long_read(share);
 
 	do {
-		if (held > max - cost)
+		if (held > most - cost)
 			return false;
-	} while (!atomic_long_try_cmpxchg(&share->held, &held, held + cost));
+	} while (!atomic_long_try_cmpxchg(share, &held, held + cost));
+	atomic_long_add(cost, pool);
 	return true;
 }
 
@@ -139,17 +143,16 @@ static bool charge_share(struct siw_ssn_share *share, long cost, long max)
  */
 bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
 {
+	struct siw_ssn_share *share = window->share;
 	struct siw_ssn_pool *pool = window->pool;
-	long free;
 
-	if (!window->share || cost > window->limit - window->cost)
+	if (!share || cost > window->limit - window->cost)
 		return false;
-	free = pool->max - atomic_long_read(&pool->held);
-	if (window->cost + cost <= window->floor)
-		atomic_long_add(cost, &window->share->held);
-	else if (!charge_share(window->share, cost, free / SSN_SHARE))
+	if (cost <= window->floor - window->in_floor &&
+	    charge(&share->floors, &pool->floors, cost, pool->max))
+		window->in_floor += cost;
+	else if (!charge(&share->held, &pool->held, cost, pool->max))
 		return false;
-	atomic_long_add(cost, &pool->held);
 	window->cost += cost;
 	return true;
 }
@@ -161,9 +164,14 @@ bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
  */
 void siw_ssn_uncharge(struct siw_ssn_window *window, u32 cost)
 {
+	u32 above = min(cost, window->cost - window->in_floor);
+
 	window->cost -= cost;
-	atomic_long_sub(cost, &window->pool->held);
-	atomic_long_sub(cost, &window->share->held);
+	window->in_floor -= cost - above;
+	atomic_long_sub(above, &window->pool->held);
+	atomic_long_sub(above, &window->share->held);
+	atomic_long_sub(cost - above, &window->pool->floors);
+	atomic_long_sub(cost - above, &window->share->floors);
 }
 
 /* Returns false if this number is held already */

@@ -23,20 +23,24 @@ struct siw_ssn_entry {
 
 /**
  * struct siw_ssn_pool - memory that all windows of the host hold
- * @held: bytes
- * @max: largest @held
+ * @held: bytes beyond the floors
+ * @floors: bytes within the floors
+ * @max: largest @held, and largest @floors
  */
 struct siw_ssn_pool {
 	atomic_long_t held;
+	atomic_long_t floors;
 	long max;
 };
 
 /**
  * struct siw_ssn_share - memory that the windows of one remote address hold
- * @held: bytes
+ * @held: bytes beyond the floors
+ * @floors: bytes within the floors
  */
 struct siw_ssn_share {
 	atomic_long_t held;
+	atomic_long_t floors;
 };
 
 /**
@@ -44,7 +48,8 @@ struct siw_ssn_share {
  * @held: private: chunks after a gap, by DDP-SSN
  * @cost: memory charged to the window in bytes
  * @limit: largest @cost
- * @floor: part of @cost that @share and @pool do not limit
+ * @floor: largest @in_floor
+ * @in_floor: private: part of @cost that is charged as a floor
  * @pool: also charged with @cost
  * @share: also charged with @cost; %NULL: each charge fails
  * @next: DDP-SSN of the next chunk in order
@@ -54,6 +59,7 @@ struct siw_ssn_window {
 	u32 cost;
 	u32 limit;
 	u32 floor;
+	u32 in_floor;
 	struct siw_ssn_pool *pool;
 	struct siw_ssn_share *share;
 	u16 next;
