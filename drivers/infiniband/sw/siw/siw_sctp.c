@@ -552,6 +552,8 @@ static struct siw_assoc *new_assoc(struct socket *s,
 	lock_sock(sk);
 	sk->sk_sndbuf = min_t(u32, sk->sk_sndbuf,
 			      siw_held_max / SIW_SCTP_SNDBUF_PART);
+	/* Without memory it would be made smaller, and SCTP never enlarges it */
+	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	siw_assoc_status(assoc, NULL, sk);
 	release_sock(sk);
 	assoc->shared = listener ? assoc->n_streams > 1 : shared;
