@@ -315,6 +315,27 @@ static void guaranteed_reorder_memory_of_an_address_takes_no_share_of_others(str
 	expect_nothing_held(test, &second);
 }
 
+/*
+ * F144: chunks in order that wait for endpoints get half of an address's part,
+ * an eighth of the free memory. Those after a gap may use all of it.
+ */
+static void chunks_that_wait_for_their_endpoint_leave_half_of_the_memory(struct kunit *test)
+{
+	struct siw_ssn_window queue = window_of(&share);
+	struct siw_ssn_window reordered = window_of(&share);
+
+	pool.max = 900;
+	queue.half = true;
+	KUNIT_EXPECT_EQ(test, 100u, fill(test, &queue));
+	KUNIT_EXPECT_EQ(test, 80u, fill(test, &reordered));
+	KUNIT_EXPECT_FALSE(test, siw_ssn_charge(&queue, 1));
+	drop_all(&queue);
+	KUNIT_EXPECT_EQ(test, 20u, fill(test, &queue));
+	drop_all(&queue);
+	drop_all(&reordered);
+	expect_nothing_held(test, &share);
+}
+
 static int charge_too_much(void *unused)
 {
 	struct siw_ssn_window window = window_of(&share);
@@ -577,6 +598,7 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(remote_address_gets_a_quarter_of_the_free_reorder_memory),
 	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
 	KUNIT_CASE(guaranteed_reorder_memory_of_an_address_takes_no_share_of_others),
+	KUNIT_CASE(chunks_that_wait_for_their_endpoint_leave_half_of_the_memory),
 	KUNIT_CASE(refused_memory_charge_does_not_affect_other_sessions),
 	KUNIT_CASE(reorder_memory_is_charged_while_sctp_chunks_are_queued),
 	KUNIT_CASE(sctp_chunk_is_not_queued_if_the_remote_address_is_unknown),

@@ -472,6 +472,7 @@ struct siw_chan *siw_chan_new(struct siw_assoc *assoc)
 	floor = siw_ssn_floor(assoc->sock->sk->sk_rcvbuf, sessions);
 	siw_ssn_init(&chan->rx, SIW_SCTP_HELD_SETUP, floor, &siw_held_pool);
 	siw_ssn_init(&chan->queue, SIW_SCTP_READY_MAX, floor, &siw_held_pool);
+	chan->queue.half = true;
 	skb_queue_head_init(&chan->ready);
 	__skb_queue_head_init(&chan->early);
 	spin_lock_irqsave(&assoc->lock, flags);

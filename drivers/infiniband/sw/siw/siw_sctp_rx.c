@@ -416,7 +416,10 @@ static struct sk_buff *read_chunk(struct siw_chan *chan)
 
 /* ---- the queue of a session */
 
-/* The limits of held memory apply to shared associations. Under the lock. */
+/*
+ * The limits of held memory apply to shared associations. Beyond half of the
+ * address's part the reader stops. Under the lock.
+ */
 static bool charge_queue(struct siw_chan *chan, unsigned int cost)
 {
 	return !chan->assoc->shared || siw_ssn_charge(&chan->queue, cost);

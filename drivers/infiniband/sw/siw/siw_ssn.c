@@ -18,6 +18,10 @@
  * would have almost no memory each. The floors are charged to as much memory
  * again, which is shared likewise, so that they reduce no other address's part.
  *
+ * Chunks in order may wait for their endpoint, also in windows. They leave half
+ * of an address's part to chunks after a gap: a lack of memory only delays the
+ * former, but ends the session of the latter.
+ *
  * The functions are pure: no allocation, no locks. Any context.
  */
 #include "siw_ssn.h"
@@ -119,11 +123,14 @@ long siw_ssn_share_max(const struct siw_ssn_pool *pool)
 	return pool->max / (SSN_SHARE + 1);
 }
 
-/* Charges @cost to an address and the host, or to none of them */
+/*
+ * Charges @cost to an address and the host, or to none of them. The address may
+ * hold 1/@part of the free memory.
+ */
 static bool charge(atomic_long_t *share, atomic_long_t *pool, long cost,
-		   long max)
+		   long max, unsigned int part)
 {
-	long most = (max - atomic_long_read(pool)) / SSN_SHARE;
+	long most = (max - atomic_long_read(pool)) / part;
 	long held = atomic_long_read(share);
 
 	do {
@@ -145,13 +152,14 @@ bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
 {
 	struct siw_ssn_share *share = window->share;
 	struct siw_ssn_pool *pool = window->pool;
+	unsigned int part = window->half ? 2 * SSN_SHARE : SSN_SHARE;
 
 	if (!share || cost > window->limit - window->cost)
 		return false;
 	if (cost <= window->floor - window->in_floor &&
-	    charge(&share->floors, &pool->floors, cost, pool->max))
+	    charge(&share->floors, &pool->floors, cost, pool->max, part))
 		window->in_floor += cost;
-	else if (!charge(&share->held, &pool->held, cost, pool->max))
+	else if (!charge(&share->held, &pool->held, cost, pool->max, part))
 		return false;
 	window->cost += cost;
 	return true;

@@ -50,6 +50,7 @@ struct siw_ssn_share {
  * @limit: largest @cost
  * @floor: largest @in_floor
  * @in_floor: private: part of @cost that is charged as a floor
+ * @half: it may only use half of an address's part
  * @pool: also charged with @cost
  * @share: also charged with @cost; %NULL: each charge fails
  * @next: DDP-SSN of the next chunk in order
@@ -60,6 +61,7 @@ struct siw_ssn_window {
 	u32 limit;
 	u32 floor;
 	u32 in_floor;
+	bool half;
 	struct siw_ssn_pool *pool;
 	struct siw_ssn_share *share;
 	u16 next;
