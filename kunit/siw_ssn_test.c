@@ -504,7 +504,7 @@ static void stream_of_a_new_session_is_chosen(struct kunit *test)
  * @name: of the test
  * @buffer: in bytes
  * @sessions: number of sessions
- * @segment: largest segment in bytes
+ * @segment: largest segment in bytes, or another limit
  * @wanted: the part in bytes
  */
 struct space_case {
@@ -542,6 +542,33 @@ static void segments_leave_send_space_to_control_messages(struct kunit *test)
 
 	KUNIT_EXPECT_EQ(test, c->wanted,
 			siw_ssn_reserve(c->buffer, c->sessions, c->segment));
+}
+
+/* Two messages of 1536 bytes for each session. A limit stands in place of the segment */
+static const struct space_case sndbuf_cases[] = {
+	{ "the only session leaves the send buffer as it is", 212992, 1,
+	  2621440, 212992 },
+	{ "8 sessions leave the send buffer as it is", 212992, 8, 2621440,
+	  212992 },
+	{ "300 sessions enlarge the send buffer", 212992, 300, 2621440,
+	  921600 },
+	{ "1024 sessions enlarge it to the limit", 212992, 1024, 2621440,
+	  2621440 },
+	{ "a large send buffer is reduced to the limit", 33554432, 1, 2621440,
+	  2621440 },
+	{ "the size for the most streams does not overflow", 212992, UINT_MAX,
+	  U32_MAX, U32_MAX },
+};
+
+KUNIT_ARRAY_PARAM(sndbuf, sndbuf_cases, space_desc);
+
+/* F145 */
+static void send_buffer_has_space_for_the_control_messages_of_all_sessions(struct kunit *test)
+{
+	const struct space_case *c = test->param_value;
+
+	KUNIT_EXPECT_EQ(test, c->wanted,
+			siw_ssn_sndbuf(c->buffer, c->sessions, c->segment));
 }
 
 /* 16 KiB are several chunks of Ethernet's size */
@@ -585,6 +612,8 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(acknowledged_chunk_stays_acknowledged_when_tsns_wrap),
 	KUNIT_CASE_PARAM(segments_leave_send_space_to_control_messages,
 			 reserve_gen_params),
+	KUNIT_CASE_PARAM(send_buffer_has_space_for_the_control_messages_of_all_sessions,
+			 sndbuf_gen_params),
 	KUNIT_CASE_PARAM(sessions_are_guaranteed_parts_of_the_receive_buffer,
 			 floor_gen_params),
 	KUNIT_CASE_PARAM(stream_of_a_new_session_is_chosen, stream_gen_params),

@@ -67,6 +67,27 @@ side_by_side() { # PORT OF-A OF-B CONNECTIONS ASSOCIATIONS
 	on_the_wire wire "$1" default_setup "$4"
 }
 
+# More control messages are sent in a round trip than a send buffer of 32 KiB holds
+many_in_a_round_trip() { # PORT
+	local default before
+	default=$(</proc/sys/net/core/wmem_default)
+	echo 32768 >/proc/sys/net/core/wmem_default
+	streams 100 100
+	before=$(opened a)
+	start server b 200 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --backlog 200 --timeout 190
+	wait_listener 10.77.0.2 "$1"
+	within a tc qdisc replace dev eth0 root netem delay 250ms
+	start client a 190 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 100 --timeout 180
+	wait_for 90 '100 connections' has_connections 100
+	echo "$default" >/proc/sys/net/core/wmem_default
+	within a tc qdisc del dev eth0 root
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop server KILL
+	ended_well client 60
+	expect 'ended connections' "$(count client RDMA_CM_EVENT_DISCONNECTED)" 100
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 one_after_the_other() { # PORT
 	local before
 	streams 8 8
@@ -382,6 +403,8 @@ check '30 connections one after the other share one SCTP association with stream
 check 'with streams 8, 20 connections at once complete on several associations' side_by_side 7403 8 8 20 3
 check 'each connection has an SCTP association of its own if the peer offers one stream' side_by_side 7404 8 1 6 6
 check 'each connection has an SCTP association of its own with streams 1' side_by_side 7405 1 8 6 6
+check 'F145: 100 connections at once over a path of 250 ms share one SCTP association with a small send buffer' \
+	many_in_a_round_trip 7409
 check 'rping verifies its data beside another session with streams 8' verifies 7406
 check 'a killed server with 5 sessions on one association disconnects all of them' goes_with_all 7408
 check 'SC-04: a responder accepts sessions on streams 0, 3 and 7 of one association' calls 7410 \

@@ -454,11 +454,18 @@ static void detach_sock(struct siw_assoc *assoc)
 	cancel_work_sync(&assoc->reader);
 }
 
+/* How many sessions may the association have at the same time? */
+static unsigned int sessions_max(const struct siw_assoc *assoc)
+{
+	if (!assoc->shared)
+		return 1;
+	return READ_ONCE(assoc->n_streams) ?: assoc->max_streams;
+}
+
 /* A new session; NULL without memory */
 struct siw_chan *siw_chan_new(struct siw_assoc *assoc)
 {
 	struct siw_chan *chan = kzalloc_obj(*chan, GFP_NOIO);
-	unsigned int sessions = 1;
 	unsigned long flags;
 	u32 floor;
 
@@ -467,9 +474,7 @@ struct siw_chan *siw_chan_new(struct siw_assoc *assoc)
 	chan->assoc = assoc;
 	INIT_LIST_HEAD(&chan->pending);
 	/* Sessions may always hold as much as their socket's receive buffer */
-	if (assoc->shared)
-		sessions = assoc->n_streams ?: assoc->max_streams;
-	floor = siw_ssn_floor(assoc->sock->sk->sk_rcvbuf, sessions);
+	floor = siw_ssn_floor(assoc->sock->sk->sk_rcvbuf, sessions_max(assoc));
 	siw_ssn_init(&chan->rx, SIW_SCTP_HELD_SETUP, floor, &siw_held_pool);
 	siw_ssn_init(&chan->queue, SIW_SCTP_READY_MAX, floor, &siw_held_pool);
 	chan->queue.half = true;
@@ -526,6 +531,17 @@ static void free_assoc(struct siw_assoc *assoc)
 	kfree(assoc);
 }
 
+/* Under the socket's lock */
+static void set_sndbuf(struct siw_assoc *assoc)
+{
+	struct sock *sk = assoc->sock->sk;
+
+	sk->sk_sndbuf = siw_ssn_sndbuf(sk->sk_sndbuf, sessions_max(assoc),
+				       siw_held_max / SIW_SCTP_SNDBUF_PART);
+	/* Without memory it would be made smaller, and SCTP never enlarges it */
+	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
+}
+
 /*
  * Makes the association of a socket, which the association takes over on
  * success: one that @listener has accepted, or one without a connection if it
@@ -551,13 +567,10 @@ static struct siw_assoc *new_assoc(struct socket *s,
 	/* The listener's socket still holds a reference */
 	assoc->net = get_net(sock_net(sk));
 	lock_sock(sk);
-	sk->sk_sndbuf = min_t(u32, sk->sk_sndbuf,
-			      siw_held_max / SIW_SCTP_SNDBUF_PART);
-	/* Without memory it would be made smaller, and SCTP never enlarges it */
-	sk->sk_userlocks |= SOCK_SNDBUF_LOCK;
 	siw_assoc_status(assoc, NULL, sk);
-	release_sock(sk);
 	assoc->shared = listener ? assoc->n_streams > 1 : shared;
+	set_sndbuf(assoc);
+	release_sock(sk);
 	if (init_chans(assoc, listener)) {
 		kfree(assoc->share.spare);
 		free_assoc(assoc);

@@ -285,6 +285,28 @@ u32 siw_ssn_floor(u32 rcvbuf, unsigned int sessions)
 }
 
 /**
+ * siw_ssn_sndbuf - send buffer of a socket that sessions share
+ * @sndbuf: its size in bytes for one session
+ * @sessions: number of sessions that the socket may have
+ * @max: largest size in bytes
+ *
+ * Many sessions may begin within a round trip. Their control messages do not
+ * wait for space: a session whose message finds none ends. siw_ssn_reserve()
+ * keeps half of the buffer for them.
+ *
+ * Return: bytes: @sndbuf, or enough for two messages of each session; at most
+ * @max
+ */
+u32 siw_ssn_sndbuf(u32 sndbuf, unsigned int sessions, u32 max)
+{
+	u64 wanted = sndbuf;
+
+	if (sessions > 1)
+		wanted = max_t(u64, wanted, 2ULL * sessions * SSN_CONTROL_COST);
+	return min_t(u64, wanted, max);
+}
+
+/**
  * siw_ssn_reserve - send space that segments leave to control messages
  * @sndbuf: send buffer of the socket in bytes
  * @sessions: number of sessions that the socket may have

@@ -86,6 +86,7 @@ void siw_ssn_init(struct siw_ssn_window *window, u32 limit, u32 floor,
 		  struct siw_ssn_pool *pool);
 long siw_ssn_share_max(const struct siw_ssn_pool *pool);
 u32 siw_ssn_floor(u32 rcvbuf, unsigned int sessions);
+u32 siw_ssn_sndbuf(u32 sndbuf, unsigned int sessions, u32 max);
 u32 siw_ssn_reserve(u32 sndbuf, unsigned int sessions, u32 segment);
 bool siw_ssn_is_acked(u32 tsn, u32 ack_point);
 int siw_stream_pick(void *const *used, unsigned int num, bool active);
