@@ -116,6 +116,28 @@ verifies() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# Two connections between link-local addresses, to a listener on ADDRESS
+link_local() { # PORT ADDRESS
+	local before i
+	streams 8 8
+	within a ip addr replace fe80::a/64 dev eth0 nodad
+	within b ip addr replace fe80::b/64 dev eth0 nodad
+	before=$(opened a)
+	start server b 100 rping -s -P -a "$2" -p "$1"
+	wait_for 30 "a listener on port $1" socket_listens "$1"
+	for i in 1 2; do
+		start "client$i" a 90 rping -c -a fe80::b%eth0 -p "$1" -C 1000000
+		wait_for 30 "connection $i" has_qps $((2 * i))
+	done
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop client1
+	stop client2
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+	within a ip addr del fe80::a/64 dev eth0
+	within b ip addr del fe80::b/64 dev eth0
+}
+
 # Plays a peer against our responder on streams 8, then an honest client
 calls() { # PORT STEP…
 	local port=$1
@@ -406,6 +428,9 @@ check 'each connection has an SCTP association of its own with streams 1' side_b
 check 'F145: 100 connections at once over a path of 250 ms share one SCTP association with a small send buffer' \
 	many_in_a_round_trip 7409
 check 'rping verifies its data beside another session with streams 8' verifies 7406
+check 'F146: two connections between link-local addresses share an SCTP association, with a listener on ::' link_local 7407 ::
+check 'F146: two connections between link-local addresses share an SCTP association, with a listener on that address' \
+	link_local 7438 fe80::b%eth0
 check 'a killed server with 5 sessions on one association disconnects all of them' goes_with_all 7408
 check 'SC-04: a responder accepts sessions on streams 0, 3 and 7 of one association' calls 7410 \
 	send=$INITIATE expect=0006 stream=3 send=$INITIATE expect=0006 stream=7 send=$INITIATE expect=0006

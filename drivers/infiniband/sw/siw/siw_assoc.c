@@ -179,13 +179,24 @@ static void learn_streams(struct siw_assoc *assoc,
 	spin_unlock_irqrestore(&assoc->lock, flags);
 }
 
+/* SCTP sets no scope ID in its own address: it is that of the peer's address */
+static void set_local(struct siw_assoc *assoc,
+		      const struct sctp_transport *path, u16 port)
+{
+	union sctp_addr addr = path->saddr;
+
+	if (addr.sa.sa_family == AF_INET6)
+		addr.v6.sin6_scope_id = path->ipaddr.v6.sin6_scope_id;
+	set_addr(&assoc->local, &addr, port);
+}
+
 static void learn_up(struct siw_assoc *assoc, const struct sock *sk,
 		     const struct sctp_association *peer)
 {
 	const struct sctp_transport *path = peer->peer.primary_path;
 
 	/* A listener's socket may have had a wildcard address */
-	set_addr(&assoc->local, &path->saddr, peer->base.bind_addr.port);
+	set_local(assoc, path, peer->base.bind_addr.port);
 	set_addr(&assoc->remote, &path->ipaddr, peer->peer.port);
 	siw_assoc_learn_seg_max(assoc, peer);
 	assoc->peer = get_remote(sk, &assoc->remote);
