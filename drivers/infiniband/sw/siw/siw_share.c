@@ -14,7 +14,7 @@
  * messages before it have arrived, and ours are acknowledged. The last session
  * leaves the association to the next connects for some time. The side that has
  * opened it ends it first: otherwise a connect may meet the peer's shutdown. The
- * number of associations that a peer leaves so is limited. The stream of a
+ * number of associations without a session is limited. The stream of a
  * rejected session is used again by the peer alone, which may have sent segments
  * already and ends with no Terminate.
  *
@@ -44,8 +44,9 @@
 #include "siw_ssn.h"
 
 /*
- * Limits of associations without sessions that peers have opened: in total, and
- * for each remote address. Beyond a limit, an association ends at once.
+ * Limits of associations without sessions: of those that we have opened, of
+ * those that peers have opened, and of the latter for each remote address.
+ * Beyond a limit, an association ends at once.
  */
 #define SIW_SHARE_IDLE_MAX		1024
 #define SIW_SHARE_IDLE_SHARE		256
@@ -58,7 +59,7 @@
 static DEFINE_HASHTABLE(associations, 8);
 static LIST_HEAD(listeners);
 static unsigned int n_ending;
-static unsigned int n_idle;
+static unsigned int n_idle[2]; /* of peers, of our own */
 /* The table and list, the counts of sessions, and those without endpoint */
 static DEFINE_SPINLOCK(table_lock);
 /* Connects that would open an association to the same peer */
@@ -295,25 +296,29 @@ static bool begin_idle(struct siw_assoc *assoc)
 {
 	struct siw_share *share = &assoc->share;
 
-	if (share->active)
-		return true;
-	if (!assoc->peer || n_idle >= SIW_SHARE_IDLE_MAX ||
-	    assoc->peer->n_idle >= SIW_SHARE_IDLE_SHARE)
+	if (n_idle[share->active] >= SIW_SHARE_IDLE_MAX)
 		return false;
+	if (!share->active) {
+		if (!assoc->peer || assoc->peer->n_idle >= SIW_SHARE_IDLE_SHARE)
+			return false;
+		assoc->peer->n_idle++;
+	}
+	n_idle[share->active]++;
 	share->idle = true;
-	n_idle++;
-	assoc->peer->n_idle++;
 	return true;
 }
 
 /* Under table_lock */
 static void end_idle(struct siw_assoc *assoc)
 {
-	if (!assoc->share.idle)
+	struct siw_share *share = &assoc->share;
+
+	if (!share->idle)
 		return;
-	assoc->share.idle = false;
-	n_idle--;
-	assoc->peer->n_idle--;
+	share->idle = false;
+	n_idle[share->active]--;
+	if (!share->active)
+		assoc->peer->n_idle--;
 }
 
 /* Reserves a session. Under table_lock. */
