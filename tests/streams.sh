@@ -267,8 +267,8 @@ peer_is_gone() {
 	! within b ip link show veth9 >/dev/null 2>&1
 }
 
-# A network namespace ends while an association of it is idle
-idle_namespace() { # PORT
+# A namespace with a link, which has an idle association with b
+make_idle_namespace() { # PORT [SETTING…]
 	streams 8 8
 	ip netns add gone
 	ip link add veth8 netns gone type veth peer name veth9 netns b
@@ -278,16 +278,31 @@ idle_namespace() { # PORT
 	within b ip link set veth9 up
 	ip netns exec gone rdma link add s8 type siw_sctp netdev veth8
 	within b rdma link add s9 type siw_sctp netdev veth9
-	"$RDMA" mpa set link s8/1 streams 8
-	"$RDMA" mpa set link s9/1 streams 8
+	"$RDMA" mpa set link s8/1 streams 8 "${@:2}"
+	"$RDMA" mpa set link s9/1 streams 8 "${@:2}"
 	start server b 100 "$RDMAFIRST" server 10.99.0.2 "$1" --count 0 --timeout 90
 	wait_listener 10.99.0.2 "$1"
 	run_well client gone 60 "$RDMAFIRST" client 10.99.0.2 "$1" --times 3 --expect first --timeout 50
+}
+
+# A network namespace ends while an association of it is idle
+idle_namespace() { # PORT
+	make_idle_namespace "$1"
 	ip netns del gone
 	wait_for 30 'the device of the namespace to go' test ! -e /sys/class/infiniband/s8
 	wait_for $IDLE 'the end of the namespace and its interface' peer_is_gone
 	stop server
 	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# The association would stay for 300 s, and for 600 s on the other side
+idle_namespace_without_link() { # PORT
+	make_idle_namespace "$1" idle 300
+	ip netns exec gone rdma link del s8
+	wait_for 10 'the end of all associations' no_assocs
+	ip netns del gone
+	wait_for 10 'the end of the namespace and its interface' peer_is_gone
+	stop server
 }
 
 # The passive side waits for twice the time; its default is 10 s
@@ -478,5 +493,7 @@ check 'a connect beside an association that retransmits makes another one' while
 check '30 connections complete beside 4 of a stopped program on one association' beside_stopped 7435
 check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429
+check 'F149: rdma link del ends an idle association of the link, and its network namespace can end' \
+	idle_namespace_without_link 7439
 
 finish

@@ -22,6 +22,7 @@
 
 #include "siw_ssn.h"
 
+struct ib_device;
 struct net;
 struct sctp_association;
 struct siw_cep;
@@ -173,6 +174,7 @@ struct siw_chan {
  * @listed: it is in this list
  * @local: our address
  * @remote: the peer's address and port
+ * @device: of its first session; it may be gone, so it is only compared
  * @active: we have opened the association
  * @alone: further sessions wait until it is up
  * @afonly: the socket is for one address family alone; under dial_mutex
@@ -181,7 +183,8 @@ struct siw_chan {
  * @closed_to_new: no further session may use it, as it has ended, for example
  * @ending: the keeper ends the association; under the table lock
  * @n_live: number of sessions that are not closed; under the table lock
- * @idle_s: seconds that the association stays without a session
+ * @idle_s: seconds that the association stays without a session; under the
+ *	table lock
  * @idle: counted as an association without a session; under the table lock
  * @idle_end: when an association without sessions ends, in jiffies; under the
  *	table lock
@@ -216,6 +219,7 @@ struct siw_share {
 	bool listed;
 	struct sockaddr_storage local;
 	struct sockaddr_storage remote;
+	const struct ib_device *device;
 	bool active;
 	bool alone;
 	bool afonly;
@@ -406,6 +410,7 @@ void siw_share_listen(struct siw_assoc *listener,
 		      const struct sockaddr *laddr);
 void siw_share_stop_listen(struct siw_assoc *listener);
 void siw_share_kick(struct siw_assoc *assoc);
+int siw_share_init(void);
 void siw_share_exit(void);
 
 #endif /* _SIW_ASSOC_H */

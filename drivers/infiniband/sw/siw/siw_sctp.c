@@ -680,6 +680,7 @@ static int accept_assoc(struct siw_cep *cep, struct siw_cep **new_cep)
 	}
 	chan = assoc->chan ?: assoc->share.first;
 	assoc->share.idle_s = listener->share.idle_s;
+	assoc->share.device = &cep->sdev->base_dev;
 	if (assoc->shared)
 		siw_share_accepted(assoc);
 	(*new_cep)->chan = chan;
@@ -1257,7 +1258,7 @@ const struct siw_llp_ops siw_llp_sctp = {
 /**
  * siw_sctp_init - prepare for associations
  *
- * Return: 0 or -ENOMEM
+ * Return: 0 or a negative errno
  */
 int __init siw_sctp_init(void)
 {
@@ -1271,7 +1272,9 @@ int __init siw_sctp_init(void)
 					     WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
 	siw_closing_wq = alloc_workqueue("siw_sctp_wq",
 					 WQ_UNBOUND | WQ_MEM_RECLAIM, 0);
-	return siw_sctp_reader_wq && siw_closing_wq ? 0 : -ENOMEM;
+	if (!siw_sctp_reader_wq || !siw_closing_wq)
+		return -ENOMEM;
+	return siw_share_init();
 }
 
 /**

@@ -329,14 +329,16 @@ static void enter(struct siw_assoc *assoc)
 }
 
 /*
- * A session has ended, and the association may stay without one for @seconds.
- * The last session leaves it to the keeper.
+ * A session has ended, and the association may stay without one, for @most
+ * seconds. The last session leaves it to the keeper.
  */
-static void leave_for(struct siw_assoc *assoc, unsigned int seconds)
+static void leave_for(struct siw_assoc *assoc, unsigned int most)
 {
 	struct siw_share *share = &assoc->share;
+	unsigned int seconds;
 
 	spin_lock(&table_lock);
+	seconds = min(most, share->idle_s);
 	share->n_live--;
 	if (!share->n_live && !begin_idle(assoc))
 		seconds = 0;
@@ -348,7 +350,7 @@ static void leave_for(struct siw_assoc *assoc, unsigned int seconds)
 
 static void leave(struct siw_assoc *assoc)
 {
-	leave_for(assoc, assoc->share.idle_s);
+	leave_for(assoc, UINT_MAX);
 }
 
 void siw_share_close(struct siw_chan *chan)
@@ -599,8 +601,10 @@ int siw_share_join(struct siw_cep *cep, struct net *net, struct sockaddr *laddr,
 		assoc = make_assoc(net, streams,
 				   iw_mpa_session_idle(&cep->mpa), &local,
 				   &remote);
-		if (!IS_ERR(assoc))
+		if (!IS_ERR(assoc)) {
+			assoc->share.device = &cep->sdev->base_dev;
 			list_assoc(assoc);
+		}
 	}
 	mutex_unlock(&dial_mutex);
 	return IS_ERR(assoc) ? PTR_ERR(assoc) :
@@ -680,6 +684,7 @@ static struct siw_assoc *make_another(const struct siw_assoc *old)
 
 	if (IS_ERR(assoc))
 		return assoc;
+	assoc->share.device = old->share.device;
 	assoc->share.alone = true;
 	assoc->share.afonly = old->share.afonly;
 	list_assoc(assoc);
@@ -869,6 +874,53 @@ void siw_share_stop_listen(struct siw_assoc *listener)
 		siw_share_close(chan);
 }
 
+/* ---- devices */
+
+static int add_device(struct ib_device *device)
+{
+	return device->ops.driver_id == RDMA_DRIVER_SIW ? 0 : -EOPNOTSUPP;
+}
+
+/*
+ * A device is being removed: its associations do not outlive their sessions,
+ * which may end later. Each association holds its namespace.
+ */
+static void remove_device(struct ib_device *device, void *unused)
+{
+	struct siw_share *share;
+	unsigned int i;
+
+	spin_lock(&table_lock);
+	hash_for_each(associations, i, share, hash) {
+		if (share->device != device)
+			continue;
+		share->idle_s = 0;
+		share->idle_end = jiffies;
+		siw_share_kick(share_assoc(share));
+	}
+	spin_unlock(&table_lock);
+}
+
+static bool watches;
+static struct ib_client device_client = {
+	.name = "siw_sctp",
+	.add = add_device,
+	.remove = remove_device,
+};
+
+/**
+ * siw_share_init - watch the removal of devices
+ *
+ * Return: 0 or a negative errno
+ */
+int __init siw_share_init(void)
+{
+	int rv = ib_register_client(&device_client);
+
+	watches = !rv;
+	return rv;
+}
+
 static bool all_ended(void)
 {
 	bool ended;
@@ -889,6 +941,8 @@ void siw_share_exit(void)
 	struct siw_share *share;
 	unsigned int i;
 
+	if (watches)
+		ib_unregister_client(&device_client);
 	spin_lock(&table_lock);
 	hash_for_each(associations, i, share, hash) {
 		share->idle_end = jiffies;
