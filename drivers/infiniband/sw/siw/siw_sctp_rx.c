@@ -22,6 +22,7 @@
  * socket and limited for the session, the remote address and the host. The
  * duration of a gap is limited as well.
  */
+#include <linux/sched/mm.h>
 #include <linux/skbuff.h>
 #include <linux/unaligned.h>
 #include <net/sctp/sctp.h>
@@ -930,22 +931,16 @@ static void read_shared(struct siw_assoc *assoc)
 /* ---- the reader */
 
 /*
- * The reader. Before the ULP has accepted, only the endpoint reads: it limits
- * what a peer may send by then, and how much may follow a gap depends on the
- * Initiate.
+ * Before the ULP has accepted, only the endpoint reads: it limits what a peer
+ * may send by then, and how much may follow a gap depends on the Initiate.
  */
-void siw_sctp_read(struct work_struct *work)
+static void read_own(struct siw_assoc *assoc)
 {
-	struct siw_assoc *assoc = container_of(work, struct siw_assoc, reader);
 	struct siw_chan *chan = assoc->chan;
 	struct sock *sk = assoc->sock->sk;
 	bool more, setup;
 	int status, i;
 
-	if (assoc->shared) {
-		read_shared(assoc);
-		return;
-	}
 	mutex_lock(&assoc->rx_mutex);
 	lock_sock(sk);
 	status = siw_assoc_status(assoc, chan, sk);
@@ -962,6 +957,22 @@ void siw_sctp_read(struct work_struct *work)
 		siw_assoc_read(assoc);
 	else if (setup)
 		siw_chan_wake(chan);
+}
+
+/*
+ * The reader. Memory that it charges may be reclaimed in its control group:
+ * that must not wait for storage that an association connects.
+ */
+void siw_sctp_read(struct work_struct *work)
+{
+	struct siw_assoc *assoc = container_of(work, struct siw_assoc, reader);
+	unsigned int flags = memalloc_noio_save();
+
+	if (assoc->shared)
+		read_shared(assoc);
+	else
+		read_own(assoc);
+	memalloc_noio_restore(flags);
 }
 
 /*
