@@ -25,7 +25,7 @@ A step of call and hear is one of
   expect=HEX    the next message begins with these bytes, behind its DDP-SSN
   over=SECONDS  within that time the peer shuts the association down or aborts it; segments are passed over
   gone=SECONDS  within that time the association ends, without a message
-  quiet=SECONDS nothing comes for so long, or until SIGHUP
+  quiet=SECONDS nothing comes on any stream for so long, or until SIGHUP; nothing is left that came earlier
   abort         aborts the association
 
 Exit status 0 only if all steps held. judge fails if a DATA chunk is ordered, fragmented or has another
@@ -138,6 +138,9 @@ class Peer:
             signal.signal(signal.SIGHUP, signal.SIG_IGN)
             raise Silent
 
+        # of other streams: expect() has put it aside
+        if self.waiting:
+            raise Broken(f'received {self.waiting[0]} earlier, expected nothing')
         try:
             signal.signal(signal.SIGHUP, end)
             signal.pthread_sigmask(signal.SIG_UNBLOCK, [signal.SIGHUP])

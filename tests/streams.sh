@@ -18,6 +18,9 @@ RDMA=${TESTS%/*}/build/rdma
 # The last session leaves the association to the next connects for 5 s, the side that has not opened it for 10 s
 IDLE=30
 
+# A Send of "first": untagged, last; queue 0, message 1, offset 0
+FIRST=4143000000000000000000000001000000006669727374
+
 expect() { # NAME FOUND WANTED
 	[[ $2 == "$3" ]] || fail "$1 is '$2', should be '$3'"
 }
@@ -162,6 +165,12 @@ hears() { # PORT STEP…
 	[[ $STATUS -ne 124 ]] || fail 'the client timed out'
 	ended_well peer 30
 	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# The peer sends FIRST over the session
+hears_and_receives() { # PORT STEP…
+	hears "$@"
+	has_line client '^received 5 first$' || fail "the client has not received 'first': $(tail -n 3 "$WORK/client.log")"
 }
 
 is_deaf() { # PORT
@@ -470,10 +479,10 @@ check 'a DDP-SSN beyond the window ends its session, and not the one beside' cal
 	stream=0 quiet=1 send=0004 expect=0004
 check 'SC-04: a stream is used again after an ordered segment and both Terminates' calls 7423 \
 	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 ordered segment=0102 expect=0004 send=0004 \
-	fresh send=$INITIATE expect=0006 stream=0 send=0004 expect=0004
+	fresh send=$INITIATE expect=0006 stream=0 quiet=1 send=0004 expect=0004
 check 'an ordered Terminate ends its session, whose stream is used again after a proper one' calls 7424 \
 	send=$INITIATE expect=0006 stream=1 send=$INITIATE expect=0006 ordered send=0004 expect=0004 send=0004 \
-	fresh send=$INITIATE expect=0006 stream=0 send=0004 expect=0004
+	fresh send=$INITIATE expect=0006 stream=0 quiet=1 send=0004 expect=0004
 check 'an association ends at once if its only session has broken the protocol' breaks_alone 7425
 check 'an Initiate on the stream of a rejected session is answered despite a late segment' rejects 7427
 check '50 connections complete while 8 others fill the association with data' beside_bulk 7426
@@ -483,8 +492,9 @@ check 'an ABORT ends each of three sessions on an association once' loses_all 74
 check 'an Initiate for a listener that is gone is answered by a Terminate' listener_is_gone 7419
 check 'an initiator answers a Terminate beside its Accept on the first stream' hears 7420 \
 	expect=0005 send=$ACCEPT send=0004 expect=0004 over=20
-check 'an Initiate of the peer on our association is answered by a Terminate, and the session beside goes on' hears 7428 \
-	expect=0005 send=$ACCEPT stream=1 send=$INITIATE expect=0004 send=0004 stream=0 send=0004 expect=0004 over=20
+check 'an Initiate of the peer on our association is answered by a Terminate, and the session beside goes on' hears_and_receives 7428 \
+	expect=0005 send=$ACCEPT stream=1 send=$INITIATE expect=0004 send=0004 stream=0 quiet=1 segment=$FIRST \
+	expect=0004 send=0004 over=20
 check 'an idle association ends after twice the time of setting idle on the side that has not opened it' stays 7430 1 over=6
 check 'an idle association stays for 14 s with idle 10' stays 7431 10 quiet=14 over=20
 check 'a connect succeeds while its side shuts the idle association down' while_we_end_it 7432
