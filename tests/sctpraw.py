@@ -2,23 +2,26 @@
 # SPDX-License-Identifier: GPL-2.0
 """An SCTP host of its own for the suite sctp, which chooses its chunks freely
 
-  sctpraw.py parts|missing|auth SOURCE TARGET MAC PORT INITIATE [STREAMS]
+  sctpraw.py PLAY SOURCE TARGET MAC PORT INITIATE [STREAMS]
 
 SOURCE is an IPv4 address that no host has: TARGET, whose MAC address is MAC, has ours in its neighbour table. Makes an
-association of STREAMS streams (1), and a session with the program at PORT by INITIATE (hex). "good" and exit status 0
-if all goes well:
+association of STREAMS streams (1; OUT,IN if they differ), and a session with the program at PORT by INITIATE (hex).
+Prints "TARGET offers OUT IN" streams. "good" and exit status 0 if all goes well. PLAY is
 
   parts    a Send of 1024 bytes in fragments that fill TARGET's receive buffer before the last ones come, so that SCTP
            delivers a part of the message; then a second Send, "hello". TARGET acknowledges all of that
   missing  two Sends, "first" and "hello", of which the second comes 35 s earlier
   auth     reads the memory that the program exposes, with AUTH (SHA-256) before each DATA chunk: no chunk is a fragment
+  range    Initiates on streams that the association does not have, and then a Send, "hello", on stream 0
+  reset    an RDMA Write of two segments to that memory. Between them it asks for a reset of the stream (RFC 6525), and
+           prints "reset RESULT". Then it reads what it has written
 """
 import socket
 import struct
 import sys
 import time
 
-DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN, COOKIE_ECHO, COOKIE_ACK, AUTH = 0, 1, 2, 3, 6, 7, 10, 11, 15
+DATA, INIT, INIT_ACK, SACK, ABORT, SHUTDOWN, COOKIE_ECHO, COOKIE_ACK, AUTH, RE_CONFIG = 0, 1, 2, 3, 6, 7, 10, 11, 15, 130
 SHA_256 = 3
 # unordered; the middle, end, begin or all of a message
 MIDDLE, END, BEGIN, WHOLE = 4, 5, 6, 7
@@ -58,6 +61,7 @@ class Host:
         self.peer_tsn, self.cookie, self.up = 0, None, False
         self.fragments, self.held = 0, {}
         self.room, self.hmacs = None, set()
+        self.offers, self.result = None, None
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
         self.sock.bind(('eth0', 0x0800))
         self.to = ('eth0', 0x0800, 0, 1, bytes.fromhex(mac.replace(':', '')))
@@ -67,13 +71,19 @@ class Host:
         packet = packet[:8] + struct.pack('<I', crc32c(packet)) + packet[12:]
         self.sock.sendto(ipv4(self.source, self.target, packet), self.to)
 
-    def data(self, tsn, flags, ppid, payload):
-        return chunk(DATA, flags, struct.pack('!IHHI', tsn & 0xffffffff, 0, 0, ppid) + payload)
+    def data(self, tsn, flags, ppid, payload, stream=0):
+        return chunk(DATA, flags, struct.pack('!IHHI', tsn & 0xffffffff, stream, 0, ppid) + payload)
 
-    def whole(self, ppid, payload):
+    def whole(self, ppid, payload, stream=0):
         """Sends a message in one chunk, until it is acknowledged"""
         tsn, self.tsn = self.tsn, self.tsn + 1
-        self.until(lambda: self.acked >= tsn, lambda: self.send(self.data(tsn, WHOLE, ppid, payload)))
+        self.until(lambda: self.acked >= tsn, lambda: self.send(self.data(tsn, WHOLE, ppid, payload, stream)))
+
+    def reset(self, stream):
+        """Asks for the reset of an outgoing stream until there is a result"""
+        # the first request has the number of the first TSN
+        request = struct.pack('!HHIIIHxx', 13, 18, FIRST_TSN, self.peer_tsn, self.tsn - 1, stream)
+        self.until(lambda: self.result is not None, lambda: self.send(chunk(RE_CONFIG, 0, request)))
 
     def receive(self):
         """Takes a packet, acknowledges its data, returns its kinds of chunks and the last chunk's body"""
@@ -91,6 +101,8 @@ class Host:
                 self.acked = max(self.acked, acked)
             elif kind == AUTH:
                 self.hmacs.add(struct.unpack_from('!H', body, 2)[0])
+            elif kind == RE_CONFIG:
+                self.result = struct.unpack_from('!I', body, 8)[0]
             elif kind == DATA:
                 self.fragments += flags & 3 != 3
                 self.held[struct.unpack_from('!I', body)[0]] = body[12:]
@@ -120,7 +132,7 @@ class Host:
 
     def setup(self, kinds, body):
         if INIT_ACK in kinds:
-            self.tag, _, _, _, self.peer_tsn = struct.unpack_from('!IIHHI', body)
+            self.tag, _, *self.offers, self.peer_tsn = struct.unpack_from('!IIHHI', body)
             at = 16
             while at + 4 <= len(body):
                 kind, length = struct.unpack_from('!HH', body, at)
@@ -129,9 +141,9 @@ class Host:
                 at += (length + 3) & ~3
         self.up = self.up or COOKIE_ACK in kinds
 
-    def connect(self, streams, more):
+    def connect(self, out, into, more):
         # adaptation indication 1
-        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, streams, streams, FIRST_TSN, 0xc006, 8, 1) + more)
+        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, out, into, FIRST_TSN, 0xc006, 8, 1) + more)
         self.until(lambda: self.cookie, lambda: self.send(init))
         self.until(lambda: self.up, lambda: self.send(chunk(COOKIE_ECHO, 0, self.cookie)))
 
@@ -144,6 +156,11 @@ def ddp_send(ssn, msn, payload):
 def read_request(ssn, msn, size, rkey, address):
     """Queue 1; the sink is STag 1 at 0"""
     return struct.pack('!HBBIIII', ssn, 0x41, 0x41, 0, 1, msn, 0) + struct.pack('!IQIIQ', 1, 0, size, rkey, address)
+
+
+def write(ssn, last, rkey, address, payload):
+    """DDP-SSN; tagged, version 1; RDMAP version 1, Write"""
+    return struct.pack('!HBBIQ', ssn, 0xc1 if last else 0x81, 0x40, rkey, address) + payload
 
 
 def play_parts(host):
@@ -187,10 +204,14 @@ def play_missing(host):
     time.sleep(1)
 
 
-def play_reads(host):
-    # The Accept, and the first Send: ADDRESS RKEY ...
+def exposed(host):
+    """The Accept, and the first Send: ADDRESS RKEY ..."""
     host.until(lambda: len(host.got) > 1, lambda: None)
-    address, rkey = (int(word, 16) for word in host.got[1][20:].split()[:2])
+    return (int(word, 16) for word in host.got[1][20:].split()[:2])
+
+
+def play_reads(host):
+    address, rkey = exposed(host)
     for i in range(READS):
         start = len(host.got)
         host.whole(SEGMENT, read_request(1 + i, 1 + i, READ_SIZE, rkey, address))
@@ -203,8 +224,29 @@ def play_reads(host):
         raise SystemExit(f'sctpraw: AUTH chunks have the HMACs {host.hmacs}, not SHA-256')
 
 
+def play_range(host):
+    for stream in (min(host.offers), max(host.offers), 65534):
+        host.whole(CONTROL, struct.pack('!H', 0) + bytes.fromhex(sys.argv[6]), stream)
+    host.whole(SEGMENT, ddp_send(1, 1, b'hello'))
+    time.sleep(1)
+
+
+def play_reset(host):
+    address, rkey = exposed(host)
+    host.whole(SEGMENT, write(1, False, rkey, address, b'front'))
+    host.reset(0)
+    print(f'reset {host.result}', flush=True)
+    host.whole(SEGMENT, write(2, True, rkey, address + 5, b'back'))
+    start = len(host.got)
+    host.whole(SEGMENT, read_request(3, 1, 9, rkey, address))
+    host.until(lambda: len(host.got) > start, lambda: None)
+    # behind DDP-SSN and headers of the Read Response
+    if host.got[start][16:] != b'frontback':
+        raise SystemExit(f'sctpraw: read {host.got[start][16:]}, wrote frontback')
+
+
 def main():
-    plays = {'parts': play_parts, 'missing': play_missing, 'auth': play_reads}
+    plays = {'parts': play_parts, 'missing': play_missing, 'auth': play_reads, 'range': play_range, 'reset': play_reset}
     if len(sys.argv) not in (7, 8) or sys.argv[1] not in plays:
         print(__doc__)
         sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
@@ -212,7 +254,10 @@ def main():
     host = Host(sys.argv[2], sys.argv[3], sys.argv[4], int(sys.argv[5]))
     # RANDOM, CHUNKS (DATA), HMAC-ALGO (SHA-256, SHA-1) of RFC 4895; supported extensions (AUTH) of RFC 5061
     auth = struct.pack('!HH32x HHB3x HHHH HHB3x', 0x8002, 36, 0x8003, 5, DATA, 0x8004, 8, SHA_256, 1, 0x8008, 5, AUTH)
-    host.connect(int(sys.argv[7]) if len(sys.argv) > 7 else 1, auth if what == 'auth' else b'')
+    reset = struct.pack('!HHB3x', 0x8008, 5, RE_CONFIG)
+    out, _, into = (sys.argv[7] if len(sys.argv) > 7 else '1').partition(',')
+    host.connect(int(out), int(into or out), {'auth': auth, 'reset': reset}.get(what, b''))
+    print(f'{sys.argv[3]} offers {host.offers[0]} {host.offers[1]}', flush=True)
     host.whole(CONTROL, struct.pack('!H', 0) + bytes.fromhex(sys.argv[6]))
     host.until(lambda: host.got, lambda: None)
     plays[what](host)

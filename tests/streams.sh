@@ -332,6 +332,28 @@ parts_on_a_shared_association() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# A host of its own: the server hears of one session and receives "hello" there
+goes_out_of_range() { # PORT STREAMS-OF-PEER OFFER
+	streams 8 8
+	plays_raw "$1" range "$2" --silent
+	has_line peer "^10.77.0.2 offers $3\$" || fail "not $3 streams, out and in: $(grep offers "$WORK/peer.log")"
+	wait_line server '^conn 1 received 5 hello' 10
+	expect 'number of requests' "$(count server RDMA_CM_EVENT_CONNECT_REQUEST)" 1
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# RFC 6525: SCTP answers if net.sctp.reconf_enable is set, with 2 (denied) if the socket has not allowed it
+resets_a_stream() { # PORT
+	streams 8 8
+	within b sysctl -qw net.sctp.reconf_enable=1
+	plays_raw "$1" reset 8 --expose
+	within b sysctl -qw net.sctp.reconf_enable=0
+	has_line peer '^reset 2$' || fail "the result of the reset is not 2: $(grep reset "$WORK/peer.log")"
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 client_first() { # NAME PORT
 	run_well "$1" a 60 "$RDMAFIRST" client 10.77.0.2 "$2" --expect first --timeout 50
 }
@@ -501,6 +523,9 @@ check 'a connect succeeds while its side shuts the idle association down' while_
 check 'a connect while the peer shuts the idle association down fails with ECONNRESET at most, and the next succeeds' while_the_peer_ends_it 7433
 check 'a connect beside an association that retransmits makes another one' while_retransmitting 7434
 check '30 connections complete beside 4 of a stopped program on one association' beside_stopped 7435
+check 'of the 65,535 streams of a peer 8 are used, and Initiates on others are discarded' goes_out_of_range 7440 65535 '8 8'
+check 'an Initiate on a stream that only the peer has is discarded' goes_out_of_range 7441 8,4 '4 8'
+check 'a stream reset in the middle of an RDMA Write is denied, and the Write completes' resets_a_stream 7442
 check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429
 check 'F149: rdma link del ends an idle association of the link, and its network namespace can end' \
