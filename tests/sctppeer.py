@@ -5,6 +5,7 @@
   sctppeer.py call ADDRESS PORT STEP...     connects, as initiator
   sctppeer.py hear ADDRESS PORT STEP...     waits for one association, as responder
   sctppeer.py idle ADDRESS PORT NUMBER MAX  leaves NUMBER associations without a session: MAX of them stay
+  sctppeer.py fail ADDRESS PORT             aborts each association: at once, or some time after that
   sctppeer.py judge FILE                    checks all SCTP packets of a capture
 
 A step of call and hear is one of
@@ -32,6 +33,7 @@ Exit status 0 only if all steps held. judge fails if a DATA chunk is ordered, fr
 payload protocol identifier than 16 and 17, or if a stream's DDP-SSNs are not 0, 1, 2, ...
 """
 import errno
+import itertools
 import select
 import signal
 import socket
@@ -272,6 +274,27 @@ def leave_idle(address, port, number, maximum):
     print('good', flush=True)
 
 
+# The steps before each ABORT
+FAILURES = ((), (('expect', '0005'),), (('expect', '0005'), ('send', '000600080008')),
+            (('expect', '0005'), ('send', '000600080008'), ('quiet', '0.3')))
+
+
+def fail_each(address, port):
+    listener = make_socket(address, {'streams': 8})
+    listener.bind((address, port))
+    listener.listen(64)
+    print('listening', flush=True)
+    for steps in itertools.cycle(FAILURES):
+        peer = Peer(listener.accept()[0])
+        try:
+            for name, value in steps:
+                peer.step(name, value)
+        except (Broken, OSError) as why:
+            print(f'{name}={value}: {why}')
+        peer.step('abort', '')
+        print('aborted', flush=True)
+
+
 # ---- captures
 
 def judge(path):
@@ -316,6 +339,8 @@ def main():
         judge(sys.argv[2])
     elif sys.argv[1] == 'idle':
         leave_idle(sys.argv[2], *map(int, sys.argv[3:]))
+    elif sys.argv[1] == 'fail':
+        fail_each(sys.argv[2], int(sys.argv[3]))
     else:
         play(sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:])
 

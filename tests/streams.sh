@@ -203,6 +203,100 @@ goes_with_all() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# Much less than any deadline that could delay the end
+SOON=20
+
+# The devices and the module go and come back
+unload() {
+	run_well remove a $SOON rmmod siw
+	wait_for 1 'the end of all associations' no_assocs
+	modprobe siw
+	add_device a siw0
+	add_device b siw1
+}
+
+idle_for_a_minute() {
+	streams 8 8
+	"$RDMA" mpa set link siw0/1 idle 60
+	"$RDMA" mpa set link siw1/1 idle 60
+}
+
+unloads_without_a_session() { # PORT
+	idle_for_a_minute
+	start_server "$1"
+	client_first client "$1"
+	stop server
+	has_assoc "$1" || fail 'the association has ended with its session'
+	unload
+}
+
+# No host has the address
+unloads_during_the_handshake() { # PORT
+	idle_for_a_minute
+	within a ip neigh replace 10.77.0.77 lladdr 02:00:00:00:00:77 nud permanent dev eth0
+	start client a 60 "$RDMAFIRST" client 10.77.0.77 "$1" --side-by-side 3 --timeout 50
+	wait_line client '^all have been started' 30
+	expect 'number of associations' "$(assocs a "$1" | wc -l)" 1
+	unload
+	ended_well client 20
+	within a ip neigh del 10.77.0.77 dev eth0
+}
+
+unloads_with_sessions() { # PORT
+	idle_for_a_minute
+	start_server "$1"
+	start client a 100 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 3 --timeout 90
+	wait_for 60 '3 connections' has_connections 3
+	unload
+	ended_well client 20
+	ended server 20
+}
+
+link_goes() { # PORT
+	local before
+	streams 8 8
+	"$RDMA" mpa set link siw1/1 idle 60
+	before=$(opened a)
+	start_server "$1"
+	start client a 100 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 5 --timeout 90
+	wait_for 60 '5 connections' has_connections 5
+	expect 'number of associations' "$(opened_since "$before")" 1
+	run_well remove b $SOON rdma link del siw1
+	ended_well client 30
+	expect 'ended connections' "$(count client RDMA_CM_EVENT_DISCONNECTED)" 5
+	ended server 30
+	wait_for $IDLE 'the end of all associations' no_assocs
+	add_device b siw1
+	streams 8 8
+	start_server $(($1 + 1))
+	client_first next $(($1 + 1))
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# Connects join associations that the peer aborts. Without an outcome one ends with -ETIMEDOUT after 10 s, or its client with
+# status 3.
+joins_what_fails() { # PORT
+	local i
+	streams 8 8
+	start peer b 150 "$SCTPPEER" fail 10.77.0.2 "$1"
+	wait_ready peer listening
+	for i in 1 2 3; do
+		start "client$i" a 130 "$RDMAFIRST" client 10.77.0.2 "$1" --times 20 --timeout 30
+	done
+	for i in 4 5 6 7 8; do
+		run_well "client$i" a 60 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 8 --timeout 30
+	done
+	for i in 1 2 3; do
+		ended "client$i" 120
+		[[ $STATUS -eq 1 || $STATUS -eq 4 ]] || fail "client $i ended with status $STATUS"
+	done
+	! grep -h 'status -110' "$WORK"/client?.log || fail 'a connect had no outcome for 10 s'
+	note "$(count peer '^aborted') associations were aborted"
+	stop peer
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 # A program that does not answer an Initiate: siw keeps 128 KiB for it
 floods_undecided() { # PORT
 	streams 8 8
@@ -526,6 +620,16 @@ check '30 connections complete beside 4 of a stopped program on one association'
 check 'of the 65,535 streams of a peer 8 are used, and Initiates on others are discarded' goes_out_of_range 7440 65535 '8 8'
 check 'an Initiate on a stream that only the peer has is discarded' goes_out_of_range 7441 8,4 '4 8'
 check 'a stream reset in the middle of an RDMA Write is denied, and the Write completes' resets_a_stream 7442
+check 'connects that join an association while the peer aborts it get an outcome' joins_what_fails 7445
+check 'a siw device with five sessions on one association can be removed' link_goes 7446
+# on kernels with lockdep siw's sockets hold the module
+if [[ $VM_KERNEL == debian ]]; then
+	check 'rmmod siw ends an idle association' unloads_without_a_session 7449
+	check 'rmmod siw ends an association in the handshake' unloads_during_the_handshake 7450
+	check 'rmmod siw ends an association with three sessions' unloads_with_sessions 7451
+else
+	note 'the cases of rmmod are for Debian'"'"'s kernel'
+fi
 check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429
 check 'F149: rdma link del ends an idle association of the link, and its network namespace can end' \
