@@ -297,6 +297,30 @@ joins_what_fails() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+has_no_assoc_of_a() { # PORT
+	[[ -z $(assocs a "$1") ]]
+}
+
+# The peer's machine starts anew, and sends an Initiate at once
+restarts_with_sessions() { # PORT
+	streams 8 8
+	start server b 150 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 140 --silent
+	wait_listener 10.77.0.2 "$1"
+	start first a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 from=7399 send=$INITIATE expect=0006 \
+		stream=1 send=$INITIATE expect=0006 stream=6 send=$INITIATE expect=0006 quiet=60
+	wait_line server '^conn 3 event RDMA_CM_EVENT_ESTABLISHED' 30
+	within a tc qdisc replace dev eth0 root netem loss 100%
+	stop first KILL
+	wait_for 9 'the end of the first association' has_no_assoc_of_a "$1"
+	within a tc qdisc del dev eth0 root
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 from=7399 send=$INITIATE gone=9
+	expect 'number of sessions that ended' "$(count server RDMA_CM_EVENT_DISCONNECTED)" 3
+	run_well peer a 60 "$SCTPPEER" call 10.77.0.2 "$1" streams=8 from=7399 send=$INITIATE expect=0006 send=0004 expect=0004
+	expect 'number of sessions' "$(count server RDMA_CM_EVENT_CONNECT_REQUEST)" 4
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 # A program that does not answer an Initiate: siw keeps 128 KiB for it
 floods_undecided() { # PORT
 	streams 8 8
@@ -620,6 +644,7 @@ check '30 connections complete beside 4 of a stopped program on one association'
 check 'of the 65,535 streams of a peer 8 are used, and Initiates on others are discarded' goes_out_of_range 7440 65535 '8 8'
 check 'an Initiate on a stream that only the peer has is discarded' goes_out_of_range 7441 8,4 '4 8'
 check 'a stream reset in the middle of an RDMA Write is denied, and the Write completes' resets_a_stream 7442
+check 'a restarted peer ends each of three sessions once, and the next Initiate is accepted' restarts_with_sessions 7443
 check 'connects that join an association while the peer aborts it get an outcome' joins_what_fails 7445
 check 'a siw device with five sessions on one association can be removed' link_goes 7446
 # on kernels with lockdep siw's sockets hold the module
