@@ -86,6 +86,11 @@ class Session:
         self.ended[side] |= event.get('kind') == 'terminate'
         self.events.append({'from': self.who(side), 'ssn': self.seen[side][tsn]} | event)
 
+    def last(self, side):
+        """The last TSN of that side, None without one"""
+        first = self.first[side]
+        return max(self.seen[side], key=lambda tsn: (tsn - first + HALF) % (2 * HALF), default=None)
+
     def judge_order(self):
         """The DDP-SSNs count from 0 on in the order in which the chunks were first sent"""
         for side, seen in enumerate(self.seen):
@@ -135,8 +140,11 @@ class Association:
         begins = body[8:12] == struct.pack('!I', CONTROL) and read_control(body[14:])['kind'] == 'request'
         if session and not (begins and all(session.ended)):
             return session
+        last = session.last(side) if session else None
         session = self.sessions[0] if not self.current else Session(self, side, stream)
         session.side, session.stream = side, stream
+        if last is not None and not self.is_acked(side, last):
+            session.faults.append(f'SC-04: an Initiate on stream {stream} before the acknowledgment of TSN {last}')
         if self.current:
             self.sessions.append(session)
         self.current[stream] = session

@@ -329,6 +329,21 @@ a_thousand() { # PORT
 	"$RDMA" mpa reset link siw0/1
 }
 
+# The server disconnects first, so our Terminate is the last message, and its acknowledgment comes 300 ms later
+waits_for_the_acknowledgment() { # PORT
+	streams 8 8
+	capture wire a
+	start_server "$1" --disconnect-first
+	within b tc qdisc replace dev eth0 root netem delay 300ms
+	run client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --times 6 --send x --hold --timeout 110
+	within b tc qdisc del dev eth0 root
+	expect 'number of messages' "$(count client '^received 5 first$')" 6
+	stop server
+	wait_for $IDLE 'the end of all associations' no_assocs
+	capture_end wire
+	on_the_wire wire "$1" default_setup 6
+}
+
 # A program that does not answer an Initiate: siw keeps 128 KiB for it
 floods_undecided() { # PORT
 	streams 8 8
@@ -653,6 +668,7 @@ check 'of the 65,535 streams of a peer 8 are used, and Initiates on others are d
 check 'an Initiate on a stream that only the peer has is discarded' goes_out_of_range 7441 8,4 '4 8'
 check 'a stream reset in the middle of an RDMA Write is denied, and the Write completes' resets_a_stream 7442
 check 'a restarted peer ends each of three sessions once, and the next Initiate is accepted' restarts_with_sessions 7443
+check 'SC-04: a stream is used again only after the acknowledgment of our Terminate' waits_for_the_acknowledgment 7444
 check 'connects that join an association while the peer aborts it get an outcome' joins_what_fails 7445
 check 'a siw device with five sessions on one association can be removed' link_goes 7446
 # kernels with checkers are too slow for the first, and on those with lockdep siw's sockets hold the module
