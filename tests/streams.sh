@@ -7,7 +7,7 @@
 # there are, the end of a session beside others, and hostile peers.
 #
 # Runs as streams: --llp sctp; 1200 s
-# Sample streams: 30 connections|SC-04: a stream is used again|one stream
+# Sample streams: 30 connections at once|SC-07|stream reset|rmmod siw ends an (idle|association in)|Initiate of the peer
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh
