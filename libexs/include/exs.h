@@ -218,7 +218,7 @@ int exs_mderegister(exs_mh_t memory);
  * New operations are rejected (EBADF) from now on. Pending operations complete (exs_cancel()); then the memory is
  * deregistered and EXS_EVENT_REVOKE is queued.
  *
- * Returns an operation.
+ * Returns an operation. Errors: ENOMEM: nothing has changed.
  */
 exs_op_t exs_mrevoke(exs_mh_t memory, exs_qh_t queue, void *context);
 
@@ -286,7 +286,7 @@ exs_op_t exs_connect(exs_fd_t fd, const struct sockaddr *address, socklen_t leng
  * of the close follows theirs. The peer gets EXS_EOF (ECONNRESET if it has not received all that was sent: wait
  * for the events of sends before closing). Waits for a peer for EXS_CLOSE_MS at most.
  *
- * Returns an operation.
+ * Returns an operation. Errors: ENOMEM: the socket is as before, and its handle valid.
  */
 exs_op_t exs_close(exs_fd_t fd, exs_qh_t queue, void *context);
 

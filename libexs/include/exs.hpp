@@ -28,6 +28,7 @@
 #include <stop_token>
 #include <string>
 #include <system_error>
+#include <thread>
 #include <unordered_map>
 #include <utility>
 #include <variant>
@@ -147,9 +148,17 @@ public:
 	{
 		if (handle_ == 0 || exs_mderegister(handle_) == 0 || errno != EBUSY)
 			return;
-		const exs_qh_t queue = exs_qcreate();
+		// what operations use must not be freed: this waits until there is memory to cancel them
+		const auto insist = [](auto function) {
+			for (;;)
+				if (const int64_t made = function(); made > 0 || errno != ENOMEM)
+					return made;
+				else
+					std::this_thread::sleep_for(std::chrono::milliseconds(1));
+		};
+		const exs_qh_t queue = insist(exs_qcreate);
 		exs_event event{};
-		if (exs_mrevoke(handle_, queue, nullptr) > 0)
+		if (insist([&] { return exs_mrevoke(handle_, queue, nullptr); }) > 0)
 			while (exs_qdequeue(queue, &event, 1, -1) < 0 && errno == EINTR)
 				;
 		exs_qdelete(queue);

@@ -166,11 +166,10 @@ int delete_queue(exs_qh_t queue)
 	const auto found = library().queues.remove(queue);
 	if (!found)
 		return EBADF;
-	for (const exs_fd_t fd : found->close()) {
-		exs_op_t op = 0;
+	found->close();
+	while (const exs_fd_t fd = found->take_accepted())
 		if (const auto socket = library().sockets.remove(fd))
-			socket->close({}, op);
-	}
+			socket->abandon();
 	found->send();
 	return 0;
 }
@@ -360,23 +359,24 @@ exs_op_t exs_mrevoke(exs_mh_t memory, exs_qh_t queue, void *context)
 		event.op = op;
 		event.context = context;
 		// in the progress thread: who lets go of the region last has the lock of its socket
-		const auto finish = [region, report, event] {
+		const auto finish = std::make_shared<Engine::Tasks>();
+		finish->push_back([region, report, event] {
 			while (const auto socket = region->take_socket())
 				socket->forget(*region);
-			if (!report.queue)
-				return;
-			report.queue->leave();
-			report.queue->push(event);
-		};
+			if (report.queue)
+				report.queue->leave(event);
+		});
+		std::function<void()> then = [&all, finish] { all.engine.run(std::move(*finish)); };
 		if (report.queue)
 			report.queue->enter();
-		if (!region->retire([&all, finish] { all.engine.run(finish); })) {
+		// nothing may fail behind it: the program frees memory that it could not revoke
+		if (!region->retire(std::move(then))) {
 			if (report.queue)
 				report.queue->leave();
 			return EBADF;
 		}
 		all.regions.remove(memory);
-		for (const auto &socket : region->sockets())
+		for (auto socket = region->socket_after(nullptr); socket; socket = region->socket_after(socket))
 			socket->cancel_users(*region);
 		return 0;
 	});
@@ -423,8 +423,11 @@ exs_op_t exs_close(exs_fd_t fd, exs_qh_t queue, void *context)
 {
 	return start([&](exs_op_t &op) {
 		const Report report = make_report(queue, context);
-		const auto socket = library().sockets.remove(fd);
-		return socket ? socket->close(report, op) : EBADF;
+		const auto socket = find_socket(fd);
+		const int error = socket->close(report, op);
+		if (error == 0)
+			library().sockets.remove(fd);
+		return error;
 	});
 }
 

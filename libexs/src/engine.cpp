@@ -134,13 +134,20 @@ void Engine::stop_timer(uint64_t token)
 	timers_.erase(std::find_if(begin, end, [token](const auto &timer) { return timer.second.token == token; }));
 }
 
-void Engine::run(std::function<void()> task)
+void Engine::run(Tasks &&tasks) noexcept
 {
 	{
 		const std::lock_guard lock(mutex_);
-		tasks_.push_back(std::move(task));
+		tasks_.splice(tasks_.end(), tasks);
 	}
 	wake();
+}
+
+void Engine::run(std::function<void()> task)
+{
+	Tasks one;
+	one.push_back(std::move(task));
+	run(std::move(one));
 }
 
 // nullptr with errno
@@ -230,7 +237,7 @@ void Engine::on_wake()
 {
 	eventfd_t count = 0;
 	::eventfd_read(wake_.get(), &count);
-	std::vector<std::function<void()>> tasks;
+	Tasks tasks;
 	{
 		const std::lock_guard lock(mutex_);
 		tasks.swap(tasks_);

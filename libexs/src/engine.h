@@ -9,6 +9,7 @@
 #include <csignal>
 #include <cstdint>
 #include <functional>
+#include <list>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -64,7 +65,9 @@ public:
 	// so many ms (negative: no limit). -1 with errno; nothing if another thread does. waited(): the wait is over, the work begins.
 	std::optional<int> drive(int fd, int timeout, const sigset_t *mask, const std::function<void()> &waited);
 
-	// In the progress thread, soon
+	// In the progress thread, soon. A list that was made before cannot fail for want of memory.
+	using Tasks = std::list<std::function<void()>>;
+	void run(Tasks &&tasks) noexcept;
 	void run(std::function<void()> task);
 
 	// nullptr with errno (ENODEV: there is no RDMA here); adopt() gives the token
@@ -101,7 +104,7 @@ private:
 	std::unordered_map<uint64_t, std::shared_ptr<Actor>> actors_;
 	std::multimap<Clock::time_point, Timer> timers_;
 	std::unordered_map<uint64_t, Clock::time_point> timer_times_;
-	std::vector<std::function<void()>> tasks_;
+	Tasks tasks_;
 	std::unique_ptr<rdma_event_channel, void (*)(rdma_event_channel *)> channel_;
 	bool no_channel_ = false;
 	bool stop_ = false;

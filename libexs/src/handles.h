@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <memory>
 #include <mutex>
@@ -21,12 +20,13 @@ public:
 	{
 		const std::lock_guard lock(mutex_);
 		uint32_t place = 0;
-		if (free_.size() < reserve) {
+		if (free_ < reserve) {
 			place = static_cast<uint32_t>(slots_.size());
 			slots_.emplace_back();
 		} else {
-			place = free_.front();
-			free_.pop_front();
+			place = first_free_;
+			first_free_ = slots_[place].next_free;
+			free_--;
 		}
 		slots_[place].object = std::move(object);
 		if (tell)
@@ -43,8 +43,8 @@ public:
 		return slots_[place].object;
 	}
 
-	// Returns the object to the caller that removes it, and to no other
-	std::shared_ptr<T> remove(int64_t number)
+	// Returns the object to the caller that removes it, and to no other. Cannot fail for want of memory.
+	std::shared_ptr<T> remove(int64_t number) noexcept
 	{
 		const std::lock_guard lock(mutex_);
 		const auto place = static_cast<uint32_t>(number);
@@ -53,7 +53,8 @@ public:
 		auto object = std::move(slots_[place].object);
 		slots_[place].object = nullptr;
 		slots_[place].generation = (slots_[place].generation + 1) & generations;
-		free_.push_back(place);
+		(free_++ == 0 ? first_free_ : slots_[last_free_].next_free) = place;
+		last_free_ = place;
 		return object;
 	}
 
@@ -74,6 +75,7 @@ private:
 	struct Slot {
 		std::shared_ptr<T> object;
 		uint32_t generation = 0;
+		uint32_t next_free = 0;
 	};
 
 	[[nodiscard]] int64_t handle(uint32_t place) const
@@ -84,7 +86,8 @@ private:
 	const uint8_t kind_; // 1 to 7
 	mutable std::mutex mutex_;
 	std::vector<Slot> slots_;
-	std::deque<uint32_t> free_;
+	size_t free_ = 0; // places; the one that was freed first is used first
+	uint32_t first_free_ = 0, last_free_ = 0;
 };
 
 } // namespace libexs

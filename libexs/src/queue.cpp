@@ -84,9 +84,9 @@ bool Queue::make_event()
 	return event_.get() >= 0;
 }
 
-void Queue::add(const exs_event &event)
+// With the lock: one more of events_
+void Queue::added()
 {
-	events_.push_back(event);
 	if (wakes == nullptr)
 		wake();
 	else if (events_.size() == 1)
@@ -177,9 +177,42 @@ void Queue::end_wait()
 bool Queue::push(const exs_event &event)
 {
 	const std::lock_guard lock(mutex_);
-	if (!closed_)
-		add(event);
-	return !closed_;
+	if (closed_)
+		return false;
+	events_.push_back(event);
+	added();
+	return true;
+}
+
+void Queue::enter()
+{
+	const std::lock_guard lock(mutex_);
+	places_.emplace_back();
+}
+
+void Queue::leave() noexcept
+{
+	const std::lock_guard lock(mutex_);
+	places_.pop_front();
+}
+
+bool Queue::leave(const exs_event &event) noexcept
+{
+	const std::lock_guard lock(mutex_);
+	if (closed_) {
+		places_.pop_front();
+		return false;
+	}
+	places_.front() = event;
+	events_.splice(events_.end(), places_, places_.begin());
+	added();
+	return true;
+}
+
+bool Queue::in_use()
+{
+	const std::lock_guard lock(mutex_);
+	return !places_.empty();
 }
 
 void Queue::push_note(const exs_event &event)
@@ -193,23 +226,28 @@ void Queue::push_note(const exs_event &event)
 		found->second->count += std::min(room, event.count);
 		return;
 	}
-	add(event);
+	events_.push_back(event);
+	added();
 	notes_.emplace(event.op, &events_.back());
 }
 
 // Nobody reads the descriptor any more, so that all who wait are woken
-std::vector<exs_fd_t> Queue::close()
+void Queue::close()
 {
 	const std::lock_guard lock(mutex_);
 	closed_ = true;
 	own_engine(false);
 	::eventfd_write(event_.get(), 1);
-	std::vector<exs_fd_t> accepted;
-	for (const exs_event &event : events_)
-		if (event.type == EXS_EVENT_ACCEPT && event.error == 0)
-			accepted.push_back(event.accepted);
-	events_.clear();
 	notes_.clear();
+}
+
+exs_fd_t Queue::take_accepted()
+{
+	const std::lock_guard lock(mutex_);
+	exs_fd_t accepted = 0;
+	for (; accepted == 0 && !events_.empty(); events_.pop_front())
+		if (events_.front().type == EXS_EVENT_ACCEPT && events_.front().error == 0)
+			accepted = events_.front().accepted;
 	return accepted;
 }
 

@@ -63,8 +63,9 @@ public:
 	// Of the sockets that are connected and accepted by it
 	[[nodiscard]] Engine &engine() const { return *engine_; }
 
-	// It has been deleted: take() is EBADF for all who wait. Returns the connections that nobody has taken.
-	std::vector<exs_fd_t> close();
+	// It has been deleted: take() is EBADF for all who wait
+	void close();
+	exs_fd_t take_accepted(); // then: a connection that nobody has taken; 0: there are no more
 
 	int fd(); // the program waits for it from now on; -1 with errno
 
@@ -74,10 +75,11 @@ public:
 	// Calls all of them
 	void send();
 
-	// Operations that report to it
-	void enter() { users_++; }
-	void leave() { users_--; }
-	[[nodiscard]] bool in_use() const { return users_ != 0; }
+	// Operations that report to it. Each has a place for its last event, so that this cannot fail for want of memory.
+	void enter();
+	void leave() noexcept;
+	bool leave(const exs_event &event) noexcept; // as push()
+	[[nodiscard]] bool in_use();
 
 private:
 	using Clock = std::chrono::steady_clock;
@@ -86,7 +88,7 @@ private:
 	int wait(std::optional<Clock::time_point> until, bool spin, const sigset_t *mask);
 	std::optional<int> begin_wait();
 	void end_wait();
-	void add(const exs_event &event);
+	void added();
 	void wake();
 	void wake_later();
 	void own_engine(bool wanted);
@@ -101,10 +103,10 @@ private:
 	bool readable_ = false; // likewise
 	unsigned waiters_ = 0;
 	Spare spare_; // of the containers of events
-	Deque<exs_event> events_{spare_};
+	List<exs_event> events_{spare_};
+	List<exs_event> places_{spare_}; // one for each operation under way
 	std::vector<std::shared_ptr<Sender>> senders_;
 	HashMap<exs_op_t, exs_event *> notes_{spare_}; // among them
-	std::atomic<int> users_ = 0;
 	std::atomic<bool> progress_ = false;
 	std::atomic<bool> batch_ = false;
 	std::atomic<unsigned> spin_us_ = 0;

@@ -10,11 +10,11 @@ bool Region::enter(const std::shared_ptr<Socket> &socket)
 	const std::lock_guard lock(mutex_);
 	if (retired_)
 		return false;
-	users_++;
 	if (sockets_.insert(socket).second && sockets_.size() >= sweep_at_) {
 		std::erase_if(sockets_, [](const auto &weak) { return weak.expired(); });
 		sweep_at_ = 2 * sockets_.size() + 16;
 	}
+	users_++; // last: nothing may fail behind it
 	return true;
 }
 
@@ -61,17 +61,15 @@ bool Region::is_retired()
 	return retired_;
 }
 
-std::set<std::shared_ptr<Socket>> Region::sockets()
+std::shared_ptr<Socket> Region::socket_after(const std::shared_ptr<Socket> &last)
 {
 	const std::lock_guard lock(mutex_);
-	std::set<std::shared_ptr<Socket>> alive;
-	for (const auto &weak : sockets_)
-		if (auto socket = weak.lock())
-			alive.insert(std::move(socket));
-	return alive;
+	std::shared_ptr<Socket> next;
+	for (auto at = sockets_.upper_bound(last); !next && at != sockets_.end(); ++at)
+		next = at->lock();
+	return next;
 }
 
-// Without memory of its own: a region that is given up must not fail
 std::shared_ptr<Socket> Region::take_socket()
 {
 	const std::lock_guard lock(mutex_);

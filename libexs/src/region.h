@@ -24,7 +24,7 @@ public:
 	[[nodiscard]] uint64_t address() const { return address_; }
 	[[nodiscard]] uint64_t length() const { return length_; }
 
-	// An operation of the socket uses it from now on; false if it is deregistered or about to be
+	// An operation of the socket uses it from now on; false if it is deregistered or about to be. If it throws, none does.
 	bool enter(const std::shared_ptr<Socket> &socket);
 	void leave();
 
@@ -36,8 +36,8 @@ public:
 
 	[[nodiscard]] bool is_retired();
 
-	// That have used it
-	std::set<std::shared_ptr<Socket>> sockets();
+	// That have used it, without memory of their own: a region that is given up must not fail
+	std::shared_ptr<Socket> socket_after(const std::shared_ptr<Socket> &last); // the first one after none; none: that was the last
 	std::shared_ptr<Socket> take_socket(); // one of them; none: they have all been taken
 
 private:

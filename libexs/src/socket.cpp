@@ -209,28 +209,40 @@ Socket::Operation &Socket::begin(int type, const Report &report)
 {
 	const OpId op = library_.op++;
 	Operation &operation = operations_[op];
-	operation.report = report;
 	operation.event.type = type;
 	operation.event.op = static_cast<exs_op_t>(op);
 	operation.event.fd = handle_;
 	operation.event.context = report.context;
-	if (report.queue)
-		report.queue->enter();
+	try {
+		if (report.queue)
+			report.queue->enter();
+	} catch (const std::bad_alloc &) {
+		operations_.erase(op);
+		throw;
+	}
+	operation.report = report;
 	return operation;
 }
 
-void Socket::release(Operation &operation)
+// Lets go of all in any case. False: the link has no memory to go on.
+bool Socket::release(Operation &operation)
 {
-	if (operation.exposure && link_)
-		link_->withdraw(*operation.exposure);
-	any_region(operation.transfer, [&](const Region &region) {
+	bool goes_on = true;
+	try {
+		if (operation.exposure && link_)
+			link_->withdraw(*operation.exposure);
+	} catch (const std::bad_alloc &) {
+		goes_on = false;
+	}
+	any_region(operation.transfer, [&](Region &region) {
 		users_.erase({&region, number_of(operation)});
+		region.leave();
 		return false;
 	});
-	leave(operation.transfer);
 	operation.transfer.mapping.reset();
 	if (operation.deadline != 0)
 		library_.engine.stop_timer(operation.deadline);
+	return goes_on;
 }
 
 void Socket::drop(OpId op)
@@ -238,9 +250,11 @@ void Socket::drop(OpId op)
 	auto found = operations_.extract(op);
 	if (!found)
 		return;
-	release(found.mapped());
+	const bool goes_on = release(found.mapped());
 	if (found.mapped().report.queue)
 		found.mapped().report.queue->leave();
+	if (!goes_on)
+		throw std::bad_alloc();
 }
 
 // The event comes when all that the operation held has been let go. False: nobody gets it.
@@ -253,12 +267,33 @@ bool Socket::finish(OpId op, int error, uint64_t length, uint32_t flags)
 	operation.event.error = error;
 	operation.event.length = length;
 	operation.event.flags = flags;
-	release(operation);
+	const bool goes_on = release(operation);
 	const auto &queue = operation.report.queue;
-	if (!queue)
-		return false;
-	queue->leave(); // first: who gets the last event may delete the queue
-	return !quiet_ && queue->push(operation.event);
+	bool reported = false;
+	if (queue && !quiet_)
+		reported = queue->leave(operation.event);
+	else if (queue)
+		queue->leave();
+	if (!goes_on)
+		throw std::bad_alloc();
+	return reported;
+}
+
+void Socket::end_all(int error)
+{
+	while (!operations_.empty())
+		finish(operations_.begin()->first, error);
+}
+
+// A call of the machine. If it has no memory, some of the actions may be lost: then the connection ends.
+template <typename Function> int Socket::go_on(const Function &function)
+{
+	try {
+		return function();
+	} catch (const std::bad_alloc &) {
+		give_up();
+		throw;
+	}
 }
 
 int Socket::check_part(const Part &part, int access)
@@ -294,15 +329,17 @@ int Socket::expose_region(const std::shared_ptr<Link> &link, const Region &regio
 			return 0;
 		}
 	}
+	decltype(exposures_) one{{key, {}}}; // before: the memory must not stay open if there is none for this
 	if (const int error = link->expose(region.address(), region.length(), access, Readers::one, exposure); error != 0)
 		return error;
+	one.begin()->second = exposure;
 	const Lock lock(mutex_);
 	if (down_)
 		return ENOTCONN; // with the link it has gone
-	const auto [place, is_new] = exposures_.emplace(key, exposure);
-	if (!is_new) {
+	const auto placed = exposures_.insert(one.extract(one.begin()));
+	if (!placed.inserted) {
 		link->withdraw(exposure);
-		exposure = place->second;
+		exposure = placed.position->second;
 	}
 	return 0;
 }
@@ -377,26 +414,21 @@ template <typename Predicate> bool Socket::any_region(const Transfer &transfer, 
 	       std::ranges::any_of(transfer.parts, [&](const Part &part) { return predicate(*part.region); });
 }
 
-// False: one of its regions is deregistered or about to be
-bool Socket::enter(const Transfer &transfer)
+bool Socket::Uses::enter(const std::shared_ptr<Socket> &socket)
 {
-	const auto self = shared_from_this();
-	std::vector<Region *> entered; // of more than one
-	const bool refused = any_region(transfer, [&](Region &region) {
-		const bool is_refused = !region.enter(self);
-		if (!is_refused && !transfer.region)
-			entered.push_back(&region);
-		return is_refused;
+	return !any_region(transfer_, [&](Region &region) {
+		const bool entered = region.enter(socket);
+		count_ += entered;
+		return !entered;
 	});
-	if (refused)
-		for (Region *region : entered)
-			region->leave();
-	return !refused;
 }
 
-void Socket::leave(const Transfer &transfer)
+Socket::Uses::~Uses()
 {
-	any_region(transfer, [](Region &region) {
+	any_region(transfer_, [this](Region &region) {
+		if (count_ == 0)
+			return true;
+		count_--;
 		region.leave();
 		return false;
 	});
@@ -413,7 +445,8 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 			return ENOTCONN;
 		link = link_;
 	}
-	if (!enter(transfer))
+	Uses uses(transfer);
+	if (!uses.enter(shared_from_this()))
 		return EBADF;
 	const bool persistent = (transfer.flags & EXS_PERSISTENT) != 0;
 	const Access access = type == EXS_EVENT_SEND ? Access::source : persistent ? Access::target : Access::sink;
@@ -423,26 +456,35 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	int error = transfer.parts.empty() ? expose(link, transfer, access, memory, own) : expose_parts(link, transfer, parts);
 	const Lock lock(mutex_);
 	// of a connection that has ended the machine says what there is to say
-	if (error != 0 && !down_) {
-		leave(transfer);
+	if (error != 0 && !down_)
 		return error;
+	Operation *begun = nullptr;
+	try {
+		begun = &begin(type, report);
+	} catch (const std::bad_alloc &) {
+		if (own)
+			link->withdraw(*own);
+		throw;
 	}
-	Operation &operation = begin(type, report);
+	Operation &operation = *begun;
 	const OpId number = number_of(operation);
 	operation.transfer = std::move(transfer);
+	uses.keep();
 	operation.exposure = own;
 	try {
 		any_region(operation.transfer, [&](const Region &region) {
 			users_.emplace(&region, number);
 			return false;
 		});
+		// a close or the cancel_users() of a revocation meanwhile has not seen this operation
+		const bool is_late = closing_ || any_region(operation.transfer, [](Region &region) { return region.is_retired(); });
+		error = is_late ? EBADF : go_on([&] {
+			return submit(operation.transfer, type, number, memory, std::move(parts));
+		});
 	} catch (const std::bad_alloc &) {
 		drop(number);
 		throw;
 	}
-	// a close or the cancel_users() of a revocation meanwhile has not seen this operation
-	const bool is_late = closing_ || any_region(operation.transfer, [](Region &region) { return region.is_retired(); });
-	error = is_late ? EBADF : submit(operation.transfer, type, number, memory, std::move(parts));
 	if (error != 0) {
 		drop(number);
 		return error;
@@ -476,15 +518,19 @@ int Socket::cancel(exs_op_t op)
 	const auto found = operations_.find(number);
 	if (found == operations_.end() || number == close_)
 		return ENOENT;
-	if (forget_poll(number)) {
-		finish(number, ECANCELED);
-	} else if (number == connect_) {
-		fail_connect(ECANCELED);
-	} else if (listening_) {
-		std::erase(listening_->accepts, number);
-		finish(number, ECANCELED);
-	} else {
-		cancel_transfer(number);
+	try {
+		if (forget_poll(number)) {
+			finish(number, ECANCELED);
+		} else if (number == connect_) {
+			fail_connect(ECANCELED);
+		} else if (listening_) {
+			std::erase(listening_->accepts, number);
+			finish(number, ECANCELED);
+		} else {
+			cancel_transfer(number);
+		}
+	} catch (const std::bad_alloc &) {
+		give_up(); // which also ends it
 	}
 	settle();
 	return 0;
@@ -509,23 +555,32 @@ bool Socket::is_deadline(uint64_t token) const
 	return machine_ && std::ranges::any_of(operations_, [token](const auto &one) { return one.second.deadline == token; });
 }
 
-void Socket::cancel_users(const Region &region)
+void Socket::cancel_users(const Region &region) noexcept
 {
 	const Lock lock(mutex_);
-	std::vector<OpId> users;
-	for (auto at = users_.lower_bound({&region, 0}); at != users_.end() && at->first == &region; ++at)
-		users.push_back(at->second);
-	for (const OpId number : users)
-		cancel_transfer(number);
+	try {
+		const auto next = [&](OpId after) { // cancelling one may end others, too
+			const auto at = users_.upper_bound({&region, after});
+			return at != users_.end() && at->first == &region ? at->second : 0;
+		};
+		for (OpId number = next(0); number != 0; number = next(number))
+			cancel_transfer(number);
+	} catch (const std::bad_alloc &) {
+		give_up();
+	}
 	settle();
 }
 
-void Socket::forget(const Region &region)
+void Socket::forget(const Region &region) noexcept
 {
 	const Lock lock(mutex_);
-	for (const Access access : {Access::source, Access::sink})
-		if (const auto found = exposures_.extract(std::pair(&region, access)); found && link_)
-			link_->withdraw(found.mapped());
+	try {
+		for (const Access access : {Access::source, Access::sink})
+			if (const auto found = exposures_.extract(std::pair(&region, access)); found && link_)
+				link_->withdraw(found.mapped());
+	} catch (const std::bad_alloc &) {
+		give_up();
+	}
 	settle();
 }
 
@@ -534,7 +589,7 @@ int Socket::shutdown()
 	const Lock lock(mutex_);
 	if (state_ != State::connected || !machine_)
 		return ENOTCONN;
-	const int error = machine_->shutdown();
+	const int error = go_on([this] { return machine_->shutdown(); });
 	settle();
 	return error;
 }
@@ -595,13 +650,17 @@ int Socket::connect(const sockaddr *address, socklen_t length, const Report &rep
 	state_ = State::connecting;
 	connect_ = number_of(begin(EXS_EVENT_CONNECT, report));
 	op = static_cast<exs_op_t>(connect_);
-	start_timer(Timer::connect, std::chrono::milliseconds(settings_.connect_ms));
-	const bool any = protocol_ == EXS_PROTO_ANY;
-	int error = protocol_ == EXS_PROTO_TCP || (any && is_loopback(*to)) ? EPROTONOSUPPORT : start_verbs();
-	if (error != 0 && protocol_ != EXS_PROTO_RDMA)
-		error = start_tcp();
-	if (error != 0)
-		fail_connect(error);
+	try {
+		start_timer(Timer::connect, std::chrono::milliseconds(settings_.connect_ms));
+		const bool any = protocol_ == EXS_PROTO_ANY;
+		int error = protocol_ == EXS_PROTO_TCP || (any && is_loopback(*to)) ? EPROTONOSUPPORT : start_verbs();
+		if (error != 0 && protocol_ != EXS_PROTO_RDMA)
+			error = start_tcp();
+		if (error != 0)
+			fail_connect(error);
+	} catch (const std::bad_alloc &) {
+		fail_connect(ENOMEM);
+	}
 	settle();
 	return 0;
 }
@@ -945,24 +1004,41 @@ int Socket::close(const Report &report, exs_op_t &op)
 	std::vector<std::shared_ptr<Socket>> children;
 	{
 		const Lock lock(mutex_);
-		closing_ = true;
-		for (auto &polls : polls_)
-			finish_polls(polls, ECANCELED, 0);
+		if (closing_)
+			return EBADF;
+		reserve_children(children);
 		close_ = number_of(begin(EXS_EVENT_CLOSE, report));
 		op = static_cast<exs_op_t>(close_);
-		if (state_ == State::listening)
-			children = stop_listening(ECANCELED);
-		else if (state_ == State::connecting)
-			fail_connect(ECANCELED);
-		if (state_ == State::connected && !machine_->ended())
-			machine_->close();
-		else
-			end_close();
+		closing_ = true; // the caller has no second try from here on
+		try {
+			for (auto &polls : polls_)
+				finish_polls(polls, ECANCELED, 0);
+			if (state_ == State::listening)
+				stop_listening(ECANCELED, children);
+			else if (state_ == State::connecting)
+				fail_connect(ECANCELED);
+			if (state_ == State::connected && !machine_->ended())
+				machine_->close();
+			else
+				end_close();
+		} catch (const std::bad_alloc &) {
+			give_up();
+		}
 		settle();
 	}
 	for (const auto &child : children)
 		child->kill();
 	return 0;
+}
+
+void Socket::abandon() noexcept
+{
+	try {
+		exs_op_t op = 0;
+		close({}, op);
+	} catch (const std::bad_alloc &) {
+		on_failure();
+	}
 }
 
 void Socket::kill()
@@ -972,8 +1048,9 @@ void Socket::kill()
 		const Lock lock(mutex_);
 		quiet_ = true;
 		polls_ = {};
+		reserve_children(children);
 		if (listening_)
-			children = stop_listening(ECANCELED);
+			stop_listening(ECANCELED, children);
 		if (machine_)
 			machine_->lost(ECANCELED);
 		settle();
@@ -1040,8 +1117,7 @@ void Socket::fail(int error)
 	if (machine_)
 		take_down(); // requests to the link may be lost, too
 	polls_ = {};
-	while (!operations_.empty())
-		finish(operations_.begin()->first, error);
+	end_all(error);
 	close_ = 0;
 }
 
@@ -1056,8 +1132,13 @@ void Socket::give_up() noexcept
 	try {
 		fail(ENOMEM);
 	} catch (const std::exception &) {
+		// not even for its end: without the machine
+		down_ = true;
+		exposures_.clear();
 		if (link_)
 			link_->abort();
+		end_all(ENOMEM);
+		close_ = connect_ = 0;
 	}
 }
 
@@ -1097,7 +1178,12 @@ int Socket::start_poll(int events, const Report &report, exs_op_t &op)
 		return EBADF;
 	const OpId number = number_of(begin(EXS_EVENT_POLL, report));
 	op = static_cast<exs_op_t>(number);
-	polls_.at(poll_place(events)).insert(number);
+	try {
+		polls_.at(poll_place(events)).insert(number);
+	} catch (const std::bad_alloc &) {
+		drop(number);
+		throw;
+	}
 	ready_changed();
 	return 0;
 }

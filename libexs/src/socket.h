@@ -109,7 +109,8 @@ public:
 	int listen(int backlog);
 	int accept(const Report &report, exs_op_t &op);
 	int connect(const sockaddr *address, socklen_t length, const Report &report, exs_op_t &op);
-	int close(const Report &report, exs_op_t &op);
+	int close(const Report &report, exs_op_t &op); // EBADF: it is closed already
+	void abandon() noexcept;		       // likewise, without an event
 	int shutdown();
 	int getsockname(sockaddr_storage &address);
 	int getpeername(sockaddr_storage &address);
@@ -136,10 +137,10 @@ public:
 	int start_poll(int events, const Report &report, exs_op_t &op);
 
 	// What uses the region is given up
-	void cancel_users(const Region &region);
+	void cancel_users(const Region &region) noexcept;
 
 	// The region is not used; no key to it is left
-	void forget(const Region &region);
+	void forget(const Region &region) noexcept;
 
 	void send_now() override;
 
@@ -187,6 +188,21 @@ private:
 		CmEvent event;
 	};
 
+	// The regions of a transfer, in use until it ends or keep() is called
+	class Uses {
+	public:
+		explicit Uses(const Transfer &transfer) : transfer_(transfer) {}
+		~Uses();
+		Uses(const Uses &) = delete;
+		Uses &operator=(const Uses &) = delete;
+		bool enter(const std::shared_ptr<Socket> &socket); // false: one is deregistered or about to be
+		void keep() { count_ = 0; }
+
+	private:
+		const Transfer &transfer_;
+		size_t count_ = 0;
+	};
+
 	// Of a listener: what has been accepted and not been taken yet
 	struct Listening {
 		std::unique_ptr<VerbsListener> verbs;
@@ -212,8 +228,6 @@ private:
 	int transfer(Transfer &&transfer, const Report &report, int type, exs_op_t &op);
 	static int check(const Transfer &transfer, int type);
 	template <typename Predicate> static bool any_region(const Transfer &transfer, const Predicate &predicate);
-	bool enter(const Transfer &transfer);
-	static void leave(const Transfer &transfer);
 	int expose(const std::shared_ptr<Link> &link, const Transfer &transfer, Access access, Memory &memory,
 		   std::optional<Exposure> &own);
 	int expose_parts(const std::shared_ptr<Link> &link, const Transfer &transfer, std::vector<Machine::Part> &parts);
@@ -258,7 +272,9 @@ private:
 	void end_close();
 	void fail(int error);
 	void give_up() noexcept;
-	void release(Operation &operation);
+	[[nodiscard]] bool release(Operation &operation);
+	void end_all(int error);
+	template <typename Function> int go_on(const Function &function);
 	void fail_connect(int error);
 
 	// listeners
@@ -276,7 +292,8 @@ private:
 	Engine *child_opened(const std::shared_ptr<Socket> &child);
 	void child_lost(const std::shared_ptr<Socket> &child);
 	std::vector<Handed> hand_out();
-	std::vector<std::shared_ptr<Socket>> stop_listening(int error);
+	void reserve_children(std::vector<std::shared_ptr<Socket>> &children) const;
+	void stop_listening(int error, std::vector<std::shared_ptr<Socket>> &children);
 	void listener_failed(int error);
 
 	[[nodiscard]] bool probes() const;

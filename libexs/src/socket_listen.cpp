@@ -108,8 +108,14 @@ int Socket::accept(const Report &report, exs_op_t &op)
 			return error_;
 		const OpId number = number_of(begin(EXS_EVENT_ACCEPT, report));
 		op = static_cast<exs_op_t>(number);
-		listening_->accepts.push_back(number);
-		handed = hand_out();
+		try {
+			listening_->accepts.push_back(number);
+			handed = hand_out();
+		} catch (const std::bad_alloc &) {
+			std::erase(listening_->accepts, number);
+			drop(number);
+			throw;
+		}
 	}
 	for (const Handed &one : handed)
 		one.child->move_to_engine(*one.engine);
@@ -124,19 +130,18 @@ std::vector<Socket::Handed> Socket::hand_out()
 	while (!accepts.empty() && !complete.empty()) {
 		const auto child = complete.front();
 		const OpId op = accepts.front();
-		// this alone may fail
+		// these alone may fail
+		handed.reserve(handed.size() + 1);
 		const exs_fd_t handle = library_.sockets.add(child, [&](exs_fd_t number) { child->set_handle(number); });
-		complete.pop_front();
 		accepts.pop_front();
 		operations_.at(op).event.accepted = handle;
 		const auto queue = operations_.at(op).report.queue;
-		handed.reserve(handed.size() + 1); // once the event is queued, nothing may fail
 		if (finish(op, 0) || !queue) {
+			complete.pop_front();
 			handed.push_back({child, queue ? &queue->engine() : &library_.engine});
-			continue;
+		} else {
+			library_.sockets.remove(handle); // its queue has been abandoned
 		}
-		library_.sockets.remove(handle); // its queue has been abandoned
-		complete.push_front(child);
 	}
 	if (handed.empty() || !settings_.backlog_wait)
 		return handed;
@@ -340,10 +345,16 @@ void Socket::child_lost(const std::shared_ptr<Socket> &child)
 	admit_soon();
 }
 
-// The children are to be killed without the lock
-std::vector<std::shared_ptr<Socket>> Socket::stop_listening(int error)
+// So that stop_listening() cannot fail
+void Socket::reserve_children(std::vector<std::shared_ptr<Socket>> &children) const
 {
-	std::vector<std::shared_ptr<Socket>> children;
+	if (listening_)
+		children.reserve(listening_->half_open.size() + listening_->complete.size());
+}
+
+// The children are to be killed without the lock
+void Socket::stop_listening(int error, std::vector<std::shared_ptr<Socket>> &children)
+{
 	for (const HalfOpen &one : listening_->half_open)
 		children.push_back(one.child);
 	children.insert(children.end(), listening_->complete.begin(), listening_->complete.end());
@@ -352,7 +363,6 @@ std::vector<std::shared_ptr<Socket>> Socket::stop_listening(int error)
 	listening_.reset();
 	state_ = State::failed;
 	error_ = error;
-	return children;
 }
 
 } // namespace libexs
