@@ -274,22 +274,22 @@ int replace(int fd, const Descriptor &end, const Before &before)
 	return 0;
 }
 
-// function(): an errno value
+int fail(int error)
+{
+	errno = error;
+	return -1;
+}
+
+// function(): what a call of the program returns. Nothing may be thrown into a program in C.
 template <typename Function> int guarded(const Function &function)
 {
 	try {
 		return function();
 	} catch (const std::system_error &caught) {
-		return caught.code().value();
+		return fail(caught.code().value());
 	} catch (const std::bad_alloc &) {
-		return ENOMEM;
+		return fail(ENOMEM);
 	}
-}
-
-int fail(int error)
-{
-	errno = error;
-	return -1;
 }
 
 int give(const Address &from, sockaddr *address, socklen_t *length)
@@ -328,11 +328,12 @@ int accept_one(int fd, const Address &local, sockaddr *address, socklen_t *lengt
 	std::memcpy(&accepted, CMSG_DATA(header), sizeof(accepted));
 	if ((flags & SOCK_NONBLOCK) != 0)
 		::fcntl(accepted, F_SETFL, O_NONBLOCK);
+	Descriptor owner(accepted);
 	peer.length = peer.storage.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 	if (!find(accepted))
 		Relay::instance().adopt(accepted, local, peer); // the parent's knows it, this process does not
 	give(peer, address, length);
-	return accepted;
+	return owner.release();
 }
 
 int tcp_option(int name, void *value, socklen_t *length)
@@ -380,6 +381,7 @@ struct AtExit {
 struct AtFork {
 	AtFork()
 	{
+		is_ours(nullptr); // while there is memory
 		pthread_atfork(
 			[] {
 				start_mutex.lock();
@@ -414,6 +416,73 @@ Relay &relay()
 	return made;
 }
 
+// ---- calls of the program that may throw
+
+int bind_to(int fd, const Address &wanted)
+{
+	if (!is_meant(wanted))
+		return NEXT(bind)(fd, wanted.raw(), wanted.length);
+	const std::lock_guard lock(before_mutex);
+	Before &before = before_of(fd);
+	Address bound = wanted;
+	const bool any_port = port_of(bound) == 0;
+	if (any_port && bind_any_port(fd, wanted, bound) != 0)
+		return -1;
+	before.bound = bound;
+	before.any_port = any_port;
+	return 0;
+}
+
+int listen_at(int fd, int backlog)
+{
+	if (const auto facts = find(fd))
+		return facts->listening ? 0 : fail(EINVAL); // the backlog again
+	const Before before = copy_before(fd);
+	if (!before.bound || is_child)
+		return leave_to_kernel(fd) == 0 ? NEXT(listen)(fd, backlog) : -1;
+	int v6_only = 0;
+	socklen_t size = sizeof(v6_only);
+	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
+	Descriptor end;
+	if (const int error = relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), keepalive_of(fd), end); error != 0)
+		return fail(error);
+	const int error = replace(fd, end, before);
+	return error == 0 ? 0 : fail(error);
+}
+
+int connect_to(int fd, const Address &to)
+{
+	if (!is_meant(to))
+		return leave_to_kernel(fd) == 0 ? NEXT(connect)(fd, to.raw(), to.length) : -1;
+	if (const auto facts = find(fd)) {
+		const std::lock_guard lock(Facts::mutex);
+		if (facts->connected)
+			return fail(EISCONN);
+		return fail(facts->decided ? (facts->error != 0 ? std::exchange(facts->error, 0) : ECONNABORTED) : EALREADY);
+	}
+	if (!is_tcp(fd))
+		return NEXT(connect)(fd, to.raw(), to.length);
+	const Before before = copy_before(fd);
+	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
+	Descriptor end;
+	const int outcome = relay().connect(to, source_of(before), blocks, keepalive_of(fd), end);
+	if (outcome != 0 && outcome != EINPROGRESS)
+		return fail(outcome);
+	if (const int error = replace(fd, end, before); error != 0)
+		return fail(error);
+	return outcome == 0 ? 0 : fail(outcome);
+}
+
+int note_poll(int epoll, int operation, int fd, const epoll_event *event)
+{
+	const std::lock_guard lock(before_mutex);
+	auto &polls = before_of(fd).polls;
+	std::erase_if(polls, [epoll](const auto &one) { return one.first == epoll; });
+	if (operation != EPOLL_CTL_DEL)
+		polls.emplace_back(epoll, *event);
+	return 0;
+}
+
 } // namespace
 } // namespace shim
 
@@ -424,37 +493,16 @@ using namespace shim;
 EXPORT int bind(int fd, const sockaddr *address, socklen_t length) noexcept
 {
 	const auto wanted = copy(address, length);
-	if (!wanted || is_ours(__builtin_return_address(0)) || !is_tcp(fd) || !is_meant(*wanted))
+	if (!wanted || is_ours(__builtin_return_address(0)) || !is_tcp(fd))
 		return NEXT(bind)(fd, address, length);
-	Address bound = *wanted;
-	const bool any_port = port_of(bound) == 0;
-	if (any_port && bind_any_port(fd, *wanted, bound) != 0)
-		return -1;
-	const std::lock_guard lock(before_mutex);
-	Before &before = before_of(fd);
-	before.bound = bound;
-	before.any_port = any_port;
-	return 0;
+	return guarded([&] { return bind_to(fd, *wanted); });
 }
 
 EXPORT int listen(int fd, int backlog) noexcept
 {
 	if (is_ours(__builtin_return_address(0)))
 		return NEXT(listen)(fd, backlog);
-	if (const auto facts = find(fd))
-		return facts->listening ? 0 : fail(EINVAL); // the backlog again
-	const Before before = copy_before(fd);
-	if (!before.bound || is_child)
-		return leave_to_kernel(fd) == 0 ? NEXT(listen)(fd, backlog) : -1;
-	int v6_only = 0;
-	socklen_t size = sizeof(v6_only);
-	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
-	Descriptor end;
-	if (const int error = guarded([&] { return relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), keepalive_of(fd), end); });
-	    error != 0)
-		return fail(error);
-	const int error = replace(fd, end, before);
-	return error == 0 ? 0 : fail(error);
+	return guarded([&] { return listen_at(fd, backlog); });
 }
 
 EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
@@ -462,37 +510,20 @@ EXPORT int connect(int fd, const sockaddr *address, socklen_t length)
 	const auto to = copy(address, length);
 	if (!to || is_ours(__builtin_return_address(0)))
 		return NEXT(connect)(fd, address, length);
-	if (!is_meant(*to))
-		return leave_to_kernel(fd) == 0 ? NEXT(connect)(fd, address, length) : -1;
-	if (const auto facts = find(fd)) {
-		const std::lock_guard lock(Facts::mutex);
-		if (facts->connected)
-			return fail(EISCONN);
-		return fail(facts->decided ? (facts->error != 0 ? std::exchange(facts->error, 0) : ECONNABORTED) : EALREADY);
-	}
-	if (!is_tcp(fd))
-		return NEXT(connect)(fd, address, length);
-	const Before before = copy_before(fd);
-	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-	Descriptor end;
-	const int outcome = guarded([&] { return relay().connect(*to, source_of(before), blocks, keepalive_of(fd), end); });
-	if (outcome != 0 && outcome != EINPROGRESS)
-		return fail(outcome);
-	if (const int error = replace(fd, end, before); error != 0)
-		return fail(error);
-	return outcome == 0 ? 0 : fail(outcome);
+	return guarded([&] { return connect_to(fd, *to); });
 }
 
 EXPORT int accept(int fd, sockaddr *address, socklen_t *length)
 {
 	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
-	return facts ? accept_one(fd, facts->local, address, length, 0) : NEXT(accept)(fd, address, length);
+	return facts ? guarded([&] { return accept_one(fd, facts->local, address, length, 0); }) : NEXT(accept)(fd, address, length);
 }
 
 EXPORT int accept4(int fd, sockaddr *address, socklen_t *length, int flags)
 {
 	const auto facts = is_ours(__builtin_return_address(0)) ? nullptr : find(fd);
-	return facts ? accept_one(fd, facts->local, address, length, flags) : NEXT(accept4)(fd, address, length, flags);
+	return facts ? guarded([&] { return accept_one(fd, facts->local, address, length, flags); }) :
+		       NEXT(accept4)(fd, address, length, flags);
 }
 
 EXPORT int getsockname(int fd, sockaddr *address, socklen_t *length) noexcept
@@ -566,12 +597,12 @@ EXPORT int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexc
 	const int result = NEXT(epoll_ctl)(epoll, operation, fd, event);
 	if (result != 0 || is_ours(__builtin_return_address(0)) || find(fd) || !is_unused_tcp(fd))
 		return result;
-	const std::lock_guard lock(before_mutex);
-	auto &polls = before_of(fd).polls;
-	std::erase_if(polls, [epoll](const auto &one) { return one.first == epoll; });
-	if (operation != EPOLL_CTL_DEL)
-		polls.emplace_back(epoll, *event);
-	return result;
+	const int noted = guarded([&] { return note_poll(epoll, operation, fd, event); });
+	if (noted != 0 && operation == EPOLL_CTL_ADD) {
+		NEXT(epoll_ctl)(epoll, EPOLL_CTL_DEL, fd, nullptr);
+		errno = ENOMEM;
+	}
+	return noted;
 }
 
 EXPORT ssize_t read(int fd, void *to, size_t size)

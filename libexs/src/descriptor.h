@@ -24,6 +24,7 @@ public:
 			::close(fd_);
 	}
 	[[nodiscard]] int get() const { return fd_; }
+	int release() { return std::exchange(fd_, -1); }
 
 private:
 	int fd_ = -1;

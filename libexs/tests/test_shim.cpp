@@ -6,6 +6,7 @@
 #include <atomic>
 #include <chrono>
 #include <filesystem>
+#include <functional>
 #include <memory>
 
 #include <dlfcn.h>
@@ -607,6 +608,37 @@ TEST_F(Shim, AFailedAllocationEndsOneConnectionAndNotTheProgram)
 	const Socket other = accept();
 	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
 	expect_read(other.get(), "hello");
+}
+
+// Each of the program's calls, one after the other; it can be repeated
+TEST_F(Shim, ACallWhoseAllocationFailsReturnsEnomemAndSucceedsIfRepeated)
+{
+	listen();
+	size_t failed = 0;
+	for (int which = 0; failing_allocation < 0; which++) {
+		ASSERT_LT(which, 1000);
+		const Socket server, client, epoll(::epoll_create1(EPOLL_CLOEXEC));
+		const auto any = loopback();
+		epoll_event event{.events = EPOLLOUT, .data = {.fd = client.get()}};
+		failing_allocation = which;
+		for (const auto &call : std::vector<std::function<int()>>{
+			     [&] { return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, server.get(), &event); },
+			     [&] { return ::bind(server.get(), raw(any), sizeof(any)); },
+			     [&] { return ::listen(server.get(), 10); },
+			     [&] { return ::epoll_ctl(epoll.get(), EPOLL_CTL_ADD, client.get(), &event); },
+		     }) {
+			if (call() == 0)
+				continue;
+			EXPECT_EQ(errno, ENOMEM) << "allocation " << which;
+			EXPECT_EQ(call(), 0) << strerror(errno) << " after allocation " << which;
+			failed++;
+		}
+		if (failing_allocation >= 0)
+			break;
+	}
+	failing_allocation = -1;
+	EXPECT_GT(failed, 3U);
+	Socket one = connect(), other = accept();
 }
 
 // Its connections and listeners are the kernel's
