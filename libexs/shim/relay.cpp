@@ -622,18 +622,21 @@ void Relay::on_received(Connection &connection, size_t index, const exs_event &e
 	connection.arrived.push_back(index);
 }
 
-void Relay::give_to_program(Connection &connection)
+// False: the kernel has no memory for octets that the peer takes for received
+bool Relay::give_to_program(Connection &connection)
 {
 	while (!connection.arrived.empty()) {
 		const size_t index = connection.arrived.front();
 		Slot &slot = connection.recvs[index];
 		const ssize_t sent = ::send(connection.end.get(), place(connection, slot), slot.length, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent < 0 && errno == EAGAIN)
-			return;
+			return true;
+		if (sent < 0 && errno != EPIPE && errno != ECONNRESET)
+			return false;
 		if (sent < 0) {
 			connection.arrived.clear(); // nobody reads it
 			connection.end_of_peer = true;
-			return;
+			return true;
 		}
 		slot.start += static_cast<size_t>(sent);
 		slot.length -= static_cast<size_t>(sent);
@@ -647,13 +650,15 @@ void Relay::give_to_program(Connection &connection)
 		connection.told = true;
 		::shutdown(connection.end.get(), SHUT_WR);
 	}
+	return true;
 }
 
 // All that can be done now; then what there is to wait for
 void Relay::advance(Connection &connection)
 {
 	take_from_program(connection);
-	give_to_program(connection);
+	if (!give_to_program(connection))
+		return lose(connection);
 	// A receive that is under way may have octets
 	if (connection.lost && connection.arrived.empty() && !is_any_under_way(connection.recvs))
 		return lose(connection);

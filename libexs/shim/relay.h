@@ -157,7 +157,7 @@ private:
 	void pass_on(Listener &listener);
 	void feed();
 	void take_from_program(Connection &connection);
-	void give_to_program(Connection &connection);
+	bool give_to_program(Connection &connection);
 	void receive(Connection &connection, size_t slot);
 	void advance(Connection &connection);
 	void renew(Connection &orphan);

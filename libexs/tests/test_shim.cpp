@@ -41,6 +41,18 @@ bool is_of_preload(const void *caller)
 	std::free(memory);
 }
 
+// A call of exs-preload that fails, in place of libc's
+std::atomic<bool> refuses_sends = false;
+
+extern "C" __attribute__((visibility("default"))) ssize_t send(int fd, const void *from, size_t size, int flags)
+{
+	if (refuses_sends && is_of_preload(__builtin_return_address(0))) {
+		errno = ENOBUFS;
+		return -1;
+	}
+	return ::syscall(SYS_sendto, fd, from, size, flags, nullptr, 0);
+}
+
 namespace {
 
 using namespace exs_test;
@@ -344,6 +356,20 @@ TEST_F(Shim, AConnectionLossIsReportedWhileAChildLives)
 	expect_reset(one.get());
 	::kill(child, SIGKILL);
 	::waitpid(child, nullptr, 0);
+}
+
+// As send() to the program's end is ENOBUFS if the kernel has no memory
+TEST_F(Shim, OctetsThatTheKernelCannotTakeAreAConnectionLossAndNoEndOfFile)
+{
+	listen();
+	Socket one = connect(), other = accept();
+	EXPECT_EQ(::write(one.get(), "abc", 3), 3);
+	expect_read(other.get(), "abc");
+	refuses_sends = true;
+	EXPECT_EQ(::write(one.get(), "def", 3), 3);
+	EXPECT_TRUE(wait_for(other.get(), POLLIN) & POLLHUP);
+	refuses_sends = false;
+	expect_reset(other.get());
 }
 
 // The peer has not wanted what was sent last
