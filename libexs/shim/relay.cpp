@@ -216,9 +216,15 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 			facts_.emplace(entry->inode, entry->facts);
 			ends_.insert(entry->end.get());
 			requests_.emplace(entry->number, entry);
-		} catch (const std::bad_alloc &) {
+			// here, where it can be reported; the thread finds the entry when it has been woken
+			epoll_event event{};
+			event.data.u64 = entry->number;
+			if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event) != 0)
+				throw std::system_error(errno, std::generic_category());
+		} catch (const std::exception &) {
 			facts_.erase(entry->inode);
 			ends_.erase(entry->end.get());
+			requests_.erase(entry->number);
 			throw;
 		}
 		idle_ = false;
@@ -408,9 +414,6 @@ void Relay::on_requests()
 
 void Relay::begin(Entry &entry)
 {
-	epoll_event event{};
-	event.data.u64 = entry.number;
-	::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry.end.get(), &event);
 	if (auto *const listener = dynamic_cast<Listener *>(&entry))
 		return pass_on(*listener);
 	auto &connection = static_cast<Connection &>(entry);

@@ -41,8 +41,21 @@ bool is_of_preload(const void *caller)
 	std::free(memory);
 }
 
-// A call of exs-preload that fails, in place of libc's
-std::atomic<bool> refuses_sends = false;
+// Calls of exs-preload that fail, in place of libc's
+std::atomic<bool> refuses_sends = false, refuses_watches = false;
+
+extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
+{
+	if (!is_of_preload(__builtin_return_address(0))) {
+		static const auto next = reinterpret_cast<decltype(&epoll_ctl)>(::dlsym(RTLD_NEXT, "epoll_ctl"));
+		return next(epoll, operation, fd, event);
+	}
+	if (refuses_watches && operation == EPOLL_CTL_ADD) {
+		errno = ENOSPC;
+		return -1;
+	}
+	return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+}
 
 extern "C" __attribute__((visibility("default"))) ssize_t send(int fd, const void *from, size_t size, int flags)
 {
@@ -665,6 +678,27 @@ TEST_F(Shim, ACallWhoseAllocationFailsReturnsEnomemAndSucceedsIfRepeated)
 	failing_allocation = -1;
 	EXPECT_GT(failed, 3U);
 	Socket one = connect(), other = accept();
+}
+
+// As the kernel does beyond fs.epoll.max_user_watches
+TEST_F(Shim, ListenAndConnectFailWithEnospcIfTheSocketCannotBePolled)
+{
+	const auto any = loopback();
+	ASSERT_EQ(::bind(listener.get(), raw(any), sizeof(any)), 0);
+	refuses_watches = true;
+	EXPECT_EQ(::listen(listener.get(), 10), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	refuses_watches = false;
+	ASSERT_EQ(::listen(listener.get(), 10), 0) << strerror(errno);
+	address = loopback(port_of(listener.get()));
+	refuses_watches = true;
+	const Socket refused;
+	EXPECT_EQ(::connect(refused.get(), raw(address), sizeof(address)), -1);
+	EXPECT_EQ(errno, ENOSPC);
+	refuses_watches = false;
+	const Socket one = connect(), other = accept();
+	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
+	expect_read(other.get(), "hello");
 }
 
 // Its connections and listeners are the kernel's
