@@ -258,7 +258,7 @@ int leave_to_kernel(int fd)
 }
 
 // The program's descriptor is the end of the pair from now on, with its flags and in the same epolls
-int replace(int fd, const Descriptor &end, const Before &before)
+int replace(int fd, const End &end, const Before &before)
 {
 	const ino_t old = inode_of(fd);
 	const int status = ::fcntl(fd, F_GETFL), flags = ::fcntl(fd, F_GETFD);
@@ -443,7 +443,7 @@ int listen_at(int fd, int backlog)
 	int v6_only = 0;
 	socklen_t size = sizeof(v6_only);
 	NEXT(getsockopt)(fd, IPPROTO_IPV6, IPV6_V6ONLY, &v6_only, &size);
-	Descriptor end;
+	End end;
 	if (const int error = relay().listen(*before.bound, v6_only != 0, std::max(backlog, 1), keepalive_of(fd), end); error != 0)
 		return fail(error);
 	const int error = replace(fd, end, before);
@@ -464,7 +464,7 @@ int connect_to(int fd, const Address &to)
 		return NEXT(connect)(fd, to.raw(), to.length);
 	const Before before = copy_before(fd);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
-	Descriptor end;
+	End end;
 	const int outcome = relay().connect(to, source_of(before), blocks, keepalive_of(fd), end);
 	if (outcome != 0 && outcome != EINPROGRESS)
 		return fail(outcome);

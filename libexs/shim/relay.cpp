@@ -40,16 +40,6 @@ ino_t inode_of(int fd)
 	return ::fstat(fd, &status) == 0 && S_ISSOCK(status.st_mode) ? status.st_ino : 0;
 }
 
-int make_pair(int type, Descriptor &program, Descriptor &own)
-{
-	int ends[2];
-	if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
-		return errno;
-	program = Descriptor(ends[0]);
-	own = Descriptor(ends[1]);
-	return ::fcntl(own.get(), F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
-}
-
 // Until poll() says that it cannot be written
 size_t fill_up(int fd)
 {
@@ -167,6 +157,35 @@ void Relay::close_ends()
 		::close(end);
 }
 
+End::~End()
+{
+	if (fd_ < 0)
+		return;
+	Relay &relay = Relay::instance();
+	const std::lock_guard lock(Relay::mutex_);
+	relay.ends_.erase(fd_);
+	::close(fd_);
+}
+
+int Relay::make_pair(int type, End &program, End &own)
+{
+	std::set<int> numbers{-1, -2}; // before: nothing may fail behind it
+	int ends[2];
+	{
+		const std::lock_guard lock(mutex_); // no fork() before they are known
+		if (::socketpair(AF_UNIX, type | SOCK_CLOEXEC, 0, ends) != 0)
+			return errno;
+		for (const int end : ends) {
+			auto number = numbers.extract(numbers.begin());
+			number.value() = end;
+			ends_.insert(std::move(number));
+		}
+	}
+	program = End(ends[0]);
+	own = End(ends[1]);
+	return ::fcntl(own.get(), F_SETFL, O_NONBLOCK) == 0 ? 0 : errno;
+}
+
 std::shared_ptr<Facts> Relay::find(int fd)
 {
 	const ino_t inode = inode_of(fd);
@@ -214,7 +233,6 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 			ownerless_--;
 		try {
 			facts_.emplace(entry->inode, entry->facts);
-			ends_.insert(entry->end.get());
 			requests_.emplace(entry->number, entry);
 			// here, where it can be reported; the thread finds the entry when it has been woken
 			epoll_event event{};
@@ -223,7 +241,6 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 				throw std::system_error(errno, std::generic_category());
 		} catch (const std::exception &) {
 			facts_.erase(entry->inode);
-			ends_.erase(entry->end.get());
 			requests_.erase(entry->number);
 			throw;
 		}
@@ -232,7 +249,7 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 	::eventfd_write(wake_.get(), 1);
 }
 
-int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, Descriptor &end)
+int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, End &end)
 {
 	auto listener = std::make_shared<Listener>();
 	listener->fd = make_socket(local.storage.ss_family, keepalive_ms);
@@ -248,7 +265,7 @@ int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keep
 	return 0;
 }
 
-int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, Descriptor &end)
+int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, End &end)
 {
 	auto connection = std::make_shared<Connection>();
 	connection->fd = make_socket(to.storage.ss_family, keepalive_ms);
@@ -301,9 +318,10 @@ void Relay::drop(uint64_t number, bool keep_facts)
 		retire(std::move(connection->memory));
 	}
 	const ino_t inode = entry.mapped()->inode;
+	{
+		const End closed = std::move(entry.mapped()->end);
+	}
 	const std::lock_guard lock(mutex_);
-	ends_.erase(entry.mapped()->end.get());
-	entry.mapped()->end = Descriptor();
 	if (keep_facts)
 		leave_facts(inode);
 	else
@@ -501,7 +519,7 @@ void Relay::on_accepted(Listener &listener, const exs_event &event)
 		facts.local = name_of(connection->fd, exs_getsockname);
 		facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
 		facts.connected = facts.decided = true;
-		Descriptor program;
+		End program;
 		if (make_pair(SOCK_STREAM, program, connection->end) == 0) {
 			add(connection, program.get());
 			listener.waiting = std::move(program);
@@ -520,7 +538,7 @@ void Relay::pass_on(Listener &listener)
 			watch(listener, EPOLLRDHUP | EPOLLOUT);
 			return;
 		}
-		listener.waiting = Descriptor();
+		const End passed = std::move(listener.waiting);
 	}
 	watch(listener, EPOLLRDHUP);
 	if (listener.accepting <= 0)

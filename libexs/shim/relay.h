@@ -48,6 +48,26 @@ struct Facts {
 	bool ownerless = false; // of no entry; kept as long as the program has the descriptor
 };
 
+// One end of a socket pair in this process, which a child of fork() closes from the first moment on: by a copy of a program's end it would
+// hide that the program has closed it, and by one of ours that the connection is lost.
+class End {
+public:
+	End() = default;
+	End(End &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+	End &operator=(End &&other) noexcept
+	{
+		std::swap(fd_, other.fd_);
+		return *this;
+	}
+	~End();
+	[[nodiscard]] int get() const { return fd_; }
+
+private:
+	friend class Relay;
+	explicit End(int fd) : fd_(fd) {}
+	int fd_ = -1;
+};
+
 // The inodes of the sockets that this process has open; nothing if /proc cannot be read
 std::optional<std::set<ino_t>> open_sockets();
 
@@ -56,8 +76,8 @@ public:
 	static Relay &instance(); // starts it
 
 	// The program's end of a new listener or connection; an errno value. keepalive_ms: EXS_KEEPALIVE_MS.
-	int listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, Descriptor &end);
-	int connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, Descriptor &end);
+	int listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, End &end);
+	int connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, End &end);
 
 	// Of a descriptor, if it is one of ours
 	std::shared_ptr<Facts> find(int fd);
@@ -77,6 +97,7 @@ public:
 	Relay &operator=(const Relay &) = delete;
 
 private:
+	friend class End;
 	using Clock = std::chrono::steady_clock;
 	static constexpr size_t slots = 2, slot_size = 65536;
 
@@ -100,7 +121,7 @@ private:
 		virtual ~Entry() { exs_close(fd, 0, nullptr); } // if nobody has
 		Entry(const Entry &) = delete;
 		Entry &operator=(const Entry &) = delete;
-		Descriptor end; // ours
+		End end; // ours
 		uint64_t number = 0;
 		exs_fd_t fd = 0;
 		uint32_t watched = 0;
@@ -127,7 +148,7 @@ private:
 
 	struct Listener : Entry {
 		exs_op_t accepting = 0;
-		Descriptor waiting; // for room in the socket pair
+		End waiting; // for room in the socket pair
 		Address peer;
 	};
 
@@ -135,6 +156,7 @@ private:
 	~Relay() = delete;
 
 	void loop();
+	int make_pair(int type, End &program, End &own);
 	void add(const std::shared_ptr<Entry> &entry, int program_end);
 	template <typename Function> void guarded(Entry &entry, const Function &function);
 	void on_requests();
@@ -177,7 +199,7 @@ private:
 	std::map<uint64_t, std::shared_ptr<Entry>> requests_; // of other threads, to become entries_
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
 	size_t ownerless_ = 0, most_ownerless_ = 256; // of facts_
-	std::set<int> ends_; // ours, of all entries
+	std::set<int> ends_; // each End
 	bool finishing_ = false;
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:

@@ -57,6 +57,18 @@ extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int o
 	return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
 }
 
+// When exs-preload has made a socket pair
+std::atomic<bool> is_hooked = false;
+std::function<void()> hook;
+
+extern "C" __attribute__((visibility("default"))) int socketpair(int domain, int type, int protocol, int *ends) noexcept
+{
+	const auto made = static_cast<int>(::syscall(SYS_socketpair, domain, type, protocol, ends));
+	if (is_of_preload(__builtin_return_address(0)) && is_hooked.exchange(false))
+		hook();
+	return made;
+}
+
 extern "C" __attribute__((visibility("default"))) ssize_t send(int fd, const void *from, size_t size, int flags)
 {
 	if (refuses_sends && is_of_preload(__builtin_return_address(0))) {
@@ -699,6 +711,40 @@ TEST_F(Shim, ListenAndConnectFailWithEnospcIfTheSocketCannotBePolled)
 	const Socket one = connect(), other = accept();
 	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
 	expect_read(other.get(), "hello");
+}
+
+// By its copies the program's close() would go unnoticed
+TEST_F(Shim, AChildThatIsForkedWhileAConnectionArrivesDoesNotHoldIt)
+{
+	NEEDS_TCP();
+	listen();
+	std::atomic<pid_t> child = 0;
+	const auto forked = [&child](int ms) {
+		for (; child == 0 && ms > 0; ms--)
+			::usleep(1000);
+		return child != 0;
+	};
+	std::thread forking;
+	hook = [&] {
+		forking = std::thread([&child] {
+			const pid_t pid = ::fork();
+			if (pid == 0) {
+				::alarm(60);
+				::pause();
+			}
+			child = pid;
+		});
+		forked(200); // or it waits until the pair is known
+	};
+	is_hooked = true;
+	peer = std::make_unique<RawClient>(address, SOCK_STREAM);
+	wait_for(listener.get(), POLLIN);
+	EXPECT_TRUE(forked(patience)); // before this process has the descriptor itself
+	forking.join();
+	accept().close();
+	peer->next_message(RawClient::fin);
+	::kill(child, SIGKILL);
+	::waitpid(child, nullptr, 0);
 }
 
 // Its connections and listeners are the kernel's
