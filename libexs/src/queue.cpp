@@ -316,19 +316,22 @@ int Queue::wait(std::optional<Clock::time_point> until, bool spin, const sigset_
 	const auto fd = begin_wait();
 	if (!fd)
 		return 1;
+	bool waits = true;
+	const auto end = [this, &waits] {
+		if (std::exchange(waits, false))
+			end_wait();
+	};
+	// also if the thread is cancelled
+	const std::unique_ptr<const decltype(end), void (*)(const decltype(end) *)> at_end(&end, [](const auto *function) { (*function)(); });
 	if (*fd < 0)
 		at_most(1); // and look again
 	if (progress_) {
-		if (const auto driven = engine().drive(*fd, left, mask, [this] { end_wait(); }))
+		if (const auto driven = engine().drive(*fd, left, mask, end))
 			return *driven;
 		at_most(10); // another thread does, for the time being
 	}
 	pollfd one{.fd = *fd, .events = POLLIN, .revents = 0};
-	const int ready = poll_for(std::span(&one, 1), left, mask);
-	const int error = errno;
-	end_wait();
-	errno = error;
-	return ready;
+	return poll_for(std::span(&one, 1), left, mask);
 }
 
 int Queue::take(exs_event *events, int max, int timeout)

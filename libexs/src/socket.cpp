@@ -44,6 +44,29 @@ void Readiness::changed()
 		::eventfd_write(fd, 1);
 }
 
+// Also if the thread is cancelled: another file may have the number later
+class Readiness::Waiter {
+public:
+	Waiter(Readiness &all, int event) : all_(all), event_(event) { enroll(true); }
+	~Waiter() { enroll(false); }
+	Waiter(const Waiter &) = delete;
+	Waiter &operator=(const Waiter &) = delete;
+
+private:
+	void enroll(bool on)
+	{
+		const std::lock_guard lock(all_.mutex_);
+		if (on)
+			all_.waiters_.insert(event_);
+		else
+			all_.waiters_.erase(event_);
+		all_.count_ = all_.waiters_.size();
+	}
+
+	Readiness &all_;
+	const int event_;
+};
+
 bool Readiness::wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready)
 {
 	if (ready())
@@ -51,15 +74,7 @@ bool Readiness::wait(std::optional<Clock::time_point> until, const std::function
 	const Descriptor event(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
 	if (event.get() < 0)
 		throw std::system_error(errno, std::generic_category());
-	const auto enroll = [&](bool on) {
-		const std::lock_guard lock(mutex_);
-		if (on)
-			waiters_.insert(event.get());
-		else
-			waiters_.erase(event.get());
-		count_ = waiters_.size();
-	};
-	enroll(true);
+	const Waiter waiter(*this, event.get());
 	bool is_ready = false;
 	int error = 0;
 	while (!(is_ready = ready()) && error == 0) {
@@ -75,7 +90,6 @@ bool Readiness::wait(std::optional<Clock::time_point> until, const std::function
 		eventfd_t changes = 0;
 		::eventfd_read(event.get(), &changes);
 	}
-	enroll(false);
 	if (!is_ready && error != 0)
 		throw std::system_error(error, std::generic_category());
 	return is_ready;

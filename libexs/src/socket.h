@@ -33,6 +33,7 @@ public:
 	bool wait(std::optional<Clock::time_point> until, const std::function<bool()> &ready);
 
 private:
+	class Waiter;
 	std::mutex mutex_;
 	std::set<int> waiters_; // eventfds
 	std::atomic<size_t> count_ = 0;

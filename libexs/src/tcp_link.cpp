@@ -123,6 +123,7 @@ void TcpLink::abort()
 	state_ = State::ended;
 	if (token_ != 0)
 		engine_->unwatch(token_, fd_.get());
+	::shutdown(fd_.get(), SHUT_RDWR); // a child of fork() may have a copy
 	fd_ = Descriptor();
 	out_.clear();
 	answers_.clear();
@@ -628,6 +629,7 @@ TcpListener::~TcpListener()
 {
 	if (token_ != 0)
 		engine_.unwatch(token_, fd_.get());
+	::shutdown(fd_.get(), SHUT_RDWR); // likewise: the port would stay in use
 }
 
 Descriptor TcpListener::take()

@@ -260,6 +260,16 @@ public:
 		return is_readable() && ::recv(fd_, &octet, 1, 0) <= 0;
 	}
 
+	// Whatever comes before
+	[[nodiscard]] bool ends() const
+	{
+		std::array<char, 4096> octets{};
+		while (is_readable())
+			if (::recv(fd_, octets.data(), octets.size(), 0) <= 0)
+				return true;
+		return false;
+	}
+
 	// False: the connection has ended
 	bool say(uint8_t type, uint8_t id = 0, uint8_t count = 0) const
 	{

@@ -1166,6 +1166,35 @@ TEST_F(Library, EXS1_PollReportsReadyHandles)
 	EXPECT_EQ(fds[0].revents, EXS_POLLHUP);
 }
 
+// Each change of a socket is written into the descriptors of those who wait
+TEST_F(Library, ACancelledThreadInPollLeavesNoDescriptorToWriteTo)
+{
+	connect();
+	std::atomic<pid_t> thread = 0;
+	std::thread waiter([&] {
+		exs_pollfd never{.fd = b, .events = EXS_POLLIN, .revents = 0};
+		thread = ::gettid();
+		exs_poll(&never, 1, -1);
+	});
+	while (thread == 0)
+		std::this_thread::yield();
+	wait_asleep(thread);
+	::pthread_cancel(waiter.native_handle());
+	waiter.join();
+	std::vector<int> others; // one of them has the number
+	for (int i = 0; i < 16; i++)
+		others.push_back(::eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+	Memory from(10), to(10);
+	const auto receiving = recv(b, to);
+	wait(send(a, from));
+	wait(receiving);
+	for (const int other : others) {
+		eventfd_t written = 0;
+		EXPECT_EQ(::eventfd_read(other, &written), -1) << written << " was written";
+		::close(other);
+	}
+}
+
 TEST_F(Library, QpollQueuesOneEventWhenASocketBecomesReady)
 {
 	listen(SOCK_SEQPACKET);
@@ -1753,6 +1782,32 @@ TEST_F(Library, AChildOfForkGetsEbadfForTheParentsHandles)
 	EXPECT_EQ(wait(sending).error, 0);
 	EXPECT_EQ(wait(receiving).error, 0);
 	EXPECT_EQ(to.bytes, from.bytes);
+}
+
+// The child has copies of the descriptors, which keep a connection open and a port in use
+TEST_F(Library, AConnectionAndAListenerThatAreClosedEndWhileAChildOfForkLives)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "a child does not have the queue pair";
+	options[EXS_CLOSE_MS] = 100;
+	listen(SOCK_SEQPACKET);
+	const auto accepting = exs_accept(listener, queue, nullptr);
+	const RawClient client(address, SOCK_SEQPACKET);
+	b = wait(accepting).accepted;
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(60);
+		::pause();
+	}
+	wait(exs_close(b, queue, nullptr)); // the client does not answer: the connection is ended
+	EXPECT_TRUE(client.ends());
+	wait(exs_close(listener, queue, nullptr));
+	const auto before = address;
+	const auto again = exs_socket(AF_INET, SOCK_SEQPACKET, EXS_PROTO_ANY);
+	ASSERT_EQ(exs_bind(again, raw(before), sizeof(before)), 0);
+	EXPECT_EQ(exs_listen(again, 10), 0) << strerror(errno);
+	::kill(child, SIGKILL);
+	::waitpid(child, nullptr, 0);
 }
 
 // The child destroys static objects of exs.hpp, which are the parent's
