@@ -257,11 +257,23 @@ int leave_to_kernel(int fd)
 	return 0;
 }
 
+// What a socket pair has as well, and what accepted sockets have from their listener
+void copy_options(int from, int to)
+{
+	alignas(timeval) std::array<char, 64> value{};
+	for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO, SO_RCVLOWAT, SO_LINGER}) {
+		socklen_t length = value.size();
+		if (NEXT(getsockopt)(from, SOL_SOCKET, name, value.data(), &length) == 0)
+			NEXT(setsockopt)(to, SOL_SOCKET, name, value.data(), length);
+	}
+}
+
 // The program's descriptor is the end of the pair from now on, with its flags and in the same epolls
 int replace(int fd, const End &end, const Before &before)
 {
 	const ino_t old = inode_of(fd);
 	const int status = ::fcntl(fd, F_GETFL), flags = ::fcntl(fd, F_GETFD);
+	copy_options(fd, end.get());
 	if (::fcntl(end.get(), F_SETFL, status & O_NONBLOCK) != 0 ||
 	    ::dup3(end.get(), fd, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) < 0)
 		return errno;
@@ -329,6 +341,7 @@ int accept_one(int fd, const Address &local, sockaddr *address, socklen_t *lengt
 	if ((flags & SOCK_NONBLOCK) != 0)
 		::fcntl(accepted, F_SETFL, O_NONBLOCK);
 	Descriptor owner(accepted);
+	copy_options(fd, accepted);
 	peer.length = peer.storage.ss_family == AF_INET ? sizeof(sockaddr_in) : sizeof(sockaddr_in6);
 	if (!find(accepted))
 		Relay::instance().adopt(accepted, local, peer); // the parent's knows it, this process does not
@@ -463,10 +476,13 @@ int connect_to(int fd, const Address &to)
 	if (!is_tcp(fd))
 		return NEXT(connect)(fd, to.raw(), to.length);
 	const Before before = copy_before(fd);
+	timeval limit{};
+	socklen_t size = sizeof(limit);
+	NEXT(getsockopt)(fd, SOL_SOCKET, SO_SNDTIMEO, &limit, &size);
 	const bool blocks = (::fcntl(fd, F_GETFL) & O_NONBLOCK) == 0;
 	End end;
-	const int outcome = relay().connect(to, source_of(before), blocks, keepalive_of(fd), end);
-	if (outcome != 0 && outcome != EINPROGRESS)
+	const int outcome = relay().connect(to, source_of(before), blocks, limit, keepalive_of(fd), end);
+	if (outcome != 0 && outcome != EINPROGRESS && outcome != EINTR)
 		return fail(outcome);
 	if (const int error = replace(fd, end, before); error != 0)
 		return fail(error);

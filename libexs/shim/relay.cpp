@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <climits>
 #include <csignal>
 #include <cstdlib>
 #include <cstring>
@@ -11,9 +12,11 @@
 #include <system_error>
 
 #include <fcntl.h>
+#include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <unistd.h>
 
 namespace shim {
@@ -204,7 +207,8 @@ void Relay::adopt(int fd, const Address &local, const Address &peer)
 	auto facts = std::make_shared<Facts>();
 	facts->local = local;
 	facts->peer = peer;
-	facts->connected = facts->decided = true;
+	facts->connected = true;
+	facts->decided = 1;
 	const ino_t inode = inode_of(fd);
 	const std::lock_guard lock(mutex_);
 	facts_[inode] = std::move(facts);
@@ -265,7 +269,7 @@ int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keep
 	return 0;
 }
 
-int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, End &end)
+int Relay::connect(const Address &to, const std::optional<Address> &from, bool blocks, const timeval &limit, unsigned keepalive_ms, End &end)
 {
 	auto connection = std::make_shared<Connection>();
 	connection->fd = make_socket(to.storage.ss_family, keepalive_ms);
@@ -281,9 +285,28 @@ int Relay::connect(const Address &to, const std::optional<Address> &from, bool b
 	if (!blocks)
 		return EINPROGRESS;
 	auto &facts = *connection->facts;
-	std::unique_lock lock(Facts::mutex);
-	facts.changed.wait(lock, [&] { return facts.decided; });
-	return std::exchange(facts.error, 0);
+	const int error = facts.wait(limit);
+	const std::lock_guard lock(Facts::mutex);
+	if (facts.decided != 0)
+		return std::exchange(facts.error, 0);
+	connection->junk = fill_up(end.get()); // it goes on as one that does not block
+	return error == EINTR ? EINTR : EINPROGRESS;
+}
+
+int Facts::wait(const timeval &limit)
+{
+	const timespec time{.tv_sec = limit.tv_sec, .tv_nsec = limit.tv_usec * 1000};
+	const bool is_limited = limit.tv_sec != 0 || limit.tv_usec != 0;
+	while (decided == 0)
+		if (::syscall(SYS_futex, &decided, FUTEX_WAIT_PRIVATE, 0, is_limited ? &time : nullptr, nullptr, 0) != 0 && errno != EAGAIN)
+			return errno;
+	return 0;
+}
+
+void Facts::decide()
+{
+	decided = 1;
+	::syscall(SYS_futex, &decided, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
 }
 
 void Relay::finish(std::chrono::seconds patience)
@@ -468,14 +491,13 @@ void Relay::on_connected(Connection &connection, const exs_event &event)
 	const Address local = name_of(connection.fd, exs_getsockname), peer = name_of(connection.fd, exs_getpeername);
 	{
 		const std::lock_guard lock(Facts::mutex); // and none of the library's beside it
-		facts.decided = true;
 		facts.error = event.error;
 		facts.connected = event.error == 0;
 		facts.local = local;
 		if (event.error == 0)
 			facts.peer = peer;
+		facts.decide();
 	}
-	facts.changed.notify_all();
 	connection.connecting = 0;
 	take_junk(connection);
 	if (event.error != 0)
@@ -518,7 +540,8 @@ void Relay::on_accepted(Listener &listener, const exs_event &event)
 		Facts &facts = *connection->facts;
 		facts.local = name_of(connection->fd, exs_getsockname);
 		facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
-		facts.connected = facts.decided = true;
+		facts.connected = true;
+		facts.decided = 1;
 		End program;
 		if (make_pair(SOCK_STREAM, program, connection->end) == 0) {
 			add(connection, program.get());

@@ -20,6 +20,7 @@
 #include <vector>
 
 #include <sys/socket.h>
+#include <sys/time.h>
 
 // The relay stands between a program's sockets and libexs. The program has one end of a socket pair, an ordinary descriptor
 // that can be polled, read, written, passed on and inherited; the relay has the other end, and carries octets between it
@@ -38,14 +39,17 @@ struct Address {
 // The answers to a program that asks about a descriptor that we made
 struct Facts {
 	inline static std::mutex mutex; // of all of them, so that fork() can take it
-	std::condition_variable changed;
 	Address local, peer;
 	bool listening = false;
 	bool connected = false;
-	bool decided = false; // connected or failed
+	std::atomic<uint32_t> decided = 0; // connected or failed; 1: for wait()
 	int error = 0;	      // SO_ERROR, once; also what a read gets, when there are no more octets
 	int fd = -1;	      // the program's, when it was seen last
 	bool ownerless = false; // of no entry; kept as long as the program has the descriptor
+
+	// Until it is decided. A signal ends it as it ends a system call: EINTR, if its handler is not to restart calls or there is a limit.
+	int wait(const timeval &limit); // an errno value; ETIMEDOUT
+	void decide();			// wakes those who wait
 };
 
 // One end of a socket pair in this process, which a child of fork() closes from the first moment on: by a copy of a program's end it would
@@ -77,7 +81,8 @@ public:
 
 	// The program's end of a new listener or connection; an errno value. keepalive_ms: EXS_KEEPALIVE_MS.
 	int listen(const Address &local, bool v6_only, int backlog, unsigned keepalive_ms, End &end);
-	int connect(const Address &to, const std::optional<Address> &from, bool blocks, unsigned keepalive_ms, End &end);
+	// blocks: for limit at most, if it is not 0, then EINPROGRESS
+	int connect(const Address &to, const std::optional<Address> &from, bool blocks, const timeval &limit, unsigned keepalive_ms, End &end);
 
 	// Of a descriptor, if it is one of ours
 	std::shared_ptr<Facts> find(int fd);

@@ -13,6 +13,7 @@
 #include <fcntl.h>
 #include <malloc.h>
 #include <sys/epoll.h>
+#include <sys/time.h>
 #include <sys/wait.h>
 
 // Which allocation of exs-preload fails; none if it is negative
@@ -767,6 +768,64 @@ TEST_F(Shim, AChildUsesTheAddressesThatItsParentHasBound)
 	int status = 0;
 	::waitpid(child, &status, 0);
 	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 3) << status;
+}
+
+timeval get_time(int fd, int name)
+{
+	timeval time{};
+	socklen_t length = sizeof(time);
+	EXPECT_EQ(::getsockopt(fd, SOL_SOCKET, name, &time, &length), 0);
+	return time;
+}
+
+// An accepted socket of TCP has those of its listener, too
+TEST_F(Shim, TheTimeLimitsOfASocketHoldAfterConnectAndAccept)
+{
+	const timeval time{.tv_sec = 0, .tv_usec = 100000};
+	const Socket one;
+	for (const int fd : {listener.get(), one.get()})
+		for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO})
+			ASSERT_EQ(::setsockopt(fd, SOL_SOCKET, name, &time, sizeof(time)), 0);
+	listen();
+	ASSERT_EQ(::connect(one.get(), raw(address), sizeof(address)), 0) << strerror(errno);
+	const Socket other = accept();
+	for (const int fd : {one.get(), other.get()}) {
+		for (const int name : {SO_RCVTIMEO, SO_SNDTIMEO})
+			EXPECT_EQ(get_time(fd, name).tv_usec, time.tv_usec);
+		char octet = 0;
+		if (!HasFailure()) {
+			EXPECT_EQ(::read(fd, &octet, 1), -1);
+			EXPECT_EQ(errno, EAGAIN);
+		}
+	}
+}
+
+// The kernel accepts, and nobody says a word of libexs
+TEST_F(Shim, ABlockingConnectEndsByItsTimeLimitOrASignalAndGoesOn)
+{
+	NEEDS_TCP();
+	const Socket silent;
+	const auto to = reserve(silent);
+	ASSERT_EQ(::syscall(SYS_listen, silent.get(), 10), 0);
+	const timeval time{.tv_sec = 0, .tv_usec = 100000};
+	Socket limited, interrupted;
+	ASSERT_EQ(::setsockopt(limited.get(), SOL_SOCKET, SO_SNDTIMEO, &time, sizeof(time)), 0);
+	struct sigaction action {}, before {};
+	action.sa_handler = [](int) {};
+	ASSERT_EQ(::sigaction(SIGALRM, &action, &before), 0);
+	const itimerval soon{.it_interval = {.tv_sec = 0, .tv_usec = 100000}, .it_value = {.tv_sec = 0, .tv_usec = 100000}}, never{};
+	for (const auto &[fd, error] : {std::pair(limited.get(), EINPROGRESS), std::pair(interrupted.get(), EINTR)}) {
+		if (error == EINTR)
+			::setitimer(ITIMER_REAL, &soon, nullptr);
+		EXPECT_EQ(::connect(fd, raw(to), sizeof(to)), -1);
+		EXPECT_EQ(errno, error);
+		EXPECT_EQ(::connect(fd, raw(to), sizeof(to)), -1);
+		EXPECT_EQ(errno, EALREADY);
+		pollfd writable{.fd = fd, .events = POLLOUT, .revents = 0};
+		EXPECT_EQ(::poll(&writable, 1, 0), 0);
+	}
+	::setitimer(ITIMER_REAL, &never, nullptr);
+	::sigaction(SIGALRM, &before, nullptr);
 }
 
 // The library's sockets are also descriptors of this program
