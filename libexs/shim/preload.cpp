@@ -360,6 +360,13 @@ int tcp_option(int name, void *value, socklen_t *length)
 	return 0;
 }
 
+// With the lock
+int take_error(Facts &facts, int fd)
+{
+	const int error = std::exchange(facts.error, 0);
+	return error == 0 && is_child ? Relay::instance().take_loss(fd) : error;
+}
+
 // A socket pair ends without an error, or with one of its own: the connection's, if it has one, comes once behind the last
 // octet. got: what a read of so many octets has returned.
 ssize_t end_with_error(int fd, size_t wanted, ssize_t got)
@@ -370,7 +377,7 @@ ssize_t end_with_error(int fd, size_t wanted, ssize_t got)
 	if (!facts)
 		return got;
 	const std::lock_guard lock(Facts::mutex);
-	const int error = std::exchange(facts->error, 0);
+	const int error = take_error(*facts, fd);
 	return error != 0 ? fail(error) : got;
 }
 
@@ -582,7 +589,8 @@ EXPORT int getsockopt(int fd, int level, int name, void *value, socklen_t *lengt
 	switch (name) {
 	case SO_ERROR:
 		answer = option_of(fd, SO_ERROR); // clears it: that our end is closed is ECONNRESET there
-		answer = facts->error != 0 ? std::exchange(facts->error, 0) : answer;
+		if (const int error = take_error(*facts, fd); error != 0)
+			answer = error;
 		break;
 	case SO_TYPE:
 		answer = SOCK_STREAM;

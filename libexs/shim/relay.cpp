@@ -15,6 +15,7 @@
 #include <linux/futex.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -158,6 +159,30 @@ void Relay::close_ends()
 {
 	for (const int end : ends_)
 		::close(end);
+}
+
+int Relay::take_loss(int fd)
+{
+	return losses_.take(inode_of(fd));
+}
+
+Losses::Losses()
+{
+	void *const made = ::mmap(nullptr, places * sizeof(*all_), PROT_READ | PROT_WRITE, MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+	if (made == MAP_FAILED)
+		throw std::system_error(errno, std::generic_category(), "libexs-preload");
+	all_ = static_cast<std::atomic<uint64_t> *>(made);
+}
+
+void Losses::add(ino_t inode, int error)
+{
+	place(inode) = uint64_t{inode} << 16 | static_cast<uint16_t>(error);
+}
+
+int Losses::take(ino_t inode)
+{
+	uint64_t found = place(inode);
+	return found >> 16 == inode && place(inode).compare_exchange_strong(found, 0) ? static_cast<uint16_t>(found) : 0;
 }
 
 End::~End()
@@ -397,13 +422,14 @@ void Relay::leave_unread(Connection &connection)
 }
 
 // The program gets the error from each call that reads and from SO_ERROR, after the octets that it has not read yet; if the
-// kernel cannot give it, then from read() and similar calls. poll() shows it that our end is closed.
+// kernel cannot give it, as to a child of the program, then from read() and similar calls. poll() shows it that our end is closed.
 void Relay::lose(Connection &connection)
 {
 	leave_unread(connection);
 	if (!connection.unread) {
 		const std::lock_guard lock(Facts::mutex);
 		connection.facts->error = ECONNRESET;
+		losses_.add(connection.inode, ECONNRESET);
 	}
 	drop(connection.number, true);
 }

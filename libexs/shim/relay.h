@@ -72,6 +72,19 @@ private:
 	int fd_ = -1;
 };
 
+// Lost connections, also for children that were forked before. Each has a place by its inode, which a much later one takes from it.
+class Losses {
+public:
+	Losses(); // throws std::system_error
+	void add(ino_t inode, int error);
+	int take(ino_t inode); // 0: none, or somebody else has it
+
+private:
+	static constexpr size_t places = 65536;
+	std::atomic<uint64_t> &place(ino_t inode) { return all_[inode % places]; }
+	std::atomic<uint64_t> *all_;
+};
+
 // The inodes of the sockets that this process has open; nothing if /proc cannot be read
 std::optional<std::set<ino_t>> open_sockets();
 
@@ -86,6 +99,9 @@ public:
 
 	// Of a descriptor, if it is one of ours
 	std::shared_ptr<Facts> find(int fd);
+
+	// In a child: why a connection of its parent's is lost, once; 0: it is not
+	int take_loss(int fd);
 
 	// A connection of a listener that this process has inherited
 	void adopt(int fd, const Address &local, const Address &peer);
@@ -198,6 +214,7 @@ private:
 	static uint8_t *place(Connection &connection, const Slot &slot);
 
 	Descriptor epoll_, wake_;
+	Losses losses_;
 	exs_qh_t queue_ = 0;
 	inline static std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
 	std::condition_variable empty_;

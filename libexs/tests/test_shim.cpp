@@ -398,6 +398,40 @@ TEST_F(Shim, OctetsThatTheKernelCannotTakeAreAConnectionLossAndNoEndOfFile)
 	expect_reset(other.get());
 }
 
+// The parent has closed its descriptor, or has never had it
+TEST_F(Shim, AChildThatServesAConnectionReadsEconnresetIfItIsLost)
+{
+	NEEDS_TCP();
+	for (const bool child_accepts : {false, true}) {
+		listener = Socket();
+		meet();
+		Socket one;
+		if (!child_accepts)
+			one = accept();
+		int ready[2];
+		ASSERT_EQ(::pipe(ready), 0);
+		const pid_t child = ::fork();
+		if (child == 0) {
+			::alarm(60);
+			peer.reset();
+			const Socket served = child_accepts ? accept() : std::move(one);
+			char octet = 0;
+			EXPECT_EQ(::write(ready[1], "r", 1), 1);
+			const bool is_lost = ::read(served.get(), &octet, 1) == -1 && errno == ECONNRESET;
+			::_exit(is_lost && ::read(served.get(), &octet, 1) == 0 ? 42 : 1);
+		}
+		one.close();
+		char octet = 0;
+		EXPECT_EQ(::read(ready[0], &octet, 1), 1);
+		::close(ready[0]);
+		::close(ready[1]);
+		peer.reset();
+		int status = 0;
+		::waitpid(child, &status, 0);
+		EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status << (child_accepts ? " the child has accepted" : "");
+	}
+}
+
 // The peer has not wanted what was sent last
 TEST_F(Shim, AProgramThatSendsReadsAnEndOfFileIfThePeerClosesInOrder)
 {
