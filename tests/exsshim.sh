@@ -80,10 +80,10 @@ web() {
 	cmp "$WORK/input" "$WORK/web/two"
 }
 
-memcached_serves() {
-	start server b 150 "$SHIM" memcached -u root -t 2 -l "$(address b)" -p 7706
+memcached_serves() { # CLIENTS [COMMAND…], which runs both ends
+	start server b 150 "${@:2}" "$SHIM" memcached -u root -t 2 -l "$(address b)" -p 7706
 	wait_listener "$(address b)" 7706
-	over_rdma 60 "$SHIM" "$TESTS/shimclients.py" memcached "$(address b)" 7706 "$1"
+	over_rdma 60 "${@:2}" "$SHIM" "$TESTS/shimclients.py" memcached "$(address b)" 7706 "$1"
 	note "$(tail -n 1 "$WORK/client.log")"
 	stop server
 }
@@ -149,6 +149,8 @@ check 'EXS-13: exs-preload: iperf3 -R transfers data over RDMA from server to cl
 check 'EXS-13: exs-preload: redis-benchmark completes over RDMA, a stored value is read back unchanged' redis
 check 'EXS-13: exs-preload: curl receives a file of nginx over RDMA unchanged' web
 check 'EXS-13: exs-preload: 20 clients get their values from memcached over RDMA' memcached_serves 20
+check 'EXS-13: exs-preload: 20 clients get their values from memcached over RDMA with 8 MiB of locked memory' \
+	memcached_serves 20 prlimit --memlock=8388608
 check 'EXS-13: exs-preload: 50 clients of ngircd in one channel get all messages over RDMA' irc 50
 check 'EXS-13: exs-preload: ncat receives 5 MB from ncat unchanged' netcat
 check 'exs-preload: an iperf3 client does not hang if its server runs without exs-preload' mixed

@@ -16,6 +16,7 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -116,9 +117,9 @@ void *Relay::context_of(const Entry &entry)
 	return reinterpret_cast<void *>(static_cast<uintptr_t>(entry.number));
 }
 
-Relay::Memory::Memory() : bytes(2 * slots * slot_size)
+Relay::Memory::Memory(int access) : bytes(slots * slot_size)
 {
-	handle = exs_mregister(bytes.data(), bytes.size(), EXS_MEM_SEND | EXS_MEM_RECV);
+	handle = exs_mregister(bytes.data(), bytes.size(), access);
 	if (handle < 0)
 		throw std::bad_alloc();
 }
@@ -139,6 +140,12 @@ Relay::Relay() : epoll_(::epoll_create1(EPOLL_CLOEXEC)), wake_(::eventfd(0, EFD_
 		event.data.u64 = number;
 		if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0)
 			throw std::system_error(errno, std::generic_category(), "libexs-preload");
+	}
+	// each connection over RDMA pins some
+	rlimit locked{};
+	if (::getrlimit(RLIMIT_MEMLOCK, &locked) == 0 && locked.rlim_cur != locked.rlim_max) {
+		locked.rlim_cur = locked.rlim_max;
+		::setrlimit(RLIMIT_MEMLOCK, &locked);
 	}
 	sigset_t all, before;
 	sigfillset(&all);
@@ -363,7 +370,8 @@ void Relay::drop(uint64_t number, bool keep_facts)
 	exs_close(entry.mapped()->fd, 0, nullptr);
 	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get())) {
 		orphans_.erase({connection->deadline, number});
-		retire(std::move(connection->memory));
+		retire(std::move(connection->out));
+		retire(std::move(connection->in));
 	}
 	const ino_t inode = entry.mapped()->inode;
 	{
@@ -547,8 +555,7 @@ void Relay::open(Connection &connection)
 {
 	connection.open = true;
 	for (size_t i = 0; i < slots; i++) {
-		connection.sends[i].start = i * slot_size;
-		connection.recvs[i].start = (slots + i) * slot_size;
+		connection.sends[i].start = connection.recvs[i].start = i * slot_size;
 		receive(connection, i);
 	}
 	advance(connection);
@@ -604,11 +611,6 @@ void Relay::feed()
 			pass_on(*listener);
 }
 
-uint8_t *Relay::place(Connection &connection, const Slot &slot)
-{
-	return &connection.memory->bytes[slot.start];
-}
-
 bool Relay::is_any_under_way(const std::array<Slot, slots> &of)
 {
 	return std::ranges::any_of(of, [](const Slot &slot) { return slot.op != 0; });
@@ -636,16 +638,16 @@ void Relay::take_from_program(Connection &connection)
 	for (Slot &slot : connection.sends) {
 		if (slot.op != 0 || connection.end_of_input)
 			continue;
-		ssize_t got = ::read(connection.end.get(), place(connection, slot), slot_size);
+		ssize_t got = ::read(connection.end.get(), place(*connection.out, slot), slot_size);
 		if (got < 0 && errno == ECONNRESET) // once, if the program has closed its end without reading all
-			got = ::read(connection.end.get(), place(connection, slot), slot_size);
+			got = ::read(connection.end.get(), place(*connection.out, slot), slot_size);
 		if (got < 0)
 			return;
 		if (got == 0) {
 			connection.end_of_input = true;
 			return;
 		}
-		slot.op = exs_send(connection.fd, connection.memory->handle, place(connection, slot), static_cast<size_t>(got), 0,
+		slot.op = exs_send(connection.fd, connection.out->handle, place(*connection.out, slot), static_cast<size_t>(got), 0,
 				   queue_, context_of(connection));
 		if (slot.op < 0) {
 			slot.op = 0;
@@ -668,7 +670,7 @@ void Relay::receive(Connection &connection, size_t index)
 	Slot &slot = connection.recvs[index];
 	if (connection.end_of_peer)
 		return;
-	slot.op = exs_recv(connection.fd, connection.memory->handle, place(connection, slot), slot_size, 0, queue_,
+	slot.op = exs_recv(connection.fd, connection.in->handle, place(*connection.in, slot), slot_size, 0, queue_,
 			   context_of(connection));
 	if (slot.op < 0) {
 		slot.op = 0;
@@ -698,7 +700,7 @@ bool Relay::give_to_program(Connection &connection)
 	while (!connection.arrived.empty()) {
 		const size_t index = connection.arrived.front();
 		Slot &slot = connection.recvs[index];
-		const ssize_t sent = ::send(connection.end.get(), place(connection, slot), slot.length, MSG_DONTWAIT | MSG_NOSIGNAL);
+		const ssize_t sent = ::send(connection.end.get(), place(*connection.in, slot), slot.length, MSG_DONTWAIT | MSG_NOSIGNAL);
 		if (sent < 0 && errno == EAGAIN)
 			return true;
 		if (sent < 0 && errno != EPIPE && errno != ECONNRESET)
@@ -712,7 +714,7 @@ bool Relay::give_to_program(Connection &connection)
 		slot.length -= static_cast<size_t>(sent);
 		if (slot.length != 0)
 			continue;
-		slot.start = (slots + index) * slot_size;
+		slot.start = index * slot_size;
 		connection.arrived.pop_front();
 		receive(connection, index);
 	}

@@ -128,8 +128,9 @@ private:
 		exs_op_t op = 0;	      // under way
 	};
 
+	// For one direction: over RDMA it is pinned for each use that it may have
 	struct Memory {
-		Memory();
+		explicit Memory(int access);
 		~Memory() { exs_mderegister(handle); }
 		Memory(const Memory &) = delete;
 		Memory &operator=(const Memory &) = delete;
@@ -151,7 +152,7 @@ private:
 	};
 
 	struct Connection : Entry {
-		std::unique_ptr<Memory> memory = std::make_unique<Memory>(); // sends, then receives
+		std::unique_ptr<Memory> out = std::make_unique<Memory>(EXS_MEM_SEND), in = std::make_unique<Memory>(EXS_MEM_RECV);
 		std::array<Slot, slots> sends, recvs;
 		std::deque<size_t> arrived; // receives that have to be written, in order
 		size_t junk = 0;	    // that the program's end was filled up with
@@ -211,7 +212,7 @@ private:
 	void watch(Entry &entry, uint32_t events);
 	static void *context_of(const Entry &entry);
 	static bool is_any_under_way(const std::array<Slot, slots> &of);
-	static uint8_t *place(Connection &connection, const Slot &slot);
+	static uint8_t *place(Memory &memory, const Slot &slot) { return &memory.bytes[slot.start]; }
 
 	Descriptor epoll_, wake_;
 	Losses losses_;
