@@ -322,6 +322,9 @@ int give(const void *value, size_t size, void *to, socklen_t *length)
 
 int accept_one(int fd, const Address &local, sockaddr *address, socklen_t *length, int flags)
 {
+	// there must be a place for it: the kernel drops the descriptor otherwise, and TCP's accept() leaves the connection where it is
+	if (const Descriptor probe(::fcntl(fd, F_DUPFD_CLOEXEC, 0)); probe.get() < 0)
+		return -1;
 	Address peer;
 	iovec part{.iov_base = &peer.storage, .iov_len = sizeof(peer.storage)};
 	alignas(cmsghdr) std::array<char, CMSG_SPACE(sizeof(int))> control{};

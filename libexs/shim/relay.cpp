@@ -369,6 +369,11 @@ void Relay::drop(uint64_t number, bool keep_facts)
 		return;
 	exs_close(entry.mapped()->fd, 0, nullptr);
 	if (auto *const connection = dynamic_cast<Connection *>(entry.mapped().get())) {
+		if (Facts &facts = *connection->facts; facts.decided == 0) {
+			const std::lock_guard lock(Facts::mutex);
+			facts.error = ECONNABORTED; // the program ends: a thread may wait in connect()
+			facts.decide();
+		}
 		orphans_.erase({connection->deadline, number});
 		retire(std::move(connection->out));
 		retire(std::move(connection->in));
@@ -566,29 +571,38 @@ void Relay::on_accepted(Listener &listener, const exs_event &event)
 	listener.accepting = 0;
 	if (event.error != 0)
 		return;
-	try {
-		const auto connection = std::make_shared<Connection>();
-		connection->fd = event.accepted;
-		connection->open = true;
-		Facts &facts = *connection->facts;
-		facts.local = name_of(connection->fd, exs_getsockname);
-		facts.peer = listener.peer = name_of(connection->fd, exs_getpeername);
-		facts.connected = true;
-		facts.decided = 1;
-		End program;
-		if (make_pair(SOCK_STREAM, program, connection->end) == 0) {
-			add(connection, program.get());
-			listener.waiting = std::move(program);
-		}
-	} catch (const std::exception &) {
-		exs_close(event.accepted, 0, nullptr); // this one; there is a next one
-	}
+	listener.accepted = event.accepted;
 	pass_on(listener);
+}
+
+// False: there is nothing to make an entry of. The peer waits, as one of TCP in the kernel's queue.
+bool Relay::take_accepted(Listener &listener)
+try {
+	const auto connection = std::make_shared<Connection>();
+	connection->open = true;
+	Facts &facts = *connection->facts;
+	facts.local = name_of(listener.accepted, exs_getsockname);
+	facts.peer = listener.peer = name_of(listener.accepted, exs_getpeername);
+	facts.connected = true;
+	facts.decided = 1;
+	End program;
+	if (make_pair(SOCK_STREAM, program, connection->end) != 0)
+		return false;
+	add(connection, program.get());
+	connection->fd = std::exchange(listener.accepted, 0);
+	listener.waiting = std::move(program);
+	return true;
+} catch (const std::exception &) {
+	return false;
 }
 
 // To the program, whose accept() takes it
 void Relay::pass_on(Listener &listener)
 {
+	if (listener.accepted != 0 && listener.waiting.get() < 0 && !take_accepted(listener)) {
+		is_starved_ = true;
+		return watch(listener, EPOLLRDHUP);
+	}
 	if (listener.waiting.get() >= 0) {
 		if (!send_descriptor(listener.end.get(), listener.waiting.get(), listener.peer) && errno == EAGAIN) {
 			watch(listener, EPOLLRDHUP | EPOLLOUT);
@@ -607,7 +621,8 @@ void Relay::feed()
 {
 	is_starved_ = false;
 	for (const auto &[number, entry] : entries_)
-		if (auto *const listener = dynamic_cast<Listener *>(entry.get()); listener != nullptr && listener->accepting < 0)
+		if (auto *const listener = dynamic_cast<Listener *>(entry.get());
+		    listener != nullptr && (listener->accepting < 0 || listener->accepted != 0))
 			pass_on(*listener);
 }
 

@@ -170,6 +170,9 @@ private:
 
 	struct Listener : Entry {
 		exs_op_t accepting = 0;
+		~Listener() override { exs_close(accepted, 0, nullptr); }
+		Listener() = default;
+		exs_fd_t accepted = 0; // waits for descriptors or memory
 		End waiting; // for room in the socket pair
 		Address peer;
 	};
@@ -195,6 +198,7 @@ private:
 	void lose(Connection &connection);
 	void leave_facts(ino_t inode);
 	void on_accepted(Listener &listener, const exs_event &event);
+	bool take_accepted(Listener &listener);
 	void on_sent(Connection &connection, Slot &slot, const exs_event &event);
 	void on_received(Connection &connection, size_t slot, const exs_event &event);
 	void open(Connection &connection);
@@ -228,7 +232,7 @@ private:
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:
 	std::set<std::pair<Clock::time_point, uint64_t>> orphans_; // closed by the program, by their deadlines
 	bool is_ending_ = false;  // finishing_, seen by the thread
-	bool is_starved_ = false; // a listener cannot accept for want of memory
+	bool is_starved_ = false; // a listener cannot accept for want of memory or descriptors
 	std::atomic<uint64_t> number_ = 2;
 };
 

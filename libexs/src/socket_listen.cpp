@@ -14,6 +14,8 @@ namespace {
 constexpr size_t most_half_open = 128, at_a_time = 16;
 // For which peers keep their places although others wait for one, and none of them goes on
 constexpr auto half_open_time = std::chrono::seconds(3);
+// After which peers that wait are looked at again, if there was no descriptor
+constexpr auto descriptor_time = std::chrono::milliseconds(100);
 constexpr int most_backlog = 4096;
 
 } // namespace
@@ -209,7 +211,12 @@ void Socket::take_connections()
 				listening_->tcp->pause(true);
 				return;
 			}
-			connection = listening_->tcp->take();
+			connection = listening_->tcp->take(settings_.backlog_wait);
+			if (connection.get() < 0 && settings_.backlog_wait && (errno == EMFILE || errno == ENFILE)) {
+				start_timer(Timer::half_open, descriptor_time);
+				listening_->paused = true;
+				listening_->tcp->pause(true);
+			}
 			if (connection.get() < 0)
 				return;
 			child = make_child(dropped);

@@ -632,11 +632,11 @@ TcpListener::~TcpListener()
 	::shutdown(fd_.get(), SHUT_RDWR); // likewise: the port would stay in use
 }
 
-Descriptor TcpListener::take()
+Descriptor TcpListener::take(bool waits)
 {
 	const auto accept_one = [this] { return Descriptor(::accept4(fd_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC)); };
 	Descriptor connection = accept_one();
-	while (connection.get() < 0 && (errno == EMFILE || errno == ENFILE) && spare_.get() >= 0) {
+	while (!waits && connection.get() < 0 && (errno == EMFILE || errno == ENFILE) && spare_.get() >= 0) {
 		spare_ = Descriptor();
 		const bool dropped = accept_one().get() >= 0;
 		spare_ = Descriptor(::open("/dev/null", O_RDONLY | O_CLOEXEC));

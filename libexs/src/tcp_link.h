@@ -173,7 +173,8 @@ public:
 	TcpListener(const TcpListener &) = delete;
 	TcpListener &operator=(const TcpListener &) = delete;
 
-	Descriptor take(); // none: there is none now. One for which there is no descriptor is dropped.
+	// None: there is none now. One for which there is no descriptor is dropped, or stays where it is: EMFILE or ENFILE then.
+	Descriptor take(bool waits);
 	void pause(bool on);
 	[[nodiscard]] uint64_t token() const { return token_; }
 	[[nodiscard]] int local_address(sockaddr_storage &address) const;

@@ -16,6 +16,8 @@
 #include <sys/time.h>
 #include <sys/wait.h>
 
+extern "C" void (*exs_at_exit)(); // of at_exit.c
+
 // Which allocation of exs-preload fails; none if it is negative
 std::atomic<int> failing_allocation = -1;
 
@@ -365,6 +367,69 @@ TEST_F(Shim, AConnectionLossAfterAShutdownIsReportedAsEconnreset)
 	expect_reset(one.get());
 }
 
+// Takes all descriptors that the process may have
+class NoDescriptors {
+public:
+	NoDescriptors()
+	{
+		for (int fd = 0; (fd = ::dup(0)) >= 0;)
+			taken_.push_back(fd);
+	}
+	~NoDescriptors()
+	{
+		for (const int fd : taken_)
+			::close(fd);
+	}
+	NoDescriptors(const NoDescriptors &) = delete;
+	NoDescriptors &operator=(const NoDescriptors &) = delete;
+
+private:
+	std::vector<int> taken_;
+};
+
+TEST_F(Shim, AConnectionForWhichThereIsNoDescriptorWaitsUntilThereIsOne)
+{
+	NEEDS_TCP();
+	for (const int free : {0, 1, 2}) { // for the library, one end of the pair, both
+		listener = Socket();
+		listen();
+		int begin[2], connected[2];
+		ASSERT_EQ(::pipe(begin), 0);
+		ASSERT_EQ(::pipe(connected), 0);
+		const pid_t child = ::fork();
+		char octet = 0;
+		if (child == 0) {
+			::alarm(60);
+			EXPECT_EQ(::read(begin[0], &octet, 1), 1);
+			const RawClient client(address, SOCK_STREAM);
+			EXPECT_EQ(::write(connected[1], "c", 1), 1);
+			client.say({.type = RawClient::adv_imm, .id = 1, .length = 1}, {'x'});
+			client.next_message(RawClient::ack);
+			::_exit(HasFailure() ? 1 : 42);
+		}
+		std::vector<Socket> spare(static_cast<size_t>(free));
+		{
+			const NoDescriptors none;
+			spare.clear();
+			EXPECT_EQ(::write(begin[1], "b", 1), 1);
+			EXPECT_EQ(::read(connected[0], &octet, 1), 1);
+			pollfd coming{.fd = listener.get(), .events = POLLIN, .revents = 0};
+			EXPECT_EQ(::poll(&coming, 1, 300), 0);
+			if (free == 0) {
+				EXPECT_EQ(::accept(listener.get(), nullptr, nullptr), -1);
+				EXPECT_EQ(errno, EMFILE);
+			}
+		}
+		const Socket one = accept();
+		expect_read(one.get(), "x");
+		int status = 0;
+		::waitpid(child, &status, 0);
+		EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status << ", " << free << " descriptors were free";
+		for (const int fd : {begin[0], begin[1], connected[0], connected[1]})
+			::close(fd);
+	}
+}
+
 // The child has copies of all descriptors
 TEST_F(Shim, AConnectionLossIsReportedWhileAChildLives)
 {
@@ -563,6 +628,36 @@ TEST_F(Shim, AReceiverGetsEconnresetAndNoEndOfFileIfTheSenderEndsByUnderscoreExi
 	EXPECT_EQ(errno, ECONNRESET);
 	EXPECT_LE(got.size(), last_words);
 	EXPECT_EQ(got, std::string(got.size(), 'x'));
+}
+
+// Another program: a library is destroyed after exs-preload has ended its connections
+int connect_at_exit(uint16_t port)
+{
+	static const auto to = loopback(port);
+	::alarm(30);
+	const int fd = ::socket(AF_INET, SOCK_STREAM, 0);
+	if (::connect(fd, raw(to), sizeof(to)) != 0)
+		return 2;
+	exs_at_exit = [] {
+		const bool is_refused = ::connect(::socket(AF_INET, SOCK_STREAM, 0), raw(to), sizeof(to)) == -1 && errno == ECONNABORTED;
+		::_exit(is_refused ? 42 : 3);
+	};
+	return 1;
+}
+
+TEST_F(Shim, AConnectDuringExitFails)
+{
+	listen();
+	const std::string port = std::to_string(ntohs(address.sin_port));
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::execl("/proc/self/exe", "exs_shim_tests", "--connect-at-exit", port.c_str(), nullptr);
+		::_exit(4);
+	}
+	const Socket one = accept();
+	int status = 0;
+	::waitpid(child, &status, 0);
+	EXPECT_TRUE(WIFEXITED(status) && WEXITSTATUS(status) == 42) << status;
 }
 
 TEST_F(Shim, ConnectsBeyondTheBacklogWaitAndSucceed)
@@ -918,6 +1013,8 @@ int main(int argc, char **argv)
 	}
 	if (argc == 3 && std::string(argv[1]) == "--send-and-exit")
 		return send_and_exit(static_cast<uint16_t>(std::stoi(argv[2])));
+	if (argc == 3 && std::string(argv[1]) == "--connect-at-exit")
+		return connect_at_exit(static_cast<uint16_t>(std::stoi(argv[2])));
 	testing::InitGoogleTest(&argc, argv);
 	return RUN_ALL_TESTS();
 }
