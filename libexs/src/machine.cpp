@@ -448,6 +448,12 @@ void Machine::cancel_send(SendPlace send)
 	send->canceled = true;
 }
 
+bool Machine::waits_for_revoked(OpId op) const
+{
+	const auto send = send_ops_.find(op);
+	return send != send_ops_.end() && send->second->canceled && send->second->state == Send::State::advertised;
+}
+
 Machine::SendPlace Machine::find_advertised(uint32_t id)
 {
 	const auto found = advertised_.find(id);
@@ -779,7 +785,8 @@ void Machine::reap_adverts()
 	if (!std::exchange(reap_due_, false))
 		return;
 	std::erase_if(ending_, [this](AdvertPlace advert) {
-		if (advert->reads != 0)
+		// of a stream no octet is acknowledged behind one that has not come
+		if (advert->reads != 0 || (config_.stream && advert->closed && advert != adverts_.begin()))
 			return false;
 		advert->ending = false;
 		if (std::exchange(advert->again, false))

@@ -153,6 +153,9 @@ public:
 	// The operation completes soon, with ECANCELED unless it was done already. ENOENT: no such operation (any more).
 	int cancel(OpId op);
 
+	// Its REVOKE is under way or waits for those before it: action::Timer::revoke is its deadline
+	[[nodiscard]] bool waits_for_revoked(OpId op) const;
+
 	// Nothing will be sent any more; what was sent before still is
 	int shutdown();
 

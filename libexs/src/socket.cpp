@@ -558,7 +558,7 @@ void Socket::cancel_transfer(OpId op)
 	machine_->cancel(op);
 	act();
 	const auto found = operations_.find(op);
-	if (found == operations_.end() || found->second.deadline != 0)
+	if (found == operations_.end() || found->second.deadline != 0 || machine_->waits_for_revoked(op))
 		return;
 	const auto when = Clock::now() + std::chrono::milliseconds(settings_.close_ms);
 	found->second.deadline = library_.engine.start_timer(when, shared_from_this());

@@ -637,9 +637,11 @@ TEST(Machine, EXS13_ImmediateOctetsAfterAnUnansweredReadAreNotReceivedOnConnecti
 	Pair pair(World::config(true));
 	const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
 	pair.a->send(500);
-	pair.a->send(1);
-	while (pair.a->transmit() || pair.b->deliver() || pair.b->process())
+	const auto behind = pair.a->send(1);
+	while (pair.a->transmit() || pair.b->deliver() || pair.b->process() || pair.b->transmit() || pair.a->deliver() ||
+	       pair.a->process())
 		;
+	expect_waits(*pair.a, behind); // it is not acknowledged
 	pair.b->lose(ECONNRESET);
 	expect_error(*pair.b, read, ECONNRESET);
 	expect_error(*pair.b, immediate, ECONNRESET);

@@ -246,6 +246,30 @@ TEST_F(Peer, RevocationOfMemoryEndsAReceiveWhoseReadIsNotAnswered)
 	EXPECT_EQ(wait(revoking).error, 0);
 }
 
+// One REVOKE is under way at a time
+TEST_F(Peer, APeerThatAnswersEachRevokeInTimeStaysConnected)
+{
+	meet();
+	auto from = std::make_unique<Memory>(10000);
+	std::vector<exs_op_t> sends;
+	for (int i = 0; i < 6; i++) {
+		sends.push_back(send(b, *from));
+		peer->next_message(RawClient::adv);
+	}
+	const auto revoking = exs_mrevoke(from->handle, queue, nullptr);
+	for (const auto sending : sends) {
+		const uint32_t id = peer->next_message(RawClient::revoke).id;
+		EXPECT_FALSE(peer->is_readable(150)); // half of its time
+		peer->say({.type = RawClient::ack, .id = id, .status = 1});
+		peer->say({.type = RawClient::revoked, .id = id});
+		EXPECT_EQ(wait(sending).error, ECANCELED);
+	}
+	EXPECT_EQ(wait(revoking).error, 0);
+	from = std::make_unique<Memory>(10000);
+	send(b, *from);
+	peer->next_message(RawClient::adv);
+}
+
 TEST_F(Peer, CancelEndsAStreamReceiveWhoseReadIsNotAnswered)
 {
 	meet(SOCK_STREAM);
