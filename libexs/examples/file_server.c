@@ -85,6 +85,8 @@ int main(int argc, char **argv)
 			fprintf(stderr, "cannot fetch %s: %s\n", argv[3], strerror(error));
 		return error != 0;
 	}
+	/* one client at a time: a silent one must not keep the others out; what is accepted has the option, too */
+	exs_fcntl(fd, EXS_SET, EXS_IDLE_MS, 10000U);
 	if (exs_bind(fd, name, sizeof(address)) != 0 || exs_listen(fd, 16) != 0) {
 		fprintf(stderr, "cannot listen on %s port %s: %s\n", argv[1], argv[2], strerror(errno));
 		return 1;

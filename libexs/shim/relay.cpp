@@ -291,8 +291,16 @@ int Relay::listen(const Address &local, bool v6_only, int backlog, unsigned keep
 	listener->fd = make_socket(local.storage.ss_family, keepalive_ms);
 	exs_fcntl(listener->fd, EXS_SET, EXS_V6ONLY, v6_only ? 1U : 0U);
 	exs_fcntl(listener->fd, EXS_SET, EXS_BACKLOG_WAIT, 1U);
-	if (exs_bind(listener->fd, local.raw(), local.length) != 0 || exs_listen(listener->fd, std::max(backlog, least_backlog)) != 0)
+	if (exs_bind(listener->fd, local.raw(), local.length) != 0)
 		return errno;
+	backlog = std::max(backlog, least_backlog);
+	if (exs_listen(listener->fd, backlog) != 0) {
+		if (errno != EADDRINUSE)
+			return errno;
+		settle(); // the program may have just closed the listener that has the port
+		if (exs_listen(listener->fd, backlog) != 0)
+			return errno;
+	}
 	if (const int error = make_pair(SOCK_SEQPACKET, end, listener->end); error != 0)
 		return error;
 	listener->facts->listening = true;
@@ -339,6 +347,14 @@ void Facts::decide()
 {
 	decided = 1;
 	::syscall(SYS_futex, &decided, FUTEX_WAKE_PRIVATE, INT_MAX, nullptr, nullptr, 0);
+}
+
+void Relay::settle()
+{
+	std::unique_lock lock(mutex_);
+	const uint64_t question = ++asked_;
+	::eventfd_write(wake_.get(), 1);
+	settled_.wait(lock, [&] { return answered_ >= question; });
 }
 
 void Relay::finish(std::chrono::seconds patience)
@@ -399,6 +415,8 @@ void Relay::renew(Connection &orphan)
 // Until the first deadline of an orphan, in ms
 int Relay::time_left() const
 {
+	if (passes_ != 0)
+		return 0;
 	if (is_starved_)
 		return 100;
 	if (orphans_.empty())
@@ -482,6 +500,8 @@ void Relay::on_requests()
 		const std::lock_guard lock(mutex_);
 		requests.swap(requests_);
 		is_ending_ = finishing_;
+		if (asked_ != std::exchange(to_answer_, asked_))
+			passes_ = 2; // this one may have begun before
 	}
 	while (!requests.empty()) {
 		const auto entry = requests.begin()->second;
@@ -846,6 +866,10 @@ void Relay::loop()
 			feed();
 		drop_orphans(is_ending_ ? SIZE_MAX : most_orphans);
 		const std::lock_guard lock(mutex_);
+		if (passes_ != 0 && --passes_ == 0) {
+			answered_ = to_answer_;
+			settled_.notify_all();
+		}
 		idle_ = entries_.empty() && requests_.empty();
 		if (idle_)
 			empty_.notify_all();

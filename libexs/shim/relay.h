@@ -184,6 +184,7 @@ private:
 	int make_pair(int type, End &program, End &own);
 	void add(const std::shared_ptr<Entry> &entry, int program_end);
 	template <typename Function> void guarded(Entry &entry, const Function &function);
+	void settle(); // waits until the thread has handled all that has happened
 	void on_requests();
 	void begin(Entry &entry);
 	void end_all();
@@ -222,16 +223,19 @@ private:
 	Losses losses_;
 	exs_qh_t queue_ = 0;
 	inline static std::mutex mutex_; // of requests_, facts_ and the fd of each, ends_, finishing_
-	std::condition_variable empty_;
+	std::condition_variable empty_, settled_;
 	std::map<uint64_t, std::shared_ptr<Entry>> requests_; // of other threads, to become entries_
 	std::map<ino_t, std::shared_ptr<Facts>> facts_;
 	size_t ownerless_ = 0, most_ownerless_ = 256; // of facts_
 	std::set<int> ends_; // each End
+	uint64_t asked_ = 0, answered_ = 0; // by settle()
 	bool finishing_ = false;
 	bool idle_ = true;
 	std::map<uint64_t, std::shared_ptr<Entry>> entries_; // of the thread alone, like:
 	std::set<std::pair<Clock::time_point, uint64_t>> orphans_; // closed by the program, by their deadlines
 	bool is_ending_ = false;  // finishing_, seen by the thread
+	uint64_t to_answer_ = 0;  // asked_, likewise
+	int passes_ = 0;	  // before that: what had happened is handled then
 	bool is_starved_ = false; // a listener cannot accept for want of memory or descriptors
 	std::atomic<uint64_t> number_ = 2;
 };
