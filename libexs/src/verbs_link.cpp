@@ -114,6 +114,7 @@ void VerbsLink::abort()
 	channel_.reset();
 	slab_mr_.reset();
 	{
+		const std::lock_guard open(open_mutex_);
 		const std::lock_guard lock(regions_mutex_);
 		open_domain_.reset();
 		regions_.clear();
@@ -200,7 +201,7 @@ int VerbsLink::make_queues()
 	token_ = data_->watch(channel_->fd, EPOLLIN, actor_);
 	if (token_ == 0)
 		return errno;
-	const std::lock_guard lock(regions_mutex_);
+	const std::lock_guard lock(open_mutex_);
 	open_domain_ = domain_;
 	return 0;
 }
@@ -356,7 +357,7 @@ void refuse_request(rdma_cm_id *id, wire::Reason reason)
 
 int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure)
 {
-	const std::lock_guard lock(regions_mutex_);
+	const std::lock_guard open(open_mutex_); // not the other one: to pin takes long, and withdraw() must not wait for it
 	if (!open_domain_)
 		return ENOTCONN;
 	int flags = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
@@ -370,6 +371,7 @@ int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers 
 	if (mr == nullptr)
 		return errno;
 	exposure = {.local_key = mr->lkey, .remote_key = mr->rkey, .registration = mr};
+	const std::lock_guard lock(regions_mutex_);
 	regions_.emplace(mr, std::move(registration));
 	return 0;
 }

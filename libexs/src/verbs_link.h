@@ -140,8 +140,9 @@ private:
 	bool heard_ = false;	 // of the peer, since the last check_peer()
 	bool awaited_ = false;	 // an answer, since the one before
 
-	std::mutex regions_mutex_;
+	std::mutex regions_mutex_; // alone: of regions_
 	std::multimap<const ibv_mr *, std::shared_ptr<Registration>> regions_;
+	std::mutex open_mutex_; // of open_domain_, while memory is pinned; taken before regions_mutex_
 	std::shared_ptr<Domain> open_domain_; // for expose(), until abort()
 };
 
