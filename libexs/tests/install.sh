@@ -60,8 +60,9 @@ export PKG_CONFIG_PATH=${pc%/*} PKG_CONFIG_SYSROOT_DIR=$work/root LD_LIBRARY_PAT
 cp -r "$source/examples" "$work/examples"
 
 begin 'it is under the licence of libexs, with all that is compiled into it'
-find "$build/CMakeFiles/exs_objects.dir" "$build/CMakeFiles/exs_pure.dir" -name '*.d' -exec cat {} + | tr '\134 ' '\n' |
-	grep -E '^(\.\.|/).*/(libexs|tools/common)/' | sort -u >"$work/compiled"
+find "$build"/CMakeFiles/{exs_objects,exs_pure,exs-preload}.dir -name '*.d' -exec cat {} + | tr '\134 ' '\n' |
+	grep -E '^(\.\.|/)' | sort -u >"$work/named"
+grep -v '^/usr/' "$work/named" >"$work/compiled" # of the system's no licence is known here
 [[ $(wc -l <"$work/compiled") -gt 20 ]] || fail 'few files were compiled'
 (cd "$build" && xargs grep -L '^\(//\|/\*\) SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause' <"$work/compiled" >"$work/others") || true
 [[ ! -s $work/others ]] || fail "another licence: $(<"$work/others")"
@@ -89,6 +90,7 @@ cmake -S "$source" -B "$work/alone" -DCMAKE_DISABLE_FIND_PACKAGE_{fmt,CLI11,nloh
 cmake --build "$work/alone" --target help >"$work/targets"
 grep -q '^\.\.\. exs_static' "$work/targets" || fail 'no target for the library'
 ! grep -q '^\.\.\. exs-blast' "$work/targets" || fail 'it wants to build the tools'
+! grep -E '/(fmt|CLI|nlohmann)/' "$work/named" || fail 'the library needs headers of the tools'
 ! cmake -S "$source" -B "$work/alone" -DEXS_TOOLS=ON >"$work/cmake.log" 2>&1 || fail 'it builds tools without their packages'
 rm -r "$work/alone"
 

@@ -424,6 +424,7 @@ TEST_F(Cpp, DestroyingALoopWithAPendingAcceptClosesItsDescriptors)
 	const int before = descriptors();
 	for (int i = 0; i < 20; i++) {
 		loop other;
+		EXPECT_GE(other.fd(), 0); // a queue has none before
 		exs::socket waiting(other, AF_INET, SOCK_SEQPACKET, EXS_PROTO_TCP);
 		waiting.bind(endpoint("127.0.0.1", 0));
 		waiting.listen(10);

@@ -1874,6 +1874,7 @@ TEST_F(Library, EXS2_AnAbandonedQueueIsFreedWhenItsOperationsEnd)
 	const int before = descriptors();
 	for (int i = 0; i < 20; i++) {
 		const auto other = exs_qcreate();
+		EXPECT_GE(exs_qfd(other), 0); // it has none before
 		exs_recv(b, to.handle, to.bytes.data(), 10, 0, other, nullptr);
 		EXPECT_EQ(exs_qabandon(other), 0);
 		EXPECT_EQ(exs_qfd(other), -1);
