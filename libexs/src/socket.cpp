@@ -299,17 +299,6 @@ void Socket::end_all(int error)
 		finish(operations_.begin()->first, error);
 }
 
-// A call of the machine. If it has no memory, some of the actions may be lost: then the connection ends.
-template <typename Function> int Socket::go_on(const Function &function)
-{
-	try {
-		return function();
-	} catch (const std::bad_alloc &) {
-		give_up();
-		throw;
-	}
-}
-
 int Socket::check_part(const Part &part, int access)
 {
 	if (!part.region)
@@ -485,6 +474,7 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 	operation.transfer = std::move(transfer);
 	uses.keep();
 	operation.exposure = own;
+	bool submitted = false;
 	try {
 		any_region(operation.transfer, [&](const Region &region) {
 			users_.emplace(&region, number);
@@ -492,11 +482,12 @@ int Socket::transfer(Transfer &&transfer, const Report &report, int type, exs_op
 		});
 		// a close or the cancel_users() of a revocation meanwhile has not seen this operation
 		const bool is_late = closing_ || any_region(operation.transfer, [](Region &region) { return region.is_retired(); });
-		error = is_late ? EBADF : go_on([&] {
-			return submit(operation.transfer, type, number, memory, std::move(parts));
-		});
+		submitted = !is_late;
+		error = is_late ? EBADF : submit(operation.transfer, type, number, memory, std::move(parts));
 	} catch (const std::bad_alloc &) {
-		drop(number);
+		drop(number); // first: the caller wants no event of it
+		if (submitted)
+			give_up(); // some of the machine's actions may be lost
 		throw;
 	}
 	if (error != 0) {
@@ -603,7 +594,13 @@ int Socket::shutdown()
 	const Lock lock(mutex_);
 	if (state_ != State::connected || !machine_)
 		return ENOTCONN;
-	const int error = go_on([this] { return machine_->shutdown(); });
+	int error = 0;
+	try {
+		error = machine_->shutdown();
+	} catch (const std::bad_alloc &) {
+		give_up(); // some of its actions may be lost
+		throw;
+	}
 	settle();
 	return error;
 }

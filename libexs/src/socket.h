@@ -275,7 +275,6 @@ private:
 	void give_up() noexcept;
 	[[nodiscard]] bool release(Operation &operation);
 	void end_all(int error);
-	template <typename Function> int go_on(const Function &function);
 	void fail_connect(int error);
 
 	// listeners

@@ -127,6 +127,8 @@ TEST_F(Exhausted, AReceiveThatFailsLeavesItsMemoryUnused)
 				EXPECT_EQ(exs_mderegister(one->handle), 0) << strerror(errno);
 				EXPECT_EQ(exs_mderegister(other->handle), 0) << strerror(errno);
 				close_both();
+				for (const exs_event &event : std::exchange(events, {}))
+					EXPECT_NE(event.type, EXS_EVENT_RECV) << "of a call that has failed";
 			});
 	}
 }
