@@ -263,6 +263,12 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 {
 	entry->number = number_++;
 	entry->inode = inode_of(program_end);
+	// Here, where an error can be reported, and without the lock, which the program's epoll_ctl() of preload.cpp takes. The thread
+	// finds the entry when it has been woken.
+	epoll_event event{};
+	event.data.u64 = entry->number;
+	if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event) != 0)
+		throw std::system_error(errno, std::generic_category());
 	{
 		const std::lock_guard lock(mutex_);
 		if (const auto old = facts_.extract(entry->inode); old && old.mapped()->ownerless)
@@ -270,12 +276,7 @@ void Relay::add(const std::shared_ptr<Entry> &entry, int program_end)
 		try {
 			facts_.emplace(entry->inode, entry->facts);
 			requests_.emplace(entry->number, entry);
-			// here, where it can be reported; the thread finds the entry when it has been woken
-			epoll_event event{};
-			event.data.u64 = entry->number;
-			if (::epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, entry->end.get(), &event) != 0)
-				throw std::system_error(errno, std::generic_category());
-		} catch (const std::exception &) {
+		} catch (const std::bad_alloc &) {
 			facts_.erase(entry->inode);
 			requests_.erase(entry->number);
 			throw;

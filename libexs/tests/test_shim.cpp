@@ -50,15 +50,19 @@ std::atomic<bool> refuses_sends = false, refuses_watches = false;
 
 extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
 {
-	if (!is_of_preload(__builtin_return_address(0))) {
-		static const auto next = reinterpret_cast<decltype(&epoll_ctl)>(::dlsym(RTLD_NEXT, "epoll_ctl"));
-		return next(epoll, operation, fd, event);
-	}
-	if (refuses_watches && operation == EPOLL_CTL_ADD) {
+	if (refuses_watches && operation == EPOLL_CTL_ADD && is_of_preload(__builtin_return_address(0))) {
 		errno = ENOSPC;
 		return -1;
 	}
-	return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+	// that of exs-preload, which also its own thread calls
+	thread_local bool is_within = false;
+	if (is_within)
+		return static_cast<int>(::syscall(SYS_epoll_ctl, epoll, operation, fd, event));
+	static const auto next = reinterpret_cast<decltype(&epoll_ctl)>(::dlsym(RTLD_NEXT, "epoll_ctl"));
+	is_within = true;
+	const int result = next(epoll, operation, fd, event);
+	is_within = false;
+	return result;
 }
 
 // When exs-preload has made a socket pair
