@@ -392,7 +392,7 @@ private:
 	std::vector<int> taken_;
 };
 
-TEST_F(Shim, AConnectionForWhichThereIsNoDescriptorWaitsUntilThereIsOne)
+TEST_F(Shim, AConnectionWithoutAFreeDescriptorWaitsUntilOneIsFree)
 {
 	NEEDS_TCP();
 	for (const int free : {0, 1, 2}) { // for the library, one end of the pair, both
