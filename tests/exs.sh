@@ -7,7 +7,7 @@
 # in both directions, the messages on the wire, depths, peers that go or misbehave. EXS-… are the
 # requirements that a case shows.
 #
-# Runs as exs exs-sctp: 1200 s
+# Runs as exs exs-sctp exs-streams: 1200 s
 # Sample exs: EXS-1 to|complete once|normal, 10000.*in namespace b|persistent, 10000.*in namespace a|examples.*in namespace a|EXS-4: S|without a credit|terminates the Read|siw: a receiver
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -417,13 +417,13 @@ check 'EXS-10: one RDMA Write makes up a persistent-recv libexs transfer' costs 
 check_tcp 'EXS-4: tshark counts four RDMAP messages for a normal libexs transfer' costs_by_tshark normal 4
 check_tcp 'EXS-7: tshark counts two RDMAP messages for an immediate libexs transfer' costs_by_tshark immediate 2
 check_tcp 'EXS-8: tshark counts two RDMAP messages for a persistent libexs transfer' costs_by_tshark persistent 2
-"$RDMA" mpa reset default
+reset_default
 check 'libexs: a client with IRD 2 limits a server with ORD 8 to 2 outstanding Reads' depths 2 8 2
 check 'libexs: a server with ORD 4 has at most 4 outstanding Reads to a client with IRD 8' depths 8 4 4
 check 'libexs: a server with ORD 0 receives immediate transfers and rejects normal ones (by Read) with EOPNOTSUPP' no_reads
 check 'libexs transfers data over client-server connections, where the initiator sends first' client_server model client-server
 check 'libexs transfers data over MPA revision 1, where the initiator sends first' client_server revision 1 model client-server
-"$RDMA" mpa reset default
+reset_default
 hostile_cases
 check 'libexs over siw: a receiver with EXS_KEEPALIVE_MS 1000 gets ETIMEDOUT within 20 s if the host of its peer is cut off' host_dies rdma
 check 'libexs over TCP: a receiver with EXS_KEEPALIVE_MS 1000 gets ETIMEDOUT within 20 s if the host of its peer is cut off' host_dies tcp

@@ -10,7 +10,7 @@
 #
 # Needs CONFIG_FAILSLAB, which Debian's kernel does not have: without it there are no cases.
 #
-# Runs as faults faults-sctp: 300 s
+# Runs as faults faults-sctp faults-streams: 300 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -6,7 +6,7 @@
 # The purpose of the peer-to-peer model: the responder's program sends right after it has accepted,
 # before the initiator's program has sent anything. With --stock it records the results of unmodified siw.
 #
-# Runs as first first-sctp: 120 s
+# Runs as first first-sctp first-streams: 120 s
 # Sample first: first, server
 # Sample 7.2/first: first,
 # Sample 6.12/first: first,

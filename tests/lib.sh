@@ -51,8 +51,18 @@ WORK=$(mktemp -d)
 cases=0 failed=0
 declare -A pid_of=()
 
-# shellcheck disable=SC2086 # words of settings, from `tests/run --default`
-[[ -z ${MPA_DEFAULT:-} ]] || "${TESTS%/*}/build/rdma" mpa set default $MPA_DEFAULT
+# The settings of `tests/run --default`
+# shellcheck disable=SC2086 # words
+set_default() {
+	[[ -z ${MPA_DEFAULT:-} ]] || "${TESTS%/*}/build/rdma" mpa set default $MPA_DEFAULT
+}
+
+reset_default() {
+	"${TESTS%/*}/build/rdma" mpa reset default
+	set_default
+}
+
+set_default
 
 note() {
 	printf '# %s\n' "$*"

@@ -6,7 +6,7 @@
 # Two machines, each with a server for the other: rping, and perftest. perftest's servers listen on the
 # wildcard address, which the two namespaces of one machine cannot both do. Runs on both machines.
 #
-# Runs as pair pair-sctp: --pair; 200 s
+# Runs as pair pair-sctp pair-streams: --pair; 200 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -6,7 +6,7 @@
 # Private data of connect, accept and reject arrives whole and without the enhanced data, up to the
 # 255 bytes that rdma_cm supports (MPA itself has room for 508).
 #
-# Runs as pdata pdata-sctp: 200 s
+# Runs as pdata pdata-sctp pdata-streams: 200 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

@@ -6,7 +6,7 @@
 # Programs that know nothing of iw_mpa, over siw between two namespaces, the server in b and in a:
 # they work, and what passes between them is as RFC 6581 wants it.
 #
-# Runs as programs programs-sctp: 300 s
+# Runs as programs programs-sctp programs-streams: 300 s
 # Sample programs: server in namespace b|rping completes, server in namespace a|ucmatose completes, server in namespace a|at once|both ends|F3|F57|F90
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

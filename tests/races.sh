@@ -16,7 +16,7 @@
 # `sample` has one delay instead of three and 5 s instead of 20 s of everything at once. It leaves out
 # programs that end in order, the minute that a program has to decide, the namespace and the module.
 #
-# Runs as races races-sctp: 360 s
+# Runs as races races-sctp races-streams: 360 s
 # Sample debian/races: F56|F141
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

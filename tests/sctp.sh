@@ -8,7 +8,7 @@
 # iWARP over SCTP (RFC 5043, RFC 6581 section 7): programs, what is on the wire, hostile peers in both
 # roles, loss, and the end of associations. SCT-, SC- and AMB- name rows of the conformance matrix.
 #
-# Runs as sctp: --llp sctp; 700 s
+# Runs as sctp sctp-streams: --llp sctp; 700 s
 # Sample sctp: server in namespace b$|accepts on an address|SCT-1[578]|SC-0[56]: (a |the first)|AMB-20
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -89,7 +89,7 @@ says_sctp() {
 	ended_well server 30
 	wait_line monitor 'llp sctp' 10
 	stop monitor
-	"$rdma" mpa reset default
+	reset_default
 	! grep 'llp sctp' "$WORK/monitor.log" | grep -E 'mpa-rev|crc' ||
 		fail 'rdma mpa monitor prints mpa-rev or crc of an SCTP connection'
 	[[ -d $TRACING/events/iw_mpa ]] || { note 'this kernel has no tracepoints' && return; }
@@ -607,6 +607,7 @@ closes_in_two_minutes() {
 
 # A peer that does not answer has 256 associations that are being shut down; others are aborted
 closing_is_bounded() { # PORT
+	"${TESTS%/*}/build/rdma" mpa set link siw0/1 streams 1
 	start server b 330 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 300 --backlog 512
 	wait_listener 10.77.0.2 "$1"
 	start client a 330 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 300 --timeout 300
@@ -618,6 +619,7 @@ closing_is_bounded() { # PORT
 	stop client KILL
 	path
 	wait_for 60 'the end of all associations' no_assocs
+	"${TESTS%/*}/build/rdma" mpa reset link siw0/1
 }
 
 has_rules_for_routes() {
@@ -626,6 +628,7 @@ has_rules_for_routes() {
 
 # The place of an association without progress is for one whose peer takes data
 closes_slowly_beside_others() { # PORT
+	"${TESTS%/*}/build/rdma" mpa set link siw0/1 streams 1
 	start others b 120 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 100 --backlog 512
 	wait_listener 10.77.0.2 "$1"
 	start crowd a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 260 --timeout 100
@@ -649,6 +652,7 @@ closes_slowly_beside_others() { # PORT
 	tcpdump -r "$WORK/wire.pcap" "src port $(($1 + 1)) and sctp[12] = 6" >"$WORK/aborts.log" 2>/dev/null
 	[[ ! -s $WORK/aborts.log ]] || fail 'the killed server has sent an ABORT'
 	wait_for 60 'the end of all associations' no_assocs
+	"${TESTS%/*}/build/rdma" mpa reset link siw0/1
 }
 
 has_much_to_send_in_b() { # PORT
@@ -781,9 +785,9 @@ goes_while_it_stalls() { # PORT
 	wait_for 20 'the monitor' monitor_is_on "$rdma"
 	start server b 60 "$RDMAFIRST" server 10.77.0.2 "$1" --count 0 --timeout 50 --delay 30000
 	wait_listener 10.77.0.2 "$1"
-	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" send=$INITIATE quiet=1 flood=60 quiet=1 abort
+	run_well peer a 40 "$SCTPPEER" call 10.77.0.2 "$1" streams=1 send=$INITIATE quiet=1 flood=60 quiet=1 abort
 	wait_line monitor "^failed link siw1/1" 8
-	"$rdma" mpa reset default
+	reset_default
 	stop monitor
 	stop server
 }
@@ -942,6 +946,8 @@ done
 # 40 bytes of a DDP version that does not exist
 headers=$(printf "00%.0s" {1..40})
 accepted="send=$INITIATE expect=0006"
+# A shared association discards a message that belongs to no session
+alone=streams=1
 # shellcheck disable=SC2086 # words of $accepted are steps
 {
 	check 'an association that its peer shuts down before siw accepts it leaves no association' closes_before_accept $((++port))
@@ -970,26 +976,26 @@ accepted="send=$INITIATE expect=0006"
 	check 'AMB-22: an Enhanced Initiate with A=1 gets an Enhanced Accept with A=1' calls $((++port)) send=00058008c008 expect=00068008 send=0004 over=5
 	check 'SC-01: a peer without an adaptation indication is disconnected' calls $((++port)) adapt=0 over=5
 	check 'SC-01: a peer with another adaptation indication is disconnected' calls $((++port)) adapt=2 over=5
-	check 'SC-02: an Initiate in an ordered SCTP chunk gets a session Terminate' calls $((++port)) ordered send=$INITIATE expect=0004 over=5
+	check 'SC-02: an Initiate in an ordered SCTP chunk gets a session Terminate' calls $((++port)) $alone ordered send=$INITIATE expect=0004 over=5
 	check 'SC-02: a segment in an ordered SCTP chunk ends the session' calls $((++port)) $accepted ordered segment=0102 over=5
 	check 'F108: a fragmented Initiate is accepted' calls $((++port)) maxseg=480 zeros=1,510 expect=0002 send=0004 over=5
-	check 'SCT-03: an Initiate under the PPID of segments gets a session Terminate' calls $((++port)) ppid=16 send=$INITIATE expect=0004 over=5
-	check 'SCT-03: an Initiate under an unknown PPID gets a session Terminate' calls $((++port)) ppid=18 send=$INITIATE expect=0004 over=5
-	check 'SC-06: a segment before the Initiate gets a session Terminate' calls $((++port)) segment=0102 expect=0004 over=5
+	check 'SCT-03: an Initiate under the PPID of segments gets a session Terminate' calls $((++port)) $alone ppid=16 send=$INITIATE expect=0004 over=5
+	check 'SCT-03: an Initiate under an unknown PPID gets a session Terminate' calls $((++port)) $alone ppid=18 send=$INITIATE expect=0004 over=5
+	check 'SC-06: a segment before the Initiate gets a session Terminate' calls $((++port)) $alone segment=0102 expect=0004 over=5
 	check 'SCT-18: a second Initiate in an accepted session ends the session' calls $((++port)) $accepted send=$INITIATE over=5
-	check 'SCT-18: an Accept in place of the Initiate gets a session Terminate' calls $((++port)) send=$ACCEPT expect=0004 over=5
+	check 'SCT-18: an Accept in place of the Initiate gets a session Terminate' calls $((++port)) $alone send=$ACCEPT expect=0004 over=5
 	check 'SCT-06: a plain Initiate with 512 bytes of private data is accepted' calls $((++port)) zeros=1,512 expect=0002 send=0004 over=5
 	check 'SCT-06: a plain Initiate with 513 bytes of private data gets a session Terminate' calls $((++port)) zeros=1,513 expect=0004 over=5
 	check 'SCT-07: a session Terminate with private data is answered with a session Terminate' calls $((++port)) $accepted send=000400 expect=0004 over=5
 	check 'SC-07: our session Terminate is sent although received segments are unread in the socket' calls $((++port)) $accepted send=000400 flood=30 expect=0004 over=5
 	check 'SEC-04: an Enhanced Initiate without its IRD/ORD word gets a session Terminate' calls $((++port)) send=0005 expect=0004 over=5
-	check 'a session message with an unknown function code gets a session Terminate' calls $((++port)) send=0063 expect=0004 over=5
-	check 'a session message with half a function code gets a session Terminate' calls $((++port)) send=00 expect=0004 over=5
+	check 'a session message with an unknown function code gets a session Terminate' calls $((++port)) $alone send=0063 expect=0004 over=5
+	check 'a session message with half a function code gets a session Terminate' calls $((++port)) $alone send=00 expect=0004 over=5
 	check 'SC-05: the first message, with DDP-SSN 1, is not processed before DDP-SSN 0 arrives' calls $((++port)) ssn=1 send=$INITIATE quiet=2 ssn=0 send=0004 over=5
 	check 'SC-05: a DDP-SSN used twice ends the session' calls $((++port)) $accepted ssn=0 segment=0102 over=5
 	check 'SC-05: a DDP-SSN more than half the sequence space ahead ends the session' calls $((++port)) $accepted ssn=40000 segment=0102 over=5
 	check 'SC-05: a flood of segments after a DDP-SSN gap ends the session' calls $((++port)) $accepted ssn=2 flood=20000 over=20
-	check 'SC-05: a flood of segments before the Initiate gets a session Terminate' calls $((++port)) ssn=1 flood=2000 expect=0004 over=20
+	check 'SC-05: a flood of segments before the Initiate gets a session Terminate' calls $((++port)) $alone ssn=1 flood=2000 expect=0004 over=20
 	check 'a DDP segment shorter than its header ends the session' calls $((++port)) $accepted segment=4043 over=5
 	check 'an empty DDP segment ends the session' calls $((++port)) $accepted segment= over=5
 	check 'a segment of an unknown DDP version ends the session' calls $((++port)) $accepted segment="$headers" over=5

@@ -13,7 +13,7 @@ A step of call and hear is one of
   adapt=N       before the association: its adaptation indication (default 1, 0 = none)
   from=PORT     before the association: the port of a caller, who aborts it at the end
   maxseg=N      before the association: SCTP makes DATA chunks of N bytes at most
-  streams=N     before the association: it offers N streams each way (default 1)
+  streams=N     before the association: it offers N streams each way (default: as in MPA_DEFAULT, else 1)
   stream=N      the next messages are sent on stream N, and expected on it; DDP-SSNs are counted for each stream
   fresh         a session begins: the next DDP-SSNs on this stream are 0 again, in both directions
   send=HEX      sends a session control message behind the next DDP-SSN
@@ -34,6 +34,8 @@ payload protocol identifier than 16 and 17, or if a stream's DDP-SSNs are not 0,
 """
 import errno
 import itertools
+import os
+import re
 import select
 import signal
 import socket
@@ -49,6 +51,8 @@ SNDINFO, RCVINFO = 2, 3
 UNORDERED = 1
 SEGMENT, CONTROL = 16, 17
 PATIENCE = 20
+# of the settings of `tests/run --default`
+STREAMS = int((re.findall(r'streams (\d+)', os.environ.get('MPA_DEFAULT', '')) or [1])[-1])
 
 
 class Broken(Exception):
@@ -199,7 +203,7 @@ def make_socket(address, options):
     sock.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
     if int(options.get('adapt', 1)):
         sock.setsockopt(SOL_SCTP, ADAPTATION, struct.pack('=I', int(options.get('adapt', 1))))
-    streams = int(options.get('streams', 1))
+    streams = int(options.get('streams', STREAMS))
     sock.setsockopt(SOL_SCTP, INITMSG, struct.pack('=HHHH', streams, streams, 0, 0))
     sock.setsockopt(SOL_SCTP, NODELAY, 1)
     sock.setsockopt(SOL_SCTP, RECVRCVINFO, 1)

@@ -9,7 +9,7 @@
 # In some cases the programs are killed during the removal, in others (F67) they stay. scripts/vm checks
 # that at the end all modules can be unloaded without a leak.
 #
-# Runs as unload unload-sctp: 200 s
+# Runs as unload unload-sctp unload-streams: 200 s
 # Sample unload: cxgb4|half-open connections can|unanswered|wildcard|interface|namespace
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
