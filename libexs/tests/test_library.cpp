@@ -509,7 +509,7 @@ TEST_F(Library, WithQueueProgressConnectionsGoOnWhileNobodyCallsQdequeue)
 class Trap {
 public:
 	explicit Trap(void *page)
-	    : fd_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | UFFD_USER_MODE_ONLY))),
+	    : fd_(static_cast<int>(::syscall(SYS_userfaultfd, O_CLOEXEC | O_NONBLOCK | UFFD_USER_MODE_ONLY))),
 	      range_{.start = reinterpret_cast<uintptr_t>(page), .len = static_cast<size_t>(::sysconf(_SC_PAGESIZE))}
 	{
 		uffdio_api api{.api = UFFD_API, .features = 0, .ioctls = 0};
@@ -529,7 +529,7 @@ public:
 	[[nodiscard]] bool wait_for_prey() const
 	{
 		pollfd readable{.fd = fd_, .events = POLLIN, .revents = 0};
-		return ::poll(&readable, 1, patience) == 1;
+		return ::poll(&readable, 1, patience) == 1 && readable.revents == POLLIN;
 	}
 	void open()
 	{
