@@ -257,7 +257,7 @@ int leave_to_kernel(int fd)
 	return 0;
 }
 
-// What a socket pair has as well, and what accepted sockets have from their listener
+// Options that a socket pair has as well. Accepted sockets have their listener's.
 void copy_options(int from, int to)
 {
 	alignas(timeval) std::array<char, 64> value{};

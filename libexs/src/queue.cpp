@@ -316,17 +316,20 @@ int Queue::wait(std::optional<Clock::time_point> until, bool spin, const sigset_
 	const auto fd = begin_wait();
 	if (!fd)
 		return 1;
-	bool waits = true;
-	const auto end = [this, &waits] {
-		if (std::exchange(waits, false))
-			end_wait();
-	};
-	// also if the thread is cancelled
-	const std::unique_ptr<const decltype(end), void (*)(const decltype(end) *)> at_end(&end, [](const auto *function) { (*function)(); });
+	struct End {
+		Queue &queue;
+		bool waits = true;
+		void operator()()
+		{
+			if (std::exchange(waits, false))
+				queue.end_wait();
+		}
+		~End() { (*this)(); } // also if the thread is cancelled
+	} end{*this};
 	if (*fd < 0)
 		at_most(1); // and look again
 	if (progress_) {
-		if (const auto driven = engine().drive(*fd, left, mask, end))
+		if (const auto driven = engine().drive(*fd, left, mask, std::ref(end)))
 			return *driven;
 		at_most(10); // another thread does, for the time being
 	}

@@ -1,13 +1,11 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
 // The library while its allocations fail. Over TCP: the allocations of a device cannot be told from others.
+#include "failing_new.h"
 #include "library.h"
 
 #include <atomic>
 #include <memory>
-#include <new>
-
-#include <dlfcn.h>
 
 namespace {
 
@@ -16,40 +14,17 @@ thread_local bool is_testing = false;
 std::atomic<int> left_to_fail = -1; // before the first one that fails; negative: none does
 std::atomic<bool> fails_on = false, others_fail = false;
 
-bool is_of_library(const void *caller)
-{
-	Dl_info info{};
-	return ::dladdr(caller, &info) != 0 && std::strstr(info.dli_fname, "libexs.so") != nullptr;
-}
+} // namespace
 
-bool must_fail(const void *caller)
+static bool must_fail(const void *caller)
 {
 	if (!is_testing)
-		return others_fail && is_of_library(caller);
-	if (left_to_fail < 0 || !is_of_library(caller) || --left_to_fail >= 0)
+		return others_fail && is_of("libexs.so", caller);
+	if (left_to_fail < 0 || !is_of("libexs.so", caller) || --left_to_fail >= 0)
 		return false;
 	if (fails_on)
 		left_to_fail = 0;
 	return true;
-}
-
-} // namespace
-
-[[gnu::noinline]] void *operator new(size_t size)
-{
-	if ((left_to_fail >= 0 || others_fail) && must_fail(__builtin_return_address(0)))
-		throw std::bad_alloc();
-	if (void *const memory = std::malloc(size))
-		return memory;
-	throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept
-{
-	std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, size_t /*size*/) noexcept
-{
-	std::free(memory);
 }
 
 namespace {

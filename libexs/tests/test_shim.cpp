@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
 // A program under exs-preload, which the tests are themselves. EXS_TEST_ADDRESS as of library.h.
+#include "failing_new.h"
 #include "library.h"
 
 #include <atomic>
@@ -22,27 +23,9 @@ extern "C" void (*exs_at_exit)(); // of at_exit.c
 // Which allocation of exs-preload fails; none if it is negative
 std::atomic<int> failing_allocation = -1;
 
-bool is_of_preload(const void *caller)
+static bool must_fail(const void *caller)
 {
-	Dl_info info{};
-	return ::dladdr(caller, &info) != 0 && std::strstr(info.dli_fname, "libexs-preload") != nullptr;
-}
-
-[[gnu::noinline]] void *operator new(size_t size)
-{
-	if (failing_allocation >= 0 && is_of_preload(__builtin_return_address(0)) && failing_allocation-- == 0)
-		throw std::bad_alloc();
-	if (void *const memory = std::malloc(size))
-		return memory;
-	throw std::bad_alloc();
-}
-[[gnu::noinline]] void operator delete(void *memory) noexcept
-{
-	std::free(memory);
-}
-[[gnu::noinline]] void operator delete(void *memory, size_t /*size*/) noexcept
-{
-	std::free(memory);
+	return failing_allocation >= 0 && is_of("libexs-preload", caller) && failing_allocation-- == 0;
 }
 
 // Calls of exs-preload that fail, in place of libc's
@@ -50,7 +33,7 @@ std::atomic<bool> refuses_sends = false, refuses_watches = false;
 
 extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
 {
-	if (refuses_watches && operation == EPOLL_CTL_ADD && is_of_preload(__builtin_return_address(0))) {
+	if (refuses_watches && operation == EPOLL_CTL_ADD && is_of("libexs-preload", __builtin_return_address(0))) {
 		errno = ENOSPC;
 		return -1;
 	}
@@ -72,14 +55,14 @@ std::function<void()> hook;
 extern "C" __attribute__((visibility("default"))) int socketpair(int domain, int type, int protocol, int *ends) noexcept
 {
 	const auto made = static_cast<int>(::syscall(SYS_socketpair, domain, type, protocol, ends));
-	if (is_of_preload(__builtin_return_address(0)) && is_hooked.exchange(false))
+	if (is_of("libexs-preload", __builtin_return_address(0)) && is_hooked.exchange(false))
 		hook();
 	return made;
 }
 
 extern "C" __attribute__((visibility("default"))) ssize_t send(int fd, const void *from, size_t size, int flags)
 {
-	if (refuses_sends && is_of_preload(__builtin_return_address(0))) {
+	if (refuses_sends && is_of("libexs-preload", __builtin_return_address(0))) {
 		errno = ENOBUFS;
 		return -1;
 	}
