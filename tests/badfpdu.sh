@@ -51,7 +51,7 @@ peer_of() { # OPTION-OF-THE-SERVER NAME=VALUE…
 	done
 	# shellcheck disable=SC2086 # perhaps none
 	serve $option
-	run peer a 60 "$MPAPEER" run "$TESTS/scenarios/established.txt" --connect "$(address b):$port" "${settings[@]}"
+	run peer a 60 "$MPAPEER" run "$SCENARIOS/established.txt" --connect "$(address b):$port" "${settings[@]}"
 	[[ $STATUS -eq 0 ]] || fail "the initiator: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
 	wait_line server '^conn 1 over' 30
 	has_line server 'never completed' && fail 'a work request never completed'
@@ -151,7 +151,7 @@ odd_responder() { # PORT IRD NAME=VALUE…
 	for setting in "${@:3}"; do
 		settings+=(--set "$setting")
 	done
-	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):$1" "${settings[@]}"
+	start peer b 60 "$MPAPEER" run "$SCENARIOS/odd-responder.txt" --listen "$(address b):$1" "${settings[@]}"
 	wait_ready peer '^listening on'
 }
 

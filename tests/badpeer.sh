@@ -13,7 +13,6 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly SCENARIOS=$TESTS/scenarios
 # Seconds that an honest initiator may have to wait while others misbehave: emulation is slow
 readonly PROMPT=8
 # iw_mpa waits 10 s for an RTR

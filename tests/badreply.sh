@@ -13,7 +13,6 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly SCENARIOS=$TESTS/scenarios
 port=7600
 
 # played SCENARIO [NAME=VALUE…]: plays a scenario; the client's output is in its log, its status in STATUS

@@ -300,7 +300,7 @@ hostile() {
 	shift
 	for setting in "$@"; do settings+=(--set "$setting"); done
 	serve blast b
-	[[ $name == /* ]] || name=$TESTS/scenarios/$name.txt
+	[[ $name == /* ]] || name=$SCENARIOS/$name.txt
 	run peer a 60 "$MPAPEER" run "$name" --connect "$(address b):$port" "${settings[@]}"
 	[[ $STATUS -eq 0 ]] ||
 		fail "the peer did not get what it expects: $(grep -A2 FAIL "$WORK/peer.log" | paste -sd' ' || true)"
@@ -317,7 +317,7 @@ message() {
 floods() {
 	local i plan='{"tool":"blast","mode":"normal","size":10,"in_flight":1,"count":10,"places":1}'
 	{
-		grep -vE '^(\$|expect close)' "$TESTS/scenarios/exs-client.txt"
+		grep -vE '^(\$|expect close)' "$SCENARIOS/exs-client.txt"
 		echo "send fpdu send $(message 1)"
 		printf 'send fpdu send %s%s%0*x\n' "$(message 3 0 0 1 1024)" "$(printf %s "$plan" | od -An -tx1 -v | tr -d ' \n')" \
 			$((2 * (1024 - ${#plan}))) 0
@@ -338,7 +338,7 @@ says_bad() { # CLAIM MESSAGE
 
 hostile_server() { # NAME=VALUE WANTED
 	port=$((port + 1))
-	start peer b 60 "$MPAPEER" run "$TESTS/scenarios/exs-server.txt" --listen "$port" --set "$1"
+	start peer b 60 "$MPAPEER" run "$SCENARIOS/exs-server.txt" --listen "$port" --set "$1"
 	wait_ready peer '^listening'
 	run client a 60 "$EXS/exs-blast" "$(address b)" -p "$port" --protocol rdma -n 10
 	[[ $STATUS -eq 1 ]] || fail "the client ended with status $STATUS, not 1"

@@ -51,6 +51,19 @@ WORK=$(mktemp -d)
 cases=0 failed=0
 declare -A pid_of=()
 
+# The peers' scenarios; on a slow host with longer limits, too
+SCENARIOS=$TESTS/scenarios
+if ((SLOW_HOST > 1)); then
+	SCENARIOS=$WORK/scenarios
+	mkdir "$SCENARIOS"
+	for scenario in "$TESTS"/scenarios/*.txt; do
+		# shellcheck disable=SC2016 # of awk
+		awk -v times="$SLOW_HOST" '($1 == "within" || $1 == "wait") && $2 ~ /^[0-9]+s$/ { $2 = $2 * times "s" } { print }' \
+			"$scenario" >"$SCENARIOS/${scenario##*/}"
+	done
+fi
+readonly SCENARIOS
+
 # The settings of `tests/run --default`
 # shellcheck disable=SC2086 # words
 set_default() {

@@ -305,7 +305,7 @@ new_device() {
 	start wildcard b 90 "$RDMAFIRST" server 0.0.0.0 7320 --count 0 --timeout 60
 	wait_ready wildcard '^listening'
 	if [[ $LLP == tcp ]]; then
-		start taken b 90 "$MPAPEER" run "$TESTS/scenarios/odd-responder.txt" --listen "$(address b):7320" \
+		start taken b 90 "$MPAPEER" run "$SCENARIOS/odd-responder.txt" --listen "$(address b):7320" \
 			--set REPLY=enhanced --set THEN=flush
 	else
 		start taken b 90 "$SCTPPEER" hear "$(address b)" 7320

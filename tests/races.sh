@@ -97,8 +97,8 @@ hold_sctp() {
 
 hold_tcp() {
 	programs=(server client caller)
-	play responders "$TESTS/scenarios/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
-	play initiators "$TESTS/scenarios/hold-initiators.txt" --connect "$(address b):$port" --retry 30s
+	play responders "$SCENARIOS/hold-responders.txt" --listen "$(address a):$((port + 1))" --accept-within $((60 * SLOW_HOST))s
+	play initiators "$SCENARIOS/hold-initiators.txt" --connect "$(address b):$port" --retry $((30 * SLOW_HOST))s
 	wait_ready responders '^listening on'
 	start client b 170 "$RDMAFIRST" client "$(address a)" $((port + 1)) --side-by-side 3 --timeout $((160 * SLOW_HOST))
 	wait_ready initiators 'all are held'
@@ -398,8 +398,8 @@ peer_ends() {
 	initiators reset close shutdown -- "${delays[@]}" >"$WORK/initiators.txt"
 	responders 200ms >"$WORK/responders.txt"
 	serve
-	play responders "$WORK/responders.txt" --listen "$(address a):$((port + 1))" --accept-within 60s
-	play initiators "$WORK/initiators.txt" --connect "$(address b):$port" --retry 30s
+	play responders "$WORK/responders.txt" --listen "$(address a):$((port + 1))" --accept-within $((60 * SLOW_HOST))s
+	play initiators "$WORK/initiators.txt" --connect "$(address b):$port" --retry $((30 * SLOW_HOST))s
 	wait_ready responders '^listening on'
 	run client b 120 "$RDMAFIRST" client "$(address a)" $((port + 1)) --times $CONNECTS --hold --no-receive --timeout 30
 	[[ $STATUS -ne 3 && $(grep -c 'connect took' "$WORK/client.log") == "$CONNECTS" ]] ||
@@ -474,7 +474,7 @@ declare -A deadline_pid=()
 
 # meanwhile NAME NETNS COMMAND…
 meanwhile() {
-	ip netns exec "$2" timeout 400 "${@:3}" >"$DEADLINES/$1" 2>&1 </dev/null &
+	ip netns exec "$2" timeout $((400 * SLOW_HOST)) "${@:3}" >"$DEADLINES/$1" 2>&1 </dev/null &
 	deadline_pid[$1]=$!
 }
 
@@ -482,7 +482,7 @@ meanwhile() {
 meanwhile_client() {
 	(
 		wait_for 60 "responder$1 to listen" grep -qs '^listening' "$DEADLINES/responder$1"
-		exec ip netns exec d timeout 400 "$RDMAFIRST" client $THIRD.1 "779$1" --timeout $((50 * SLOW_HOST))
+		exec ip netns exec d timeout $((400 * SLOW_HOST)) "$RDMAFIRST" client $THIRD.1 "779$1" --timeout $((50 * SLOW_HOST))
 	) >"$DEADLINES/client$1" 2>&1 </dev/null &
 	deadline_pid[client$1]=$!
 }
@@ -490,20 +490,20 @@ meanwhile_client() {
 # No Initiate, one behind a gap, undecided; no Accept, one behind a gap
 sctp_deadlines_begin() {
 	local i=0 steps last='' call="'$SCTPPEER' call $THIRD.2 7790"
-	[[ -n $sample ]] || last="$call send=${INITIATE}756e64656369646564 over=100"
+	[[ -n $sample ]] || last="$call send=${INITIATE}756e64656369646564 over=$((100 * SLOW_HOST))"
 	meanwhile initiator c bash -ec "
-		until $call over=15; do sleep 1; done
-		$call ssn=1 send=$INITIATE over=15
+		until $call over=$((15 * SLOW_HOST)); do sleep 1; done
+		$call ssn=1 send=$INITIATE over=$((15 * SLOW_HOST))
 		$last"
 	for steps in expect=0005 "expect=0005 ssn=1 send=$ACCEPT"; do
 		i=$((i + 1))
-		meanwhile "responder$i" c bash -c "exec '$SCTPPEER' hear $THIRD.1 779$i $steps expect=0004 over=15"
+		meanwhile "responder$i" c bash -c "exec '$SCTPPEER' hear $THIRD.1 779$i $steps expect=0004 over=$((15 * SLOW_HOST))"
 		meanwhile_client $i
 	done
 }
 
 deadlines_begin() {
-	local last='expect close within 100s' i=0
+	local last="expect close within $((100 * SLOW_HOST))s" i=0
 	[[ -z $sample ]] || last='note that takes too long here'
 	ip -batch - <<-END
 		netns add c
@@ -516,13 +516,13 @@ deadlines_begin() {
 	ip -n d link set eth0 up
 	add_device d siw3
 	ip netns exec c ping -q -c 1 -W 5 $THIRD.2 >/dev/null
-	meanwhile server d "$RDMAFIRST" server $THIRD.2 7790 --count 0 --timeout 390 --ignore undecided
+	meanwhile server d "$RDMAFIRST" server $THIRD.2 7790 --count 0 --timeout $((390 * SLOW_HOST)) --ignore undecided
 	[[ $LLP == tcp ]] || { sctp_deadlines_begin && return; }
-	meanwhile initiator c "$MPAPEER" run "$TESTS/scenarios/deadlines.txt" --connect $THIRD.2:7790 --retry 20s --set "LAST=$last"
+	meanwhile initiator c "$MPAPEER" run "$SCENARIOS/deadlines.txt" --connect $THIRD.2:7790 --retry $((20 * SLOW_HOST))s --set "LAST=$last"
 	for reply in flush 'send reply p2p rtr=write ird=8 ord=8 first=10'; do
 		i=$((i + 1))
-		meanwhile "responder$i" c "$MPAPEER" run "$TESTS/scenarios/hold-reply.txt" --listen "$THIRD.1:779$i" \
-			--accept-within 60s --set "REPLY=$reply"
+		meanwhile "responder$i" c "$MPAPEER" run "$SCENARIOS/hold-reply.txt" --listen "$THIRD.1:779$i" \
+			--accept-within $((60 * SLOW_HOST))s --set "REPLY=$reply"
 		meanwhile_client $i
 	done
 }

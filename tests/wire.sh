@@ -24,7 +24,6 @@
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 
-readonly SCENARIOS=$TESTS/scenarios
 readonly RDMA=${TESTS%/*}/build/rdma
 readonly FIRST_PORT=20000
 # libusrsctp's host is beside a; no kernel has its address
