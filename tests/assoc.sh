@@ -26,6 +26,10 @@ has_assoc() { # [PORT]
 	[[ -n $(assocs a "${1:-}") ]]
 }
 
+has_socket() { # PORT ADDRESS: of a listener in b
+	grep -qE " 10 +[0-9]+ +$1 .* $2( |$)" <(within b cat /proc/net/sctp/eps)
+}
+
 # The peer's association has been made
 has_assocs() { # PORT COUNT
 	[[ $(assocs a "$1" | wc -l) -ge $2 ]]

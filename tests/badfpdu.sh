@@ -487,6 +487,8 @@ bad 'F12: a Send releases the memory of its SGE that follows an empty SGE' memor
 bad 'F18: an RDMA Read of memory whose STag a Send with Invalidate has invalidated gets TERM 0/1/0' odd_terminated invalidate 0/1/0
 bad 'F18: Send with Invalidate of an STag with the wrong key gets TERM 0/2/9' odd_terminated invalidate-wrong-key 0/2/9
 bad 'F18: Send with Invalidate of memory without remote access gets TERM 0/1/9' odd_terminated invalidate-local 0/1/9
+# M and D are set, R is not: no RDMAP header follows
+bad 'F161: the TERM for a Send with Invalidate announces no RDMAP header' odd_terminated invalidate-local 0/1/9 '0109c000'
 bad 'F19: RDMA Reads are answered while the responder modifies its QP' many_reads
 bad 'F142: an RDMA Read that finds the completion queue full ends the connection' full_cq_ends_connection
 bad 'F20: the kernel does not dereference a kernel address in a work request of a program' odd_completes kernel-pointer

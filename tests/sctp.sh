@@ -139,10 +139,6 @@ later_address6() {
 	within b ip addr del fd77::22/64 dev eth0
 }
 
-has_socket() { # PORT ADDRESS: of a listener in b
-	grep -qE " 10 +[0-9]+ +$1 .* $2( |$)" <(within b cat /proc/net/sctp/eps)
-}
-
 # ---- a bad path
 
 lossy() {

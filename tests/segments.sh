@@ -113,6 +113,17 @@ with_a_tiny_mss() {
 	(($(number longest) <= 88)) || fail "a segment has $(number longest) octets"
 }
 
+# A packet of TCP holds fewer pages than a batch would
+with_few_fragments() {
+	local before
+	before=$(</proc/sys/net/core/max_skb_frags)
+	echo 4 >/proc/sys/net/core/max_skb_frags
+	capture wire a
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
+	echo "$before" >/proc/sys/net/core/max_skb_frags
+	aligned a 1448
+}
+
 # A Write of 64 octets is an FPDU of 84 (RFC 5040 section 4.3), of which a segment of 1448 holds 17
 lists_of_small_writes() {
 	capture wire a
@@ -179,6 +190,7 @@ seg 'small RDMA Writes that are posted together share TCP segments' lists_of_sma
 seg 'setting segment large: one FPDU holds a message of 60000 octets' large_fpdus
 seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
 seg "setting segment large at the receiver alone does not change the sender's FPDUs" large_one_way
+seg 'F160: each TCP segment begins with an FPDU if net.core.max_skb_frags is 4' with_few_fragments
 # The window stays small from here on
 seg 'each TCP segment begins with an FPDU in a receive window of 9000 octets' in_a_small_window
 seg 'setting segment large: messages of 60000 octets arrive unchanged in a receive window of 9000 octets' large_fpdus_in_a_small_window

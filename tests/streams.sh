@@ -141,6 +141,25 @@ link_local() { # PORT ADDRESS
 	within b ip addr del fe80::b/64 dev eth0
 }
 
+# A listener on all addresses keeps its settings for an address that comes later
+later_address() { # PORT
+	local before
+	streams 4 4
+	before=$(opened a)
+	start server b 200 "$RDMAFIRST" server 0.0.0.0 "$1" --count 0 --backlog 1024 --timeout 190
+	wait_listener 10.77.0.2 "$1"
+	"$RDMA" mpa set link siw1/1 streams 1
+	within b ip addr add 10.77.0.22/24 dev eth0
+	wait_for 30 'a socket of the new address' has_socket "$1" 10.77.0.22
+	start client a 190 "$RDMAFIRST" client 10.77.0.22 "$1" --side-by-side 3 --timeout 180
+	wait_for 60 '3 connections' has_connections 3
+	expect 'number of associations' "$(opened_since "$before")" 1
+	stop server KILL
+	ended_well client 60
+	wait_for $IDLE 'the end of all associations' no_assocs
+	within b ip addr del 10.77.0.22/24 dev eth0
+}
+
 # Plays a peer against our responder on streams 8, then an honest client
 calls() { # PORT STEP…
 	local port=$1
@@ -615,6 +634,8 @@ check 'each connection has an SCTP association of its own with streams 1' side_b
 check 'F145: 100 connections at once over a path of 250 ms share one SCTP association with a small send buffer' \
 	many_in_a_round_trip 7409
 check 'rping verifies its data beside another session with streams 8' verifies 7406
+check 'F163: a wildcard listener keeps its streams for an address that is added after the setting has changed' \
+	later_address 7439
 check 'F146: two connections between link-local addresses share an SCTP association, with a listener on ::' link_local 7407 ::
 check 'F146: two connections between link-local addresses share an SCTP association, with a listener on that address' \
 	link_local 7438 fe80::b%eth0

@@ -317,7 +317,15 @@ cxgb4_idles() {
 	modprobe -r iw_cxgb4
 }
 
+# The netlink family loads iw_mpa
+needs_no_rdma_cm() {
+	[[ -e /sys/module/ib_core/holders/iw_mpa ]] || fail 'module iw_mpa is not loaded'
+	[[ ! -e /sys/module/rdma_cm/holders/iw_mpa ]] || fail 'module iw_mpa needs rdma_cm'
+}
+
 mpa set default request-timeout 60000 reply-timeout 60000 rtr-timeout 60000
+
+check_tcp 'F164: module iw_mpa, which any user can have loaded, does not need rdma_cm' needs_no_rdma_cm
 check_tcp 'iw_cxgb4 can be loaded and removed on a machine without an adapter' cxgb4_idles
 check 'a siw device with a listener can be removed' listener_dies
 check 'a siw device with connections can be removed, and the peers of the connections get DISCONNECTED' connections_die

@@ -365,6 +365,7 @@ int iw_mpa_get_port_stats(struct iw_mpa_device *dev, u32 port_num,
 /* Listeners */
 struct iw_mpa_config *iw_mpa_config_get(struct iw_mpa_device *dev, u32 port_num,
 					const struct iw_mpa_layer *options);
+struct iw_mpa_config *iw_mpa_config_dup(const struct iw_mpa_config *config);
 void iw_mpa_config_put(struct iw_mpa_config *config);
 bool iw_mpa_config_fast_open(const struct iw_mpa_config *config);
 unsigned int iw_mpa_config_streams(const struct iw_mpa_config *config);

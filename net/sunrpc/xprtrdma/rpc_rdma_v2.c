@@ -131,8 +131,7 @@ static struct error_send *make_error(struct rpcrdma_xprt *r_xprt, __be32 xid,
 
 	if (!atomic_add_unless(&ep->re_errors, 1, version_two.max_errors))
 		return NULL;
-	send = kzalloc_node(sizeof(*send), GFP_NOWAIT | __GFP_NOWARN,
-			    ibdev_to_node(device));
+	send = kzalloc_node(sizeof(*send), GFP_NOWAIT, ibdev_to_node(device));
 	if (!send)
 		goto out_dec;
 	/* A credit value of zero is not valid (RFC 8166, section 3.3.1) */

@@ -608,6 +608,21 @@ struct iw_mpa_config *iw_mpa_config_get(struct iw_mpa_device *dev, u32 port_num,
 EXPORT_SYMBOL_GPL(iw_mpa_config_get);
 
 /**
+ * iw_mpa_config_dup - copy the settings of a listener
+ * @config: the settings
+ *
+ * For a listener with several sockets. May sleep.
+ *
+ * Return: the copy, to be freed with iw_mpa_config_put(), or %NULL if there is
+ * no memory
+ */
+struct iw_mpa_config *iw_mpa_config_dup(const struct iw_mpa_config *config)
+{
+	return kmemdup(config, sizeof(*config), GFP_KERNEL);
+}
+EXPORT_SYMBOL_GPL(iw_mpa_config_dup);
+
+/**
  * iw_mpa_config_put - free the settings of a listener
  * @config: the settings, or NULL
  */

@@ -2,8 +2,10 @@
 /*
  * Options that ULPs set on an rdma_cm_id, for their connection alone. rdma_cm
  * stores these options in an object that is opaque to it, except for its size.
+ * They are registered with iw_cm: any user can have this module loaded, by way
+ * of its netlink family, and must not get rdma_cm with it.
  */
-#include <rdma/rdma_cm.h>
+#include <rdma/iw_cm.h>
 
 #include "option.h"
 #include "policy.h"
@@ -14,7 +16,7 @@ static int set_option(void *options, int optname, const void *optval,
 	return iw_mpa_layer_set_option(options, optname, optval, optlen);
 }
 
-static const struct rdma_iw_options mpa_options = {
+static const struct iw_cm_option_ops mpa_options = {
 	.size	= sizeof(struct iw_mpa_layer),
 	.set	= set_option,
 };
@@ -24,7 +26,7 @@ static const struct rdma_iw_options mpa_options = {
  */
 void iw_mpa_register_options(void)
 {
-	rdma_register_iw_options(&mpa_options);
+	iw_cm_register_options(&mpa_options);
 }
 
 /**
@@ -34,5 +36,5 @@ void iw_mpa_register_options(void)
  */
 void iw_mpa_unregister_options(void)
 {
-	rdma_unregister_iw_options(&mpa_options);
+	iw_cm_unregister_options(&mpa_options);
 }

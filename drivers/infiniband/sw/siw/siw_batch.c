@@ -14,6 +14,7 @@
 #include <linux/mm.h>
 #include <linux/percpu.h>
 #include <linux/sched.h>
+#include <net/hotdata.h>
 #include <net/sock.h>
 
 #include "siw.h"
@@ -83,7 +84,8 @@ bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 	return !batch->len ||
 	       (batch->len + len <= max &&
 		batch->n_vecs + frags <= SIW_BATCH_VECS &&
-		batch->frags + frags <= MAX_SKB_FRAGS);
+		batch->frags + frags <=
+			READ_ONCE(net_hotdata.sysctl_max_skb_frags));
 }
 
 /**

@@ -66,6 +66,19 @@ static void siw_tcp_setup(struct socket *s)
 		tcp_sock_set_nodelay(s->sk);
 }
 
+static int bind_to(struct socket *s, struct sockaddr *laddr, bool afonly)
+{
+	int rv;
+
+	if (afonly && laddr->sa_family == AF_INET6) {
+		rv = ip6_sock_set_v6only(s->sk);
+		if (rv)
+			return rv;
+	}
+	return s->ops->bind(s, (struct sockaddr_unsized *)laddr,
+			    rdma_addr_size(laddr));
+}
+
 /**
  * siw_sock_bind - bind a socket of either protocol
  * @s: the socket
@@ -78,17 +91,9 @@ static void siw_tcp_setup(struct socket *s)
  */
 int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 {
-	int rv;
-
 	/* Allows binding the address again while old connections time out */
 	sock_set_reuseaddr(s->sk);
-	if (afonly && laddr->sa_family == AF_INET6) {
-		rv = ip6_sock_set_v6only(s->sk);
-		if (rv)
-			return rv;
-	}
-	return s->ops->bind(s, (struct sockaddr_unsized *)laddr,
-			    rdma_addr_size(laddr));
+	return bind_to(s, laddr, afonly);
 }
 
 /**
@@ -112,20 +117,24 @@ int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly)
 	struct sockaddr_storage any = {};
 	/* IPv6's port stands at the same place */
 	__be16 *port = &((struct sockaddr_in *)&any)->sin_port;
-	int rv, low, high;
+	int rv = -EADDRINUSE, low, high;
 
-	rv = siw_sock_bind(s, laddr, afonly);
-	if (rv != -EADDRINUSE)
-		return rv;
 	memcpy(&any, laddr, rdma_addr_size(laddr));
 	inet_get_local_port_range(sock_net(s->sk), &low, &high);
-	if (ntohs(*port) < low || ntohs(*port) > high)
-		return rv;
-	*port = 0;
-	rv = siw_sock_bind(s, (struct sockaddr *)&any, afonly);
-	if (!rv)
-		((struct sockaddr_in *)laddr)->sin_port =
-			inet_sk(s->sk)->inet_sport;
+	if (ntohs(*port) >= low && ntohs(*port) <= high) {
+		/* SO_REUSEADDR would allow the port of another connection */
+		rv = bind_to(s, laddr, afonly);
+		if (rv == -EADDRINUSE) {
+			*port = 0;
+			rv = bind_to(s, (struct sockaddr *)&any, afonly);
+			if (!rv)
+				((struct sockaddr_in *)laddr)->sin_port =
+					inet_sk(s->sk)->inet_sport;
+		}
+	}
+	if (rv == -EADDRINUSE)
+		return siw_sock_bind(s, laddr, afonly);
+	sock_set_reuseaddr(s->sk);
 	return rv;
 }
 

@@ -427,7 +427,7 @@ static void attach_sock(struct siw_assoc *assoc,
 	struct sock *sk = assoc->sock->sk;
 
 	write_lock_bh(&sk->sk_callback_lock);
-	/* Before 7.2, accept() sets a socket's own callbacks */
+	/* An accepted socket has inherited our callbacks */
 	assoc->sk_state_change = listener ? listener->sk_state_change :
 					    sk->sk_state_change;
 	assoc->sk_data_ready = listener ? listener->sk_data_ready :

@@ -26,6 +26,7 @@
 
 #include <rdma/ib_verbs.h>
 #include <rdma/iw_cm.h>
+#include <rdma/iw_mpa.h>
 
 #include "siw.h"
 #include "siw_cm.h"
@@ -42,11 +43,13 @@
  * @list: in wild_listeners
  * @id: the listener; it exists until siw_wild_forget()
  * @backlog: as requested by the ULP
+ * @config: settings of the time of siw_wild_listen(), for all addresses
  */
 struct siw_wild {
 	struct list_head list;
 	struct iw_cm_id *id;
 	int backlog;
+	struct iw_mpa_config *config;
 };
 
 static void add_new_addrs(struct work_struct *work);
@@ -200,7 +203,8 @@ static int listen_on_each(struct siw_wild *wild)
 
 		if (has_socket(wild->id, addr))
 			continue;
-		err = siw_listen_on(wild->id, addr, 0, wild->backlog);
+		err = siw_listen_on(wild->id, addr, 0, wild->backlog,
+				    wild->config);
 		if (err == -EADDRNOTAVAIL || err == -ENOMEM)
 			list->again = true;
 		else if (err)
@@ -230,6 +234,7 @@ void siw_wild_forget(struct iw_cm_id *id)
 	list_for_each_entry_safe(wild, next, &wild_listeners, list) {
 		if (wild->id == id) {
 			list_del(&wild->list);
+			iw_mpa_config_put(wild->config);
 			kfree(wild);
 		}
 	}
@@ -250,6 +255,13 @@ int siw_wild_listen(struct iw_cm_id *id, int backlog)
 
 	if (!wild)
 		return -ENOMEM;
+	wild->config = iw_mpa_config_get(to_siw_dev(id->device)->mpa, SIW_PORT,
+					 iw_cm_options(id));
+	if (IS_ERR(wild->config)) {
+		rv = PTR_ERR(wild->config);
+		kfree(wild);
+		return rv;
+	}
 	wild->id = id;
 	wild->backlog = backlog;
 	mutex_lock(&wild_lock);

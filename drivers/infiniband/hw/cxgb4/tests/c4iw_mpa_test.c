@@ -1923,6 +1923,19 @@ static void passive_open_survives_an_alloc_failure_with_a_shared_skb(struct kuni
 	listener_refs(test, 1);
 }
 
+/* An endpoint that could not be inserted must not remove another one's entry */
+static void second_request_for_a_tid_leaves_its_first_endpoint(struct kunit *test)
+{
+	struct c4iw_ep *ep;
+
+	responder(test);
+	ep = ep_of(CHILD_TID);
+	cpl_pass_accept(CHILD_TID);
+	KUNIT_EXPECT_PTR_EQ(test, ep, ep_of(CHILD_TID));
+	/* The second endpoint has released the tid of the fake adapter */
+	edge->tid_tab[CHILD_TID] = ep;
+}
+
 /* --------------------------------------------------------------- policies */
 
 /* The answer to a message of generic netlink */
@@ -2412,6 +2425,7 @@ static struct kunit_case c4iw_mpa_cases[] = {
 	KUNIT_CASE(data_before_the_accept_aborts_the_connection),
 	KUNIT_CASE(passive_open_survives_alloc_failures),
 	KUNIT_CASE(passive_open_survives_an_alloc_failure_with_a_shared_skb),
+	KUNIT_CASE(second_request_for_a_tid_leaves_its_first_endpoint),
 	KUNIT_CASE_PARAM(changed_setting_applies_to_the_next_request, policy_gen_params),
 	KUNIT_CASE(reply_timeout_setting_is_applied),
 	KUNIT_CASE(setting_unsupported_by_the_adapter_is_refused),
