@@ -2,9 +2,9 @@
 # SPDX-License-Identifier: GPL-2.0
 """Does each TCP segment of a capture begin with an FPDU?
 
-Usage: segments.py judge FILE PORT [SECONDS]   prints one line of numbers for all connections of PORT;
-                                               with SECONDS, judges only what was sent later than that
-                                               after the first packet
+Usage: segments.py judge FILE PORT [LONGEST]   prints one line of numbers for all connections of PORT;
+                                               with LONGEST, judges only what follows the last FPDU
+                                               of more octets
        segments.py no-offload NETDEV           makes the kernel cut packets before they are captured
 
 A stream of iWARP is an MPA frame of 20 bytes and its private data, then FPDUs: two bytes of length, as
@@ -31,12 +31,12 @@ def no_offload(netdev):
 
 
 def packets(path):
-    """Yields (time, flow, flags, sequence number, payload) of TCP over IPv4 over Ethernet."""
+    """Yields (flow, flags, sequence number, payload) of TCP over IPv4 over Ethernet."""
     with open(path, "rb") as f:
         data = f.read()
     at = 24
     while at + 16 <= len(data):
-        seconds, micros, size = struct.unpack_from("<III", data, at)
+        size = struct.unpack_from("<I", data, at + 8)[0]
         frame = data[at + 16 : at + 16 + size]
         at += 16 + size
         if len(frame) < 54 or frame[12:14] != b"\x08\x00" or frame[23] != 6:
@@ -45,7 +45,7 @@ def packets(path):
         tcp = 14 + (frame[14] & 15) * 4
         source, to, seq = struct.unpack_from(">HHI", frame, tcp)
         payload = frame[tcp + (frame[tcp + 12] >> 4) * 4 : ip_end]
-        yield seconds + micros / 1e6, (frame[26:34], source, to), frame[tcp + 13], seq, payload
+        yield (frame[26:34], source, to), frame[tcp + 13], seq, payload
 
 
 def fpdus_of(stream):
@@ -59,34 +59,32 @@ def fpdus_of(stream):
     return fpdus
 
 
-def judge(path, port, after):
-    first = None
+def judge(path, port, most):
     start = {}
     segments = defaultdict(list)
-    for time, flow, flags, seq, payload in packets(path):
+    for flow, flags, seq, payload in packets(path):
         if port not in flow[1:]:
             continue
-        first = first or time
         if flags & 2:
             start[flow] = (seq + 1) & 0xFFFFFFFF
         elif payload and flow in start:
-            offset = (seq - start[flow]) & 0xFFFFFFFF
-            segments[flow].append((time - first, offset, payload))
+            segments[flow].append(((seq - start[flow]) & 0xFFFFFFFF, payload))
     total = bad = again = longest = number = largest = 0
     for flow, list_of in segments.items():
         stream = bytearray()
-        for _, offset, payload in sorted(list_of, key=lambda s: s[1]):
+        for offset, payload in sorted(list_of, key=lambda s: s[0]):
             if offset > len(stream):
                 sys.exit(f"{flow[1]} > {flow[2]}: bytes are missing at {len(stream)}")
             stream[offset : offset + len(payload)] = payload
         fpdus = fpdus_of(stream)
         number += len(fpdus)
         largest = max(largest, *fpdus.values(), 0)
+        after = max((at + size for at, size in fpdus.items() if most and size > most), default=0)
         highest = 0
-        for time, offset, payload in list_of:
+        for offset, payload in list_of:
             again += offset < highest
             highest = max(highest, offset + len(payload))
-            if time < after:
+            if offset < after:
                 continue
             total += 1
             longest = max(longest, len(payload))
@@ -101,6 +99,6 @@ if __name__ == "__main__":
     if sys.argv[1:2] == ["no-offload"]:
         no_offload(sys.argv[2])
     elif sys.argv[1:2] == ["judge"]:
-        judge(sys.argv[2], int(sys.argv[3]), float(sys.argv[4]) if len(sys.argv) > 4 else 0)
+        judge(sys.argv[2], int(sys.argv[3]), int(sys.argv[4]) if len(sys.argv) > 4 else 0)
     else:
         sys.exit(__doc__)

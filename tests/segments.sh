@@ -7,7 +7,7 @@
 # (RFC 5044 section 5), also in a small window, after a loss and on a path of any MTU. With the setting
 # `segment large` FPDUs are longer than segments.
 #
-# Runs as segments: 300 s
+# Runs as segments: 420 s
 # Sample segments: large writes|MSS|lost|share|one FPDU holds
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
@@ -20,10 +20,11 @@ for netns in a b; do
 done
 port=7400
 
-# judged NETNS: counts segments and FPDUs of the capture that was made in the namespace
+# judged NETNS [LONGEST]: counts segments and FPDUs of the capture that was made in the namespace; with LONGEST, only
+# after the last FPDU of more octets
 judged() {
 	capture_end wire
-	run_well judge "$1" 60 "$TESTS/segments.py" judge "$WORK/wire.pcap" "$port"
+	run_well judge "$1" 60 "$TESTS/segments.py" judge "$WORK/wire.pcap" "$port" "${@:2}"
 	note "$(<"$WORK/judge.log")"
 }
 
@@ -91,6 +92,103 @@ after_loss() {
 	within a tc qdisc del dev eth0 root
 	aligned a 1448
 	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
+}
+
+sent() {
+	within a cat /sys/class/net/eth0/statistics/tx_packets
+}
+
+has_sent() { # PACKETS
+	(($(sent) >= $1))
+}
+
+# flows PROGRAM OPTION…: as perftest_well, but returns while data flows from a to b
+flows() {
+	local before try
+	before=$(sent)
+	for try in 1 2 3; do
+		start server b 150 "$1" -d siw1 -R -F -p "$port" "${@:2}"
+		wait_listener "$(address b)" "$port"
+		start client a 150 "$1" -d siw0 -R -F -p "$port" "${@:2}" "$(address b)"
+		until has_sent $((before + 500)) || is_gone client; do
+			sleep 0.02
+		done
+		is_gone client || return 0
+		note "client $try ended: $(tail -n 1 "$WORK/client.log")"
+		ended client 1
+		stop server
+	done
+	fail 'no data flows'
+}
+
+# All packets carry an option of 4 to 12 octets more
+with_accurate_ecn() {
+	sysctl_of a tcp_ecn 3
+	sysctl_of b tcp_ecn 3
+	capture wire a
+	perftest_well ib_write_bw "$port" -n 20 -s 65536
+	sysctl_of a tcp_ecn 2
+	sysctl_of b tcp_ecn 2
+	judged a
+	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
+}
+
+# What TCP has at that time is cut anew, and FPDUs of the new length follow: MTU 1000 as below. Not that of the route: a
+# socket that is idle then has a dead route, with an MTU of 68, until it has sent.
+mtu_falls() {
+	capture wire a
+	flows ib_write_bw -s 65536 -n 400
+	within a ip link set eth0 mtu 1000
+	ended_well client 100
+	ended_well server 60
+	within a ip link set eth0 mtu 1500
+	judged a 948
+	has_line judge ' not at an FPDU 0,' || fail "$(<"$WORK/judge.log")"
+	(($(number segments) > 500 && $(number longest) == 948)) || fail "$(<"$WORK/judge.log")"
+}
+
+# Each octet is a packet, and waits for its acknowledgment
+in_a_window_of_one_octet() {
+	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)" window 1
+	capture wire a
+	start server b 150 rping -s -a "$(address b)" -p "$port" -C 1 -S 40 -V
+	wait_listener "$(address b)" "$port"
+	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C 1 -S 40 -V
+	ended server 60
+	within b ip route change 10.77.0.0/24 dev eth0 src "$(address b)"
+	judged a
+	(($(number segments) > 100)) || fail "the window is larger: $(<"$WORK/judge.log")"
+}
+
+# It has the end of a batch, and reads the rest 2 s later
+reader_that_stops() {
+	flows ib_write_bw -s 65536 -n 400
+	within b tc qdisc add dev eth0 root netem loss 100%
+	sleep 2
+	within b tc qdisc del dev eth0 root
+	ended_well client 100
+	ended_well server 60
+}
+
+# Nobody waits for the program of the other end: perftest's server would for ever
+device_goes() {
+	flows ib_write_bw -s 65536 -D 60
+	run_well remove a 20 rdma link del siw0
+	stop client KILL
+	stop server KILL
+	add_device a siw0
+}
+
+are_disconnected() {
+	[[ $(established) -eq 0 ]]
+}
+
+killed() { # client|server
+	flows ib_write_bw -s 65536 -D 60
+	stop "$1" KILL
+	wait_for 20 'the end of the connection' are_disconnected
+	stop client KILL
+	stop server KILL
 }
 
 # MTU 1000, less 52 octets for IPv4 and TCP with timestamps, is 948; of MTU 998 it is 946, which is no multiple of 4
@@ -186,6 +284,16 @@ seg 'each TCP segment begins with an FPDU on a path with an MTU of 1000' on_a_na
 seg 'each TCP segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
 seg 'each TCP segment begins with an FPDU although packets are lost' after_loss
 seg 'each TCP segment begins with an FPDU with an MSS of 88' with_a_tiny_mss
+if sysctl_of a tcp_ecn 3 2>/dev/null; then
+	sysctl_of a tcp_ecn 2
+	seg 'each TCP segment begins with an FPDU with accurate ECN' with_accurate_ecn
+fi
+seg 'each TCP segment begins with an FPDU again after the MTU of the path has fallen' mtu_falls
+seg '40 octets arrive unchanged in a receive window of one octet' in_a_window_of_one_octet
+seg 'data flows again after 2 s without acknowledgments' reader_that_stops
+seg 'rdma link del succeeds while data flows' device_goes
+seg 'the connection ends when the program is killed while it sends' killed client
+seg 'the connection ends when the program that is written to is killed' killed server
 seg 'small RDMA Writes that are posted together share TCP segments' lists_of_small_writes
 seg 'setting segment large: one FPDU holds a message of 60000 octets' large_fpdus
 seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
