@@ -23,7 +23,8 @@
 
 /*
  * Full blocks, to be used again when TCP has released them: a new block costs
- * its allocation and, with init_on_alloc, clearing it.
+ * its allocation and, with init_on_alloc, clearing it. None with init_on_free,
+ * which clears what was sent.
  */
 #define SIW_FULL_BLOCKS 16
 
@@ -133,7 +134,8 @@ static bool refill(struct page_frag *frag, unsigned int len)
 	struct page *full = frag->page;
 
 	if (full && frag->size == PAGE_SIZE << SKB_FRAG_PAGE_ORDER &&
-	    frag->offset + len > frag->size && page_ref_count(full) > 1) {
+	    frag->offset + len > frag->size && page_ref_count(full) > 1 &&
+	    !want_init_on_free()) {
 		blocks = get_cpu_ptr(&siw_full_blocks);
 		frag->page = blocks->page[blocks->oldest];
 		blocks->page[blocks->oldest] = full;
@@ -186,6 +188,34 @@ int siw_batch_begin_fpdu(struct siw_batch *batch, unsigned int len)
 }
 
 /**
+ * siw_batch_reserve - make room for the next octets of the last FPDU
+ * @batch: the batch
+ * @len: their number; reduced to those that fit at @batch->to
+ *
+ * May sleep.
+ *
+ * Return: 0, -ENOMEM, or -EMSGSIZE if the batch has no room
+ */
+int siw_batch_reserve(struct siw_batch *batch, unsigned int *len)
+{
+	int rv = batch->left ? 0 : reserve(batch, *len);
+
+	*len = min(*len, batch->left);
+	return rv;
+}
+
+/**
+ * siw_batch_commit - add octets that have been copied to @batch->to
+ * @batch: the batch
+ * @len: their number, at most that of siw_batch_reserve()
+ */
+void siw_batch_commit(struct siw_batch *batch, unsigned int len)
+{
+	batch->to += len;
+	batch->left -= len;
+}
+
+/**
  * siw_batch_add - copy octets of the last FPDU into the batch
  * @batch: the batch
  * @data: the octets
@@ -198,16 +228,14 @@ int siw_batch_begin_fpdu(struct siw_batch *batch, unsigned int len)
 int siw_batch_add(struct siw_batch *batch, const void *data, unsigned int len)
 {
 	while (len) {
-		unsigned int part;
+		unsigned int part = len;
 		int rv;
 
-		rv = batch->left ? 0 : reserve(batch, len);
+		rv = siw_batch_reserve(batch, &part);
 		if (rv)
 			return rv;
-		part = min(len, batch->left);
 		memcpy(batch->to, data, part);
-		batch->to += part;
-		batch->left -= part;
+		siw_batch_commit(batch, part);
 		data += part;
 		len -= part;
 	}

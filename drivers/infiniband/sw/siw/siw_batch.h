@@ -55,6 +55,8 @@ bool siw_batch_has_room(const struct siw_batch *batch, unsigned int len,
 			unsigned int max);
 int siw_batch_begin_fpdu(struct siw_batch *batch, unsigned int len);
 void siw_batch_undo_fpdu(struct siw_batch *batch);
+int siw_batch_reserve(struct siw_batch *batch, unsigned int *len);
+void siw_batch_commit(struct siw_batch *batch, unsigned int len);
 int siw_batch_add(struct siw_batch *batch, const void *data, unsigned int len);
 u32 siw_batch_crc(const struct siw_batch *batch, unsigned int len);
 void siw_batch_drop(struct siw_batch *batch);
