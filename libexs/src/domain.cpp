@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 #include "domain.h"
 
+#include <cerrno>
+#include <utility>
+
 namespace libexs {
 
 std::shared_ptr<Domain> Domain::make(ibv_context *device)
@@ -54,6 +57,68 @@ ibv_mr *Registration::get()
 	if (mr_ == nullptr)
 		mr_ = ibv_reg_mr(domain_->get(), reinterpret_cast<void *>(static_cast<uintptr_t>(address_)), length_, access_);
 	return mr_;
+}
+
+// Counts a call of add()
+struct Exposed::Pinning {
+	explicit Pinning(Exposed &exposed) : all(exposed)
+	{
+		const std::lock_guard lock(all.mutex_);
+		all.pinning_++;
+	}
+	~Pinning()
+	{
+		Verbs<rdma_cm_id> id; // not destroyed with the lock held
+		const std::lock_guard lock(all.mutex_);
+		if (--all.pinning_ == 0)
+			id = std::move(all.id_);
+	}
+	Pinning(const Pinning &) = delete;
+	Pinning &operator=(const Pinning &) = delete;
+	Exposed &all;
+};
+
+void Exposed::open(std::shared_ptr<Domain> domain)
+{
+	const std::lock_guard lock(mutex_);
+	domain_ = std::move(domain);
+}
+
+int Exposed::add(uint64_t address, uint64_t length, int access, bool shared, Key &key)
+{
+	const Pinning pinning(*this); // outlives the registration and the domain
+	std::unique_lock lock(mutex_);
+	const auto domain = domain_;
+	lock.unlock();
+	if (!domain)
+		return ENOTCONN;
+	auto registration = shared ? domain->shared(address, length, access) :
+				     std::make_shared<Registration>(domain, address, length, access);
+	const ibv_mr *const mr = registration->get();
+	if (mr == nullptr)
+		return errno;
+	lock.lock();
+	if (!domain_)
+		return ENOTCONN;
+	key = {.mr = mr, .local = mr->lkey, .remote = mr->rkey};
+	all_.emplace(mr, std::move(registration));
+	return 0;
+}
+
+void Exposed::remove(const void *mr)
+{
+	const std::lock_guard lock(mutex_);
+	if (const auto found = all_.find(mr); found != all_.end())
+		all_.erase(found);
+}
+
+void Exposed::close(Verbs<rdma_cm_id> id)
+{
+	const std::lock_guard lock(mutex_);
+	domain_.reset();
+	all_.clear();
+	if (pinning_ != 0)
+		id_ = std::move(id);
 }
 
 std::shared_ptr<Domain> Domains::of(ibv_context *device)

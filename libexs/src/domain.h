@@ -8,8 +8,17 @@
 #include <tuple>
 
 #include <infiniband/verbs.h>
+#include <rdma/rdma_cma.h>
 
 namespace libexs {
+
+struct VerbsDeleter {
+	void operator()(ibv_mr *mr) const { ibv_dereg_mr(mr); }
+	void operator()(ibv_cq *cq) const { ibv_destroy_cq(cq); }
+	void operator()(ibv_comp_channel *channel) const { ibv_destroy_comp_channel(channel); }
+	void operator()(rdma_cm_id *id) const { rdma_destroy_id(id); }
+};
+template <typename T> using Verbs = std::unique_ptr<T, VerbsDeleter>;
 
 class Registration;
 
@@ -59,6 +68,33 @@ private:
 	const int access_;
 	std::mutex mutex_;
 	ibv_mr *mr_ = nullptr;
+};
+
+// Memory that the peer of one connection may reach. Only the thread that pins it waits for that, which takes long.
+class Exposed {
+public:
+	struct Key {
+		const void *mr = nullptr;
+		uint32_t local = 0, remote = 0;
+	};
+
+	void open(std::shared_ptr<Domain> domain);
+
+	// An errno value; ENOTCONN: it is closed, or has been closed meanwhile. shared: as by Domain::shared()
+	int add(uint64_t address, uint64_t length, int access, bool shared, Key &key);
+	void remove(const void *mr); // if it is there
+
+	// Once. All is deregistered when this returns, except memory that another thread is pinning: that one deregisters it, and then
+	// destroys the id, which has to outlive the domain.
+	void close(Verbs<rdma_cm_id> id);
+
+private:
+	struct Pinning;
+	std::mutex mutex_; // of all below
+	std::shared_ptr<Domain> domain_; // until close()
+	std::multimap<const void *, std::shared_ptr<Registration>> all_;
+	unsigned pinning_ = 0; // calls of add()
+	Verbs<rdma_cm_id> id_; // from close() until the last of these returns
 };
 
 // The domain of a device for connections that share memory

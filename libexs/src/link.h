@@ -27,7 +27,7 @@ enum class Readers { one, all };
 struct Exposure {
 	uint32_t local_key = 0;
 	uint32_t remote_key = 0;
-	void *registration = nullptr; // the link's
+	const void *registration = nullptr; // the link's
 };
 
 struct Depths {

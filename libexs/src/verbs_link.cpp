@@ -113,14 +113,8 @@ void VerbsLink::abort()
 	cq_.reset();
 	channel_.reset();
 	slab_mr_.reset();
-	{
-		const std::lock_guard open(open_mutex_);
-		const std::lock_guard lock(regions_mutex_);
-		open_domain_.reset();
-		regions_.clear();
-	}
 	domain_.reset();
-	id_.reset();
+	exposed_.close(std::move(id_));
 	if (id_token_ != 0)
 		engine_.forget(std::exchange(id_token_, 0));
 	queued_.clear();
@@ -163,11 +157,6 @@ void VerbsLink::on_resolved()
 		fail(errno, true);
 }
 
-bool VerbsLink::is_iwarp() const
-{
-	return id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-}
-
 Depths VerbsLink::device_depths() const
 {
 	ibv_device_attr device{};
@@ -201,8 +190,8 @@ int VerbsLink::make_queues()
 	token_ = data_->watch(channel_->fd, EPOLLIN, actor_);
 	if (token_ == 0)
 		return errno;
-	const std::lock_guard lock(open_mutex_);
-	open_domain_ = domain_;
+	is_iwarp_ = id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	exposed_.open(domain_);
 	return 0;
 }
 
@@ -357,31 +346,19 @@ void refuse_request(rdma_cm_id *id, wire::Reason reason)
 
 int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure)
 {
-	const std::lock_guard open(open_mutex_); // not the other one: to pin takes long, and withdraw() must not wait for it
-	if (!open_domain_)
-		return ENOTCONN;
 	int flags = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
 	// on iWARP a Read Response is placed like a Write, and adapters check it so; siw does not
-	if (access == Access::target || (access == Access::sink && is_iwarp()))
+	if (access == Access::target || (access == Access::sink && is_iwarp_))
 		flags |= IBV_ACCESS_REMOTE_WRITE;
-	auto registration = readers == Readers::all && domains_ != nullptr ?
-				    open_domain_->shared(address, length, flags) :
-				    std::make_shared<Registration>(open_domain_, address, length, flags);
-	ibv_mr *mr = registration->get();
-	if (mr == nullptr)
-		return errno;
-	exposure = {.local_key = mr->lkey, .remote_key = mr->rkey, .registration = mr};
-	const std::lock_guard lock(regions_mutex_);
-	regions_.emplace(mr, std::move(registration));
-	return 0;
+	Exposed::Key key;
+	const int error = exposed_.add(address, length, flags, readers == Readers::all && domains_ != nullptr, key);
+	exposure = {.local_key = key.local, .remote_key = key.remote, .registration = key.mr};
+	return error;
 }
 
 void VerbsLink::withdraw(const Exposure &exposure)
 {
-	const std::lock_guard lock(regions_mutex_);
-	const auto found = regions_.find(static_cast<const ibv_mr *>(exposure.registration));
-	if (found != regions_.end())
-		regions_.erase(found);
+	exposed_.remove(exposure.registration);
 }
 
 std::span<const uint8_t> VerbsLink::buffer(uint32_t buffer) const

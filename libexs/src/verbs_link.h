@@ -7,20 +7,11 @@
 #include "link.h"
 
 #include <deque>
-#include <map>
 
 #include <infiniband/verbs.h>
 #include <rdma/rdma_cma.h>
 
 namespace libexs {
-
-struct VerbsDeleter {
-	void operator()(ibv_mr *mr) const { ibv_dereg_mr(mr); }
-	void operator()(ibv_cq *cq) const { ibv_destroy_cq(cq); }
-	void operator()(ibv_comp_channel *channel) const { ibv_destroy_comp_channel(channel); }
-	void operator()(rdma_cm_id *id) const { rdma_destroy_id(id); }
-};
-template <typename T> using Verbs = std::unique_ptr<T, VerbsDeleter>;
 
 // A connection of rdma_cm's: siw, rxe, an adapter; whatever has the address. A protection domain of its own, so that no
 // key is good for any other connection, unless it shares memory.
@@ -95,7 +86,6 @@ private:
 	int make_queue_pair();
 	int post_receive(uint32_t buffer);
 	[[nodiscard]] Depths device_depths() const;
-	[[nodiscard]] bool is_iwarp() const;
 	void queue(const Work &work);
 	void post_queued();
 	int post_now(const Work &work);
@@ -140,10 +130,8 @@ private:
 	bool heard_ = false;	 // of the peer, since the last check_peer()
 	bool awaited_ = false;	 // an answer, since the one before
 
-	std::mutex regions_mutex_; // alone: of regions_
-	std::multimap<const ibv_mr *, std::shared_ptr<Registration>> regions_;
-	std::mutex open_mutex_; // of open_domain_, while memory is pinned; taken before regions_mutex_
-	std::shared_ptr<Domain> open_domain_; // for expose(), until abort()
+	bool is_iwarp_ = false; // for expose(), like:
+	Exposed exposed_;
 };
 
 // A listener of rdma_cm's; connection requests go to the actor's on_cm()

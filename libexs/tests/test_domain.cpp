@@ -11,7 +11,10 @@
 #include <cerrno>
 #include <chrono>
 #include <condition_variable>
+#include <csignal>
 #include <ctime>
+#include <functional>
+#include <future>
 #include <latch>
 #include <mutex>
 #include <thread>
@@ -34,6 +37,7 @@ using namespace std::chrono_literals;
 std::atomic<int> domains = 0, registrations = 0; // that there are
 std::atomic<int> registered = 0;		 // ever
 std::atomic<bool> refuses = false;
+std::function<void()> pin; // what else ibv_reg_mr() does
 std::array<ibv_context, 2> devices{};
 std::atomic<int> ids = 0;
 std::atomic<bool> watches = true; // epoll_ctl()
@@ -82,6 +86,8 @@ ibv_mr *make_mr(ibv_pd *pd)
 		errno = ENOMEM;
 		return nullptr;
 	}
+	if (pin)
+		pin();
 	registered++;
 	registrations++;
 	std::atomic_ref(pd->handle)++; // its registrations
@@ -135,6 +141,7 @@ void rdma_destroy_qp(rdma_cm_id *id)
 
 int rdma_destroy_id(rdma_cm_id *id)
 {
+	EXPECT_EQ(domains, 0) << "an id is destroyed before the domain that needs it";
 	ids--;
 	delete id;
 	return 0;
@@ -287,6 +294,69 @@ TEST_F(Shared, ThreadsThatTakeAndLeaveOneRangeLeaveNoRegistration)
 				EXPECT_EQ(owner->get()->pd->context, &devices[0]);
 			}
 		});
+}
+
+// The memory of one connection
+class Connection : public Shared {
+protected:
+	void SetUp() override
+	{
+		Shared::SetUp();
+		exposed.open(Domain::make(&devices[0]));
+	}
+	int add(bool shared = false) { return exposed.add(table, length, access_flags, shared, key); }
+	void close()
+	{
+		ids++;
+		exposed.close(Verbs<rdma_cm_id>(new rdma_cm_id{}));
+	}
+
+	Exposed exposed;
+	Exposed::Key key;
+};
+
+TEST_F(Connection, MemoryIsDeregisteredWhenItIsWithdrawnOrTheConnectionEnds)
+{
+	EXPECT_EQ(add(), 0);
+	EXPECT_EQ(add(true), 0);
+	EXPECT_EQ(registrations, 2);
+	exposed.remove(key.mr);
+	exposed.remove(key.mr);
+	EXPECT_EQ(registrations, 1);
+	refuses = true;
+	EXPECT_EQ(add(), ENOMEM);
+	refuses = false;
+	close();
+	EXPECT_EQ(registrations, 0);
+	EXPECT_EQ(ids, 0);
+	EXPECT_EQ(add(), ENOTCONN);
+}
+
+// By another thread, which takes long for gigabytes
+TEST_F(Connection, TheEndOfAConnectionDoesNotWaitForMemoryThatIsBeingPinned)
+{
+	std::latch pins(2);
+	std::promise<void> ended;
+	pin = [&pins, end = ended.get_future().share()] {
+		pins.count_down();
+		EXPECT_EQ(end.wait_for(20s), std::future_status::ready) << "the end has waited";
+	};
+	std::array<int, 2> errors{};
+	{
+		std::vector<std::jthread> adding;
+		for (int &error : errors)
+			adding.emplace_back([this, &error] {
+				Exposed::Key own;
+				error = exposed.add(table, length, access_flags, false, own);
+			});
+		pins.wait();
+		close();
+		EXPECT_EQ(ids, 1);
+		ended.set_value();
+	}
+	pin = nullptr;
+	EXPECT_EQ(errors, (std::array{ENOTCONN, ENOTCONN}));
+	EXPECT_EQ(ids, 0);
 }
 
 // The kernel would give a destroyed id's number to the new one, and librdmacm ask for its device: it crashed
