@@ -313,6 +313,15 @@ message() {
 	printf '%02x%02x%04x%08x%016x%016x%08x%08x' "$1" "${2:-0}" "${3:-0}" "${4:-0}" "${5:-0}" "${6:-0}" "${7:-0}" "${8:-0}"
 }
 
+# The peer's device answers no Read, as it has none
+unanswered() {
+	run_well tests a 150 env "EXS_TEST_ADDRESS=$(address a)" \
+		"EXS_TEST_PEER=ip netns exec b $MPAPEER run $TESTS/scenarios/exs-client.txt" \
+		"$EXS/exs_library_tests" --gtest_filter='RdmaPeer.*'
+	grep -qE '^\[  PASSED  \] [1-9]' "$WORK/tests.log" || fail 'exs_library_tests has run no test'
+	! grep -q '^\[  SKIPPED' "$WORK/tests.log" || fail 'exs_library_tests has skipped a test'
+}
+
 # The server waits for the peer's answer to its "go", and receives nothing meanwhile: 64 messages it can hold
 floods() {
 	local i plan='{"tool":"blast","mode":"normal","size":10,"in_flight":1,"count":10,"places":1}'
@@ -375,6 +384,7 @@ hostile_cases() {
 	read="MESSAGE=send fpdu send $(message $adv 0 0 1 1024 0x1000 0x1234)"
 	check_tcp 'libexs disconnects a peer that terminates the Read of the memory it advertised by a TERM' hostile exs-client "$read" \
 		'MORE=expect read-request src-stag=0x1234 src-to=0x1000 size=1024' 'ANSWER=send term 0/1/0'
+	check_tcp 'libexs over siw: cancel, revocation and close end a receive whose Read the peer leaves unanswered after EXS_CLOSE_MS' unanswered
 	check_tcp 'libexs disconnects a peer whose Read Response is longer than requested' hostile exs-client "$read" 'MORE=expect read-request' \
 		'ANSWER=send read-response len=1300'
 	check_tcp 'libexs disconnects a peer whose Read Response is shorter than requested' hostile exs-client "$read" 'MORE=expect read-request' \

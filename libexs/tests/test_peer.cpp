@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: GPL-2.0 OR BSD-3-Clause
 //
-// The library against a peer that keeps to the format and not to its promises. Over TCP.
+// The library against a peer that keeps to the format and not to its promises. Over TCP, and over RDMA by mpapeer.
 #include "library.h"
 
 #include <algorithm>
 #include <atomic>
 #include <chrono>
+#include <cstdio>
+#include <cstdlib>
 #include <functional>
+#include <future>
 #include <memory>
 #include <span>
+#include <string>
 #include <thread>
 #include <utility>
 
@@ -513,6 +517,74 @@ TEST_F(Silent, CancelRevocationAndCloseEndEachOperationAfterExsCloseMs)
 			if (HasFailure())
 				return;
 		}
+}
+
+// Over RDMA: EXS_TEST_PEER is the begin of a command that plays tests/scenarios/exs-client.txt (tests/exs.sh)
+class RdmaPeer : public Library {
+protected:
+	void SetUp() override
+	{
+		if (rdma_address == nullptr || command == nullptr)
+			GTEST_SKIP() << "it needs a device and mpapeer";
+		Library::SetUp();
+	}
+	void TearDown() override
+	{
+		if (rdma_address != nullptr && command != nullptr)
+			Library::TearDown();
+	}
+
+	static std::string say(uint8_t type, uint32_t id, size_t length, uint64_t source, uint32_t key, const char *data = "")
+	{
+		std::array<char, 100> hex{};
+		std::snprintf(hex.data(), hex.size(), "%02x000000%08x%016zx%016llx%08x00000000", type, id, length,
+			      static_cast<unsigned long long>(source), key);
+		return std::string("send fpdu send ") + hex.data() + data;
+	}
+	// It advertises data, leaves the Read of them unanswered, and advertises an octet when it has the Read
+	std::future<int> start_peer(size_t length)
+	{
+		std::string line = std::string(command) + " --connect " + rdma_address + ':' + std::to_string(ntohs(address.sin_port));
+		for (const std::string &setting : {"MESSAGE=" + say(RawClient::adv, 1, length, 4096, 1), std::string("MORE=expect read-request"),
+						   "ANSWER=" + say(RawClient::adv_imm, 2, 1, 0, 0, "78")})
+			line += " --set '" + setting + '\'';
+		return std::async(std::launch::async, [line] { return std::system(line.c_str()); });
+	}
+
+	const char *const command = std::getenv("EXS_TEST_PEER");
+};
+
+TEST_F(RdmaPeer, CancelRevocationAndCloseEndAReceiveWhoseReadIsNotAnsweredAfterExsCloseMs)
+{
+	enum { cancel, revoke, close };
+	options[EXS_CLOSE_MS] = 300;
+	for (const int way : {cancel, revoke, close}) {
+		SCOPED_TRACE(testing::Message() << "way " << way);
+		listen(SOCK_SEQPACKET);
+		const auto accepting = exs_accept(listener, queue, nullptr);
+		Memory to(10000);
+		auto peer = start_peer(to.bytes.size());
+		b = wait(accepting).accepted;
+		const auto receiving = recv(b, to);
+		exs_pollfd octet{.fd = b, .events = EXS_POLLIN, .revents = 0};
+		ASSERT_EQ(exs_poll(&octet, 1, patience), 1) << "the peer has no Read Request";
+		const auto start = std::chrono::steady_clock::now();
+		exs_op_t end = 0;
+		if (way == cancel) {
+			EXPECT_EQ(exs_cancel(b, receiving), 0);
+		} else {
+			end = way == revoke ? exs_mrevoke(to.handle, queue, nullptr) : exs_close(b, queue, nullptr);
+		}
+		EXPECT_EQ(wait(receiving).error, ECANCELED);
+		if (end != 0) {
+			EXPECT_EQ(wait(end).error, 0);
+		}
+		EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::seconds(4)); // the default is 5 s
+		EXPECT_EQ(peer.get(), 0) << "the peer has not seen the end of the connection";
+		if (way != close)
+			wait(exs_close(b, queue, nullptr));
+		wait(exs_close(std::exchange(listener, 0), queue, nullptr));
+	}
 }
 
 // ---- half open
