@@ -74,7 +74,7 @@ inline double processor_us()
 	return static_cast<double>(time.tv_sec) * 1e6 + static_cast<double>(time.tv_nsec) / 1e3;
 }
 
-// The least processor time of several times so many calls, for each: a walk of all that is there makes it many times as much
+// The least processor time of several times so many calls, for each
 template <typename Function> double cost(int calls, const Function &function)
 {
 	double best = 1e9;
@@ -85,6 +85,21 @@ template <typename Function> double cost(int calls, const Function &function)
 		best = std::min(best, (processor_us() - start) / calls);
 	}
 	return best;
+}
+
+// That a call does not walk all that is there: with 200,000 of more(count) it costs no more than eight times as much as with 10. A
+// walk of 20,000 may cost less than that, and a busy host may cost nearly as much. In steps, as by a walk each further one costs more.
+template <typename More, typename Function> void expect_constant_cost(int calls, const More &more, const Function &function)
+{
+	more(10);
+	const double few = cost(calls, function);
+	int there = 10;
+	for (const int next : {20000, 60000, 200000}) {
+		more(next - std::exchange(there, next));
+		EXPECT_LT(cost(calls, function), 8 * few) << "in us, of " << next;
+		if (testing::Test::HasFailure())
+			return;
+	}
 }
 
 struct Memory {
