@@ -773,20 +773,25 @@ void Machine::reap_first_recvs()
 		complete(recvs_.begin());
 }
 
+// Of a stream no octet is acknowledged behind one that has not come
+bool Machine::can_release(AdvertPlace advert)
+{
+	return advert->reads == 0 && (!config_.stream || !advert->closed || advert == adverts_.begin());
+}
+
 void Machine::reap_adverts()
 {
 	if (phase_ != Phase::open) {
 		ending_.clear();
 		for (auto at = adverts_.begin(); at != adverts_.end();)
-			if (const auto advert = at++; advert->reads == 0)
+			if (const auto advert = at++; can_release(advert))
 				release_advert(advert);
 		return;
 	}
 	if (!std::exchange(reap_due_, false))
 		return;
 	std::erase_if(ending_, [this](AdvertPlace advert) {
-		// of a stream no octet is acknowledged behind one that has not come
-		if (advert->reads != 0 || (config_.stream && advert->closed && advert != adverts_.begin()))
+		if (!can_release(advert))
 			return false;
 		advert->ending = false;
 		if (std::exchange(advert->again, false))

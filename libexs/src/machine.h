@@ -315,6 +315,7 @@ private:
 	void complete(RecvPlace recv);
 	void reap_first_recvs();
 	void reap_recvs();
+	bool can_release(AdvertPlace advert);
 	void reap_adverts();
 	void release_advert(AdvertPlace advert);
 	void forget_match(Advert &advert);

@@ -634,18 +634,26 @@ TEST(Machine, EXS13_StreamRecvReturnsTheOctetsReceivedBeforeAConnectionLoss)
 
 TEST(Machine, EXS13_ImmediateOctetsAfterAnUnansweredReadAreNotReceivedOnConnectionLoss)
 {
-	Pair pair(World::config(true));
-	const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
-	pair.a->send(500);
-	const auto behind = pair.a->send(1);
-	while (pair.a->transmit() || pair.b->deliver() || pair.b->process() || pair.b->transmit() || pair.a->deliver() ||
-	       pair.a->process())
-		;
-	expect_waits(*pair.a, behind); // it is not acknowledged
-	pair.b->lose(ECONNRESET);
-	expect_error(*pair.b, read, ECONNRESET);
-	expect_error(*pair.b, immediate, ECONNRESET);
-	EXPECT_EQ(pair.b->op(immediate).done->length, 0U);
+	for (const bool sender_closes : {false, true}) {
+		Pair pair(World::config(true));
+		const auto run_without_answers = [&pair] {
+			while (pair.a->transmit() || pair.b->deliver() || pair.b->process() || pair.b->transmit() || pair.a->deliver() ||
+			       pair.a->process())
+				;
+		};
+		const auto read = pair.b->recv(500), immediate = pair.b->recv(1);
+		pair.a->send(500);
+		const auto behind = pair.a->send(1);
+		run_without_answers();
+		if (sender_closes)
+			pair.a->close();
+		run_without_answers();
+		expect_waits(*pair.a, behind); // it is not acknowledged
+		pair.b->lose(ECONNRESET);
+		expect_error(*pair.b, read, ECONNRESET);
+		expect_error(*pair.b, immediate, ECONNRESET);
+		EXPECT_EQ(pair.b->op(immediate).done->length, 0U);
+	}
 }
 
 TEST(Machine, EXS13_StreamRecvWithWaitAllWaitsForAllOctets)
