@@ -625,9 +625,12 @@ void Relay::pass_on(Listener &listener)
 		return watch(listener, EPOLLRDHUP);
 	}
 	if (listener.waiting.get() >= 0) {
-		if (!send_descriptor(listener.end.get(), listener.waiting.get(), listener.peer) && errno == EAGAIN) {
-			watch(listener, EPOLLRDHUP | EPOLLOUT);
-			return;
+		const bool is_passed = send_descriptor(listener.end.get(), listener.waiting.get(), listener.peer);
+		if (!is_passed && errno == EAGAIN)
+			return watch(listener, EPOLLRDHUP | EPOLLOUT);
+		if (!is_passed && errno != EPIPE && errno != ECONNRESET) { // ENOBUFS, ETOOMANYREFS
+			is_starved_ = true;
+			return watch(listener, EPOLLRDHUP);
 		}
 		const End passed = std::move(listener.waiting);
 	}
@@ -637,14 +640,41 @@ void Relay::pass_on(Listener &listener)
 	is_starved_ |= listener.accepting < 0 && errno == ENOMEM;
 }
 
-// Those that could not accept, once more
+// Entries that wait, once more
 void Relay::feed()
 {
 	is_starved_ = false;
-	for (const auto &[number, entry] : entries_)
-		if (auto *const listener = dynamic_cast<Listener *>(entry.get());
-		    listener != nullptr && (listener->accepting < 0 || listener->accepted != 0))
-			pass_on(*listener);
+	for (auto at = entries_.begin(); at != entries_.end();) {
+		const auto entry = (at++)->second; // which may be dropped
+		if (auto *const listener = dynamic_cast<Listener *>(entry.get())) {
+			if (listener->accepting < 0 || listener->accepted != 0 || listener->waiting.get() >= 0)
+				pass_on(*listener);
+			continue;
+		}
+		auto &connection = static_cast<Connection &>(*entry);
+		if (!is_any_starved(connection.sends) && !is_any_starved(connection.recvs))
+			continue;
+		guarded(connection, [&] {
+			for (size_t i = 0; i < slots; i++)
+				if (connection.recvs[i].starved)
+					receive(connection, i);
+			advance(connection);
+		});
+	}
+}
+
+// An operation that could not begin may begin later: over RDMA the first ones pin the memory of the connection
+bool Relay::is_starved(const Connection &connection, exs_op_t op)
+{
+	exs_pollfd ended{.fd = connection.fd, .events = 0, .revents = 0};
+	const bool starved = op < 0 && errno == ENOMEM && exs_poll(&ended, 1, 0) <= 0;
+	is_starved_ |= starved;
+	return starved;
+}
+
+bool Relay::is_any_starved(const std::array<Slot, slots> &of)
+{
+	return std::ranges::any_of(of, [](const Slot &slot) { return slot.starved; });
 }
 
 bool Relay::is_any_under_way(const std::array<Slot, slots> &of)
@@ -671,6 +701,9 @@ void Relay::read_rest(const Connection &connection)
 // As long as there is a free slot
 void Relay::take_from_program(Connection &connection)
 {
+	for (Slot &slot : connection.sends)
+		if (slot.starved && !send(connection, slot))
+			return; // what comes later is sent later
 	for (Slot &slot : connection.sends) {
 		if (slot.op != 0 || connection.end_of_input)
 			continue;
@@ -683,13 +716,22 @@ void Relay::take_from_program(Connection &connection)
 			connection.end_of_input = true;
 			return;
 		}
-		slot.op = exs_send(connection.fd, connection.out->handle, place(*connection.out, slot), static_cast<size_t>(got), 0,
-				   queue_, context_of(connection));
-		if (slot.op < 0) {
-			slot.op = 0;
-			refuse_input(connection);
-		}
+		slot.length = static_cast<size_t>(got);
+		if (!send(connection, slot))
+			return;
 	}
+}
+
+// False: it waits
+bool Relay::send(Connection &connection, Slot &slot)
+{
+	slot.op = exs_send(connection.fd, connection.out->handle, place(*connection.out, slot), slot.length, 0, queue_,
+			   context_of(connection));
+	slot.starved = is_starved(connection, slot.op);
+	if (slot.op < 0 && !slot.starved)
+		refuse_input(connection);
+	slot.op = std::max<exs_op_t>(slot.op, 0);
+	return !slot.starved;
 }
 
 void Relay::on_sent(Connection &connection, Slot &slot, const exs_event &event)
@@ -704,12 +746,15 @@ void Relay::on_sent(Connection &connection, Slot &slot, const exs_event &event)
 void Relay::receive(Connection &connection, size_t index)
 {
 	Slot &slot = connection.recvs[index];
+	slot.starved = false;
 	if (connection.end_of_peer)
 		return;
 	slot.op = exs_recv(connection.fd, connection.in->handle, place(*connection.in, slot), slot_size, 0, queue_,
 			   context_of(connection));
-	if (slot.op < 0) {
-		slot.op = 0;
+	slot.starved = is_starved(connection, slot.op);
+	const bool failed = slot.op < 0 && !slot.starved;
+	slot.op = std::max<exs_op_t>(slot.op, 0);
+	if (failed) {
 		connection.end_of_peer = connection.lost = true;
 		for (const Slot &other : connection.recvs)
 			if (other.op != 0)
@@ -770,7 +815,8 @@ void Relay::advance(Connection &connection)
 	// A receive that is under way may have octets
 	if (connection.lost && connection.arrived.empty() && !is_any_under_way(connection.recvs))
 		return lose(connection);
-	const bool sending = is_any_under_way(connection.sends);
+	const bool starved = is_any_starved(connection.sends);
+	const bool sending = starved || is_any_under_way(connection.sends);
 	if (connection.end_of_input && !sending && !connection.shut) {
 		connection.shut = true;
 		exs_shutdown(connection.fd);
@@ -781,7 +827,7 @@ void Relay::advance(Connection &connection)
 		drop(connection.number);
 		return;
 	}
-	const bool has_room = std::ranges::any_of(connection.sends, [](const Slot &slot) { return slot.op == 0; });
+	const bool has_room = !starved && std::ranges::any_of(connection.sends, [](const Slot &slot) { return slot.op == 0; });
 	uint32_t events = 0;
 	if (!connection.has_left)
 		events = (has_room && !connection.end_of_input ? EPOLLIN | EPOLLRDHUP : 0U) |

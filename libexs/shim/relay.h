@@ -126,6 +126,7 @@ private:
 	struct Slot {
 		size_t start = 0, length = 0; // of what is in it
 		exs_op_t op = 0;	      // under way
+		bool starved = false;	      // its operation waits for memory
 	};
 
 	// For one direction: over RDMA it is pinned for each use that it may have
@@ -207,7 +208,9 @@ private:
 	void feed();
 	void take_from_program(Connection &connection);
 	bool give_to_program(Connection &connection);
+	bool send(Connection &connection, Slot &slot);
 	void receive(Connection &connection, size_t slot);
+	bool is_starved(const Connection &connection, exs_op_t op);
 	void advance(Connection &connection);
 	void renew(Connection &orphan);
 	[[nodiscard]] int time_left() const;
@@ -217,6 +220,7 @@ private:
 	void watch(Entry &entry, uint32_t events);
 	static void *context_of(const Entry &entry);
 	static bool is_any_under_way(const std::array<Slot, slots> &of);
+	static bool is_any_starved(const std::array<Slot, slots> &of);
 	static uint8_t *place(Memory &memory, const Slot &slot) { return &memory.bytes[slot.start]; }
 
 	Descriptor epoll_, wake_;
@@ -236,7 +240,7 @@ private:
 	bool is_ending_ = false;  // finishing_, seen by the thread
 	uint64_t to_answer_ = 0;  // asked_, likewise
 	int passes_ = 0;	  // before that: what had happened is handled then
-	bool is_starved_ = false; // a listener cannot accept for want of memory or descriptors
+	bool is_starved_ = false; // an entry waits for memory or descriptors
 	std::atomic<uint64_t> number_ = 2;
 };
 

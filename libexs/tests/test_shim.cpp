@@ -9,6 +9,7 @@
 #include <filesystem>
 #include <functional>
 #include <memory>
+#include <tuple>
 
 #include <dlfcn.h>
 #include <fcntl.h>
@@ -28,8 +29,35 @@ static bool must_fail(const void *caller)
 	return failing_allocation >= 0 && is_of("libexs-preload", caller) && failing_allocation-- == 0;
 }
 
-// Calls of exs-preload that fail, in place of libc's
-std::atomic<bool> refuses_sends = false, refuses_watches = false;
+// Calls of exs-preload that fail, in place of libc's and of libexs's
+std::atomic<bool> refuses_sends = false, refuses_watches = false, refuses_descriptors = false, refuses_pages = false;
+
+// As the calls of libexs that cannot pin memory
+extern "C" __attribute__((visibility("default"))) exs_op_t exs_send(exs_fd_t fd, exs_mh_t memory, const void *from, size_t size, int flags,
+								    exs_qh_t queue, void *context)
+{
+	static const auto next = reinterpret_cast<decltype(&exs_send)>(::dlsym(RTLD_NEXT, "exs_send"));
+	errno = ENOMEM;
+	return refuses_pages ? -1 : next(fd, memory, from, size, flags, queue, context);
+}
+
+extern "C" __attribute__((visibility("default"))) exs_op_t exs_recv(exs_fd_t fd, exs_mh_t memory, void *to, size_t size, int flags,
+								    exs_qh_t queue, void *context)
+{
+	static const auto next = reinterpret_cast<decltype(&exs_recv)>(::dlsym(RTLD_NEXT, "exs_recv"));
+	errno = ENOMEM;
+	return refuses_pages ? -1 : next(fd, memory, to, size, flags, queue, context);
+}
+
+// Of descriptors, as if the kernel had too many on their way
+extern "C" __attribute__((visibility("default"))) ssize_t sendmsg(int fd, const msghdr *message, int flags)
+{
+	if (refuses_descriptors && is_of("libexs-preload", __builtin_return_address(0))) {
+		errno = ETOOMANYREFS;
+		return -1;
+	}
+	return ::syscall(SYS_sendmsg, fd, message, flags);
+}
 
 extern "C" __attribute__((visibility("default"))) int epoll_ctl(int epoll, int operation, int fd, epoll_event *event) noexcept
 {
@@ -449,6 +477,55 @@ TEST_F(Shim, OctetsThatTheKernelCannotTakeAreAConnectionLossAndNoEndOfFile)
 	EXPECT_TRUE(wait_for(other.get(), POLLIN) & POLLHUP);
 	refuses_sends = false;
 	expect_reset(other.get());
+}
+
+// A connection that has not pinned its memory yet; a peer that is lost meanwhile is noticed all the same
+TEST_F(Shim, DataWaitWhileMemoryCannotBePinned)
+{
+	listen();
+	refuses_pages = true;
+	Socket one = connect(), other = accept(), third = connect(), fourth = accept();
+	for (const auto &[from, to, text] : {std::tuple(&one, &other, "hello"), std::tuple(&other, &one, "you")}) {
+		refuses_pages = true;
+		const auto length = static_cast<ssize_t>(std::strlen(text));
+		EXPECT_EQ(::write(from->get(), text, 2), 2);
+		pollfd readable{.fd = to->get(), .events = POLLIN, .revents = 0};
+		EXPECT_EQ(::poll(&readable, 1, 300), 0);
+		EXPECT_EQ(::write(from->get(), text + 2, static_cast<size_t>(length) - 2), length - 2);
+		refuses_pages = false;
+		expect_read(to->get(), text);
+	}
+	EXPECT_EQ(::write(third.get(), "more", 4), 4);
+	third.close();
+	expect_read(fourth.get(), "more");
+	char octet = 0;
+	EXPECT_EQ(::read(fourth.get(), &octet, 1), 0);
+}
+
+TEST_F(Shim, AConnectionIsLostIfItsPeerIsLostWhileMemoryCannotBePinned)
+{
+	NEEDS_TCP();
+	refuses_pages = true;
+	meet();
+	Socket one = accept();
+	peer.reset();
+	EXPECT_TRUE(wait_for(one.get(), POLLIN) & POLLHUP);
+	refuses_pages = false;
+	expect_reset(one.get());
+}
+
+// ETOOMANYREFS: beyond RLIMIT_NOFILE of descriptors on their way
+TEST_F(Shim, AConnectionWhoseDescriptorCannotBePassedWaitsUntilItCan)
+{
+	listen();
+	refuses_descriptors = true;
+	Socket one = connect();
+	pollfd coming{.fd = listener.get(), .events = POLLIN, .revents = 0};
+	EXPECT_EQ(::poll(&coming, 1, 300), 0);
+	refuses_descriptors = false;
+	Socket other = accept();
+	EXPECT_EQ(::write(one.get(), "hello", 5), 5);
+	expect_read(other.get(), "hello");
 }
 
 // The parent has closed its descriptor, or has never had it
