@@ -9,9 +9,11 @@
 #include <cstring>
 
 #include <fcntl.h>
+#include <linux/sockios.h>
 #include <linux/tcp.h>
 #include <netinet/in.h>
 #include <sys/epoll.h>
+#include <sys/ioctl.h>
 #include <sys/uio.h>
 
 namespace libexs {
@@ -334,7 +336,15 @@ bool TcpLink::keep_alive(std::chrono::milliseconds interval)
 	set_option(fd_.get(), IPPROTO_TCP, TCP_KEEPINTVL, seconds);
 	set_option(fd_.get(), IPPROTO_TCP, TCP_KEEPCNT, 1);
 	set_option(fd_.get(), IPPROTO_TCP, TCP_USER_TIMEOUT, 2000 * seconds);
-	static_cast<void>(heard()); // it notes the octets that the peer has acknowledged by now
+	tcp_info info{};
+	socklen_t length = sizeof(info);
+	int left = 0;
+	if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0 || ::ioctl(fd_.get(), SIOCOUTQ, &left) != 0)
+		return false;
+	// the set-up's own octets, which have to be acknowledged yet, are no sign of the peer
+	acknowledged_ = info.tcpi_bytes_acked + static_cast<uint64_t>(left);
+	for (const Out &out : out_)
+		acknowledged_ += out.head_size + out.length - out.sent;
 	return false;
 }
 
@@ -348,8 +358,10 @@ Clock::time_point TcpLink::heard()
 	if (::getsockopt(fd_.get(), IPPROTO_TCP, TCP_INFO, &info, &length) != 0)
 		return {};
 	uint32_t ago = info.tcpi_last_data_recv;
-	if (std::exchange(acknowledged_, info.tcpi_bytes_acked) != info.tcpi_bytes_acked)
+	if (info.tcpi_bytes_acked > acknowledged_) {
+		acknowledged_ = info.tcpi_bytes_acked;
 		ago = std::min(ago, info.tcpi_last_ack_recv);
+	}
 	return Clock::now() - std::chrono::milliseconds(ago);
 }
 

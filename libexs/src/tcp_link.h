@@ -133,7 +133,7 @@ private:
 	bool initiator_ = false;
 	bool failed_ = false; // the event is out
 	bool wants_output_ = false;
-	uint64_t acknowledged_ = 0; // octets, when heard() was last called
+	uint64_t acknowledged_ = 0; // octets, when heard() was last called, or of the set-up
 	bool disconnecting_ = false;
 	wire::Hello own_hello_;
 

@@ -1637,6 +1637,28 @@ TEST_F(Library, AnIdleConnectionEndsWithEtimedoutAfterExsIdleMs)
 	EXPECT_EQ(errno, ETIMEDOUT);
 }
 
+// To a probe the kernel answers as to octets of the set-up
+TEST_F(Library, WithKeepaliveASilentConnectionEndsAfterTheFirstExsIdleMs)
+{
+	if (rdma_address != nullptr)
+		GTEST_SKIP() << "over RDMA no acknowledgement counts";
+	const std::map<int, unsigned> probed{{EXS_KEEPALIVE_MS, 1000}, {EXS_IDLE_MS, 3900}};
+	Memory to(10);
+	std::vector<exs_op_t> receives;
+	const auto start = std::chrono::steady_clock::now();
+	for (const bool initiator : {false, true}) {
+		options = initiator ? std::map<int, unsigned>() : probed;
+		listen(SOCK_SEQPACKET);
+		options = initiator ? probed : std::map<int, unsigned>();
+		connect();
+		receives.push_back(recv(initiator ? a : b, to));
+	}
+	for (const exs_op_t receiving : receives) {
+		EXPECT_EQ(wait(receiving).error, ETIMEDOUT);
+		EXPECT_LT(std::chrono::steady_clock::now() - start, std::chrono::milliseconds(6500)); // the third probe is after 3 s
+	}
+}
+
 // By the device or by the kernel
 TEST_F(Library, ASilentConnectionWithKeepaliveStaysOpenIfThePeersHostAnswers)
 {
