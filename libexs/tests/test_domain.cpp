@@ -17,10 +17,12 @@
 #include <future>
 #include <latch>
 #include <mutex>
+#include <span>
 #include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
+#include <poll.h>
 #include <rdma/rdma_cma.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
@@ -393,6 +395,30 @@ TEST(Engines, ATaskWithoutMemoryDoesNotEndTheProgram)
 	engine.run([] { throw std::bad_alloc(); });
 	engine.run([&done] { done.count_down(); });
 	done.wait();
+}
+
+// While descriptors are ready, ppoll() handles no signal
+TEST(Engines, APendingSignalEndsAWaitForDescriptorsThatAreReady)
+{
+	static volatile std::sig_atomic_t handled = 0;
+	struct sigaction action {}, old_action {};
+	action.sa_handler = [](int) { handled = 1; };
+	::sigaction(SIGUSR1, &action, &old_action);
+	sigset_t held, mask;
+	sigemptyset(&held);
+	sigaddset(&held, SIGUSR1);
+	::pthread_sigmask(SIG_BLOCK, &held, &mask);
+	const Descriptor ready(::eventfd(1, EFD_CLOEXEC));
+	pollfd one{.fd = ready.get(), .events = POLLIN, .revents = 0};
+	EXPECT_EQ(poll_for(std::span(&one, 1), -1, &mask), 1);
+	::pthread_kill(::pthread_self(), SIGUSR1);
+	EXPECT_EQ(poll_for(std::span(&one, 1), -1, nullptr), 1);
+	EXPECT_EQ(handled, 0);
+	EXPECT_EQ(poll_for(std::span(&one, 1), -1, &mask), -1);
+	EXPECT_EQ(errno, EINTR);
+	EXPECT_EQ(handled, 1);
+	::pthread_sigmask(SIG_SETMASK, &mask, nullptr);
+	::sigaction(SIGUSR1, &old_action, nullptr);
 }
 
 TEST(Spares, MemoryOfAPeakIsGivenBack)

@@ -980,6 +980,30 @@ TEST_F(Shim, AChildThatIsForkedWhileAConnectionArrivesDoesNotHoldIt)
 	::waitpid(child, nullptr, 0);
 }
 
+// They have the numbers of descriptors of exs-preload, which the child has not
+TEST_F(Shim, AChildOfAChildHasAllDescriptorsThatTheChildHasOpened)
+{
+	listen();
+	const Socket one = connect(), other = accept();
+	const auto status_of = [](pid_t child) {
+		int status = 0;
+		::waitpid(child, &status, 0);
+		return WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+	};
+	const pid_t child = ::fork();
+	if (child == 0) {
+		::alarm(60);
+		std::vector<int> opened;
+		for (int i = 0; i < 100; i++)
+			opened.push_back(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+		const pid_t second = ::fork();
+		if (second == 0)
+			::_exit(std::ranges::all_of(opened, [](int fd) { return ::fcntl(fd, F_GETFD) >= 0; }) ? 42 : 1);
+		::_exit(status_of(second));
+	}
+	EXPECT_EQ(status_of(child), 42);
+}
+
 // Its connections and listeners are the kernel's
 TEST_F(Shim, AChildUsesTheAddressesThatItsParentHasBound)
 {
