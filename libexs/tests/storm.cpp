@@ -43,8 +43,8 @@ constexpr int patience = 60000; // ms
 // Memory of one operation at a time
 struct Slot {
 	std::vector<uint8_t> bytes = std::vector<uint8_t>(slot_size);
-	exs_mh_t memory = 0;
-	std::atomic<bool> busy = false;
+	std::atomic<exs_mh_t> memory = 0;
+	std::atomic<bool> busy = false, revoking = false;
 };
 
 class Storm {
@@ -64,6 +64,8 @@ private:
 	void user(uint64_t seed, Clock::time_point end);
 	void act(std::mt19937_64 &random);
 	void transfer(std::mt19937_64 &random, exs_fd_t fd);
+	static std::vector<exs_part> parts_of(std::mt19937_64 &random, Slot &slot, size_t length);
+	void revoke(std::mt19937_64 &random);
 	void renew(std::mt19937_64 &random);
 	void dequeue(exs_qh_t queue, Clock::time_point end);
 	void take(const exs_event &event);
@@ -86,6 +88,7 @@ private:
 	std::vector<exs_op_t> recent_;
 	std::vector<std::string> problems_;
 	std::atomic<uint64_t> started_ = 0;
+	std::atomic<int64_t> posts_ = 0; // without their event yet
 	const int type_, protocol_;
 };
 
@@ -142,7 +145,19 @@ void Storm::take(const exs_event &event)
 {
 	if (event.type == EXS_EVENT_NOTE)
 		return;
-	if (event.context != nullptr) {
+	if (event.type == EXS_EVENT_USER) {
+		posts_--;
+		return;
+	}
+	if (event.type == EXS_EVENT_REVOKE) {
+		auto *slot = static_cast<Slot *>(event.context);
+		if (!slot->busy.exchange(true)) { // or the last event of an operation has not been taken yet
+			std::ranges::fill(slot->bytes, static_cast<uint8_t>(event.op));
+			slot->busy = false;
+		}
+		slot->memory = exs_mregister(slot->bytes.data(), slot_size, EXS_MEM_SEND | EXS_MEM_RECV);
+		slot->revoking = false;
+	} else if (event.context != nullptr) {
 		auto *slot = static_cast<Slot *>(event.context);
 		std::ranges::fill(slot->bytes, static_cast<uint8_t>(event.op));
 		slot->busy = false;
@@ -179,6 +194,26 @@ exs_fd_t Storm::any(std::mt19937_64 &random)
 	return sockets_.empty() ? 0 : sockets_[random() % sockets_.size()];
 }
 
+std::vector<exs_part> Storm::parts_of(std::mt19937_64 &random, Slot &slot, size_t length)
+{
+	std::vector<exs_part> parts;
+	for (size_t at = 0; at < length; at += parts.back().length)
+		parts.push_back({slot.memory, slot.bytes.data() + at, 1 + random() % (length - at)});
+	return parts;
+}
+
+// Also while operations use it
+void Storm::revoke(std::mt19937_64 &random)
+{
+	Slot &slot = slots_[random() % slots];
+	if (slot.revoking.exchange(true))
+		return;
+	const exs_op_t op = exs_mrevoke(slot.memory, any_queue(random), &slot);
+	if (op < 0)
+		slot.revoking = false;
+	started(op);
+}
+
 void Storm::transfer(std::mt19937_64 &random, exs_fd_t fd)
 {
 	Slot *slot = free_slot(random);
@@ -187,7 +222,7 @@ void Storm::transfer(std::mt19937_64 &random, exs_fd_t fd)
 	const size_t length = random() % 3 == 0 ? random() % slot_size : random() % 600;
 	const bool persistent = random() % 20 == 0;
 	const exs_qh_t queue = any_queue(random);
-	const uint64_t kind = random() % 8;
+	const uint64_t kind = random() % 10;
 	exs_op_t op = -1;
 	if (kind < 3)
 		op = exs_send(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT | EXS_NOTIFY : 0, queue,
@@ -196,8 +231,12 @@ void Storm::transfer(std::mt19937_64 &random, exs_fd_t fd)
 		op = exs_recv(fd, slot->memory, slot->bytes.data(), length, persistent ? EXS_PERSISTENT : 0, queue, slot);
 	else if (kind == 6)
 		op = exs_send_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue, slot, random() % slot_size);
-	else
+	else if (kind == 7)
 		op = exs_recv_offset(fd, slot->memory, slot->bytes.data(), length, 0, queue, slot, random() % slot_size);
+	else if (const auto parts = parts_of(random, *slot, length); kind == 8)
+		op = exs_sendv(fd, parts.data(), static_cast<int>(parts.size()), 0, queue, slot);
+	else
+		op = exs_recvv(fd, parts.data(), static_cast<int>(parts.size()), 0, queue, slot);
 	if (op < 0)
 		slot->busy = false;
 	started(op);
@@ -269,6 +308,17 @@ void Storm::act(std::mt19937_64 &random)
 		slot->busy = false;
 		return;
 	}
+	case 7:
+		return revoke(random);
+	case 8:
+		posts_ += exs_qpost(any_queue(random), nullptr) == 0;
+		return;
+	case 9:
+		if (random() % 2 == 0)
+			exs_qset(any_queue(random), EXS_QUEUE_BATCH, random() % 2);
+		else
+			exs_qset(any_queue(random), EXS_QUEUE_SPIN_US, random() % 2 * 50);
+		return;
 	default:
 		return transfer(random, fd);
 	}
@@ -285,7 +335,7 @@ void Storm::user(uint64_t seed, Clock::time_point end)
 bool Storm::all_done()
 {
 	const std::lock_guard lock(mutex_);
-	return records_.empty();
+	return records_.empty() && posts_ == 0;
 }
 
 void Storm::settle()
@@ -317,6 +367,8 @@ void Storm::settle()
 	for (const auto &[op, record] : records_)
 		problems_.push_back(fmt::format("operation {} has {} events, not 1{}", op, record.finished,
 						     record.started ? "" : ", and its call has not returned"));
+	if (posts_ != 0)
+		problems_.push_back(fmt::format("of what was posted, {} events are missing", posts_.load()));
 }
 
 void Storm::run(Clock::time_point end)

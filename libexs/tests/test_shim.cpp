@@ -406,6 +406,9 @@ private:
 TEST_F(Shim, AConnectionWithoutAFreeDescriptorWaitsUntilOneIsFree)
 {
 	NEEDS_TCP();
+#ifdef __SANITIZE_ADDRESS__
+	GTEST_SKIP() << "UndefinedBehaviorSanitizer looks at memory by descriptors of its own";
+#endif
 	for (const int free : {0, 1, 2}) { // for the library, one end of the pair, both
 		listener = Socket();
 		listen();
@@ -1134,6 +1137,10 @@ int main(int argc, char **argv)
 	if (const char *loaded = std::getenv("LD_PRELOAD"); loaded == nullptr || std::strstr(loaded, "exs-preload") == nullptr) {
 		::setenv("LD_PRELOAD", shim.c_str(), 1);
 		::setenv("EXS_PRELOAD_LOOPBACK", "1", 1);
+#ifdef __SANITIZE_ADDRESS__ // its library is the second one then: behind exs-preload, as libc is
+		const char *options = std::getenv("ASAN_OPTIONS");
+		::setenv("ASAN_OPTIONS", (std::string(options != nullptr ? options : "") + ":verify_asan_link_order=0").c_str(), 1);
+#endif
 		::setenv("EXS_PRELOAD_ORPHAN_MS", std::to_string(orphan_ms).c_str(), 1);
 		::execv("/proc/self/exe", argv);
 		return 1;
