@@ -184,35 +184,43 @@ bool Queue::push(const exs_event &event)
 	return true;
 }
 
+// An operation has a place if room_ was enough for all that users_ counted, itself included: only these take places
 void Queue::enter()
 {
-	const std::lock_guard lock(mutex_);
-	places_.emplace_back();
+	if (++users_ <= room_)
+		return;
+	try {
+		const std::lock_guard lock(mutex_);
+		for (; room_ < users_; room_++)
+			places_.emplace_back();
+	} catch (const std::bad_alloc &) {
+		users_--;
+		throw;
+	}
 }
 
 void Queue::leave() noexcept
 {
 	const std::lock_guard lock(mutex_);
 	places_.pop_front();
+	room_--;
+	users_--;
 }
 
 bool Queue::leave(const exs_event &event) noexcept
 {
 	const std::lock_guard lock(mutex_);
-	if (closed_) {
+	const bool reported = !closed_;
+	if (reported) {
+		places_.front() = event;
+		events_.splice(events_.end(), places_, places_.begin());
+		added();
+	} else {
 		places_.pop_front();
-		return false;
 	}
-	places_.front() = event;
-	events_.splice(events_.end(), places_, places_.begin());
-	added();
-	return true;
-}
-
-bool Queue::in_use()
-{
-	const std::lock_guard lock(mutex_);
-	return !places_.empty();
+	room_--;
+	users_--;
+	return reported;
 }
 
 void Queue::push_note(const exs_event &event)
@@ -264,7 +272,12 @@ int Queue::take_now(exs_event *events, int max)
 		if (event.type == EXS_EVENT_NOTE)
 			notes_.erase(event.op);
 		events[taken++] = event;
-		events_.pop_front();
+		if (room_ < users_ + most_spare_places) {
+			places_.splice(places_.end(), events_, events_.begin()); // for the next operation
+			room_++;
+		} else {
+			events_.pop_front();
+		}
 	}
 	if (readable_ && events_.empty()) {
 		eventfd_t count = 0;

@@ -76,10 +76,10 @@ public:
 	void send();
 
 	// Operations that report to it. Each has a place for its last event, so that this cannot fail for want of memory.
-	void enter();
+	void enter(); // takes the lock only to make a place
 	void leave() noexcept;
 	bool leave(const exs_event &event) noexcept; // as push()
-	[[nodiscard]] bool in_use();
+	[[nodiscard]] bool in_use() const { return users_ != 0; }
 
 private:
 	using Clock = std::chrono::steady_clock;
@@ -104,7 +104,10 @@ private:
 	unsigned waiters_ = 0;
 	Spare spare_; // of the containers of events
 	List<exs_event> events_{spare_};
-	List<exs_event> places_{spare_}; // one for each operation under way
+	List<exs_event> places_{spare_}; // one for each operation under way, and some more
+	static constexpr size_t most_spare_places = 256;
+	std::atomic<size_t> users_ = 0; // operations under way
+	std::atomic<size_t> room_ = 0;	// places_.size(); less only with the lock, and before users_ is
 	std::vector<std::shared_ptr<Sender>> senders_;
 	HashMap<exs_op_t, exs_event *> notes_{spare_}; // among them
 	std::atomic<bool> progress_ = false;

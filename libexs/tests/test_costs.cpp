@@ -7,7 +7,9 @@
 #include "queue.h"
 #include "region.h"
 
+#include <array>
 #include <memory>
+#include <thread>
 #include <vector>
 
 namespace {
@@ -92,6 +94,41 @@ TEST_F(Batching, TheTimeToBatchASendDoesNotGrowWithTheSocketsThatBatch)
 	queue->send();
 	for (const auto &sender : senders)
 		ASSERT_EQ(sender->sends, 1);
+}
+
+// Threads begin and end operations while others take their events
+TEST(Queues, EachOperationOfSeveralThreadsHasAPlaceForItsEvent)
+{
+	constexpr int threads = 3, rounds = 20000;
+	libexs::Engine engine;
+	libexs::Engines engines;
+	const auto queue = std::make_shared<libexs::Queue>(engine, engines);
+	std::vector<std::jthread> all;
+	for (int i = 0; i < threads; i++)
+		all.emplace_back([&queue] {
+			const exs_event event{};
+			for (int round = 0; round < rounds; round++) {
+				const int count = 1 + round % 7;
+				for (int j = 0; j < count; j++)
+					queue->enter();
+				if (round % 3 == 0)
+					queue->leave();
+				for (int j = round % 3 == 0 ? 1 : 0; j < count; j++)
+					EXPECT_TRUE(queue->leave(event));
+			}
+		});
+	int64_t expected = 0;
+	for (int round = 0; round < rounds; round++)
+		expected += threads * (round % 3 == 0 ? round % 7 : 1 + round % 7);
+	std::array<exs_event, 64> events{};
+	while (expected > 0) {
+		const int taken = queue->take(events.data(), events.size(), patience);
+		ASSERT_GT(taken, 0);
+		expected -= taken;
+	}
+	all.clear();
+	EXPECT_EQ(expected, 0);
+	EXPECT_FALSE(queue->in_use());
 }
 
 // Also while another queue has it, and after it was called
