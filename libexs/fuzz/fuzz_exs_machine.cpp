@@ -65,6 +65,7 @@ private:
 	void perform(const action::Repost &repost);
 	void perform(const action::Complete &complete);
 	void perform(const action::Noted &noted);
+	void perform(const action::Limit &limit) { require(live_.contains(limit.op)); }
 	void perform(const action::Start &) {}
 	void perform(const action::Stop &) {}
 	void perform(const action::Opened &) {}

@@ -148,6 +148,13 @@ int Machine::cancel(OpId op)
 	else
 		return ENOENT;
 	pump();
+	if (const auto send = send_ops_.find(op); send != send_ops_.end() && send->second->state != Send::State::advertised)
+		emit(action::Limit{op});
+	const auto recv = recv_ops_.find(op);
+	if (recv != recv_ops_.end() && recv->second->id != 0)
+		recv->second->limit_due = true;
+	else if (recv != recv_ops_.end())
+		emit(action::Limit{op});
 	return 0;
 }
 
@@ -446,12 +453,6 @@ void Machine::cancel_send(SendPlace send)
 	if (!send->canceled && send->state == Send::State::advertised)
 		revokes_.push_back(send->id);
 	send->canceled = true;
-}
-
-bool Machine::waits_for_revoked(OpId op) const
-{
-	const auto send = send_ops_.find(op);
-	return send != send_ops_.end() && send->second->canceled && send->second->state == Send::State::advertised;
 }
 
 Machine::SendPlace Machine::find_advertised(uint32_t id)
@@ -1013,6 +1014,8 @@ void Machine::on_recv_ack(RecvPlace recv, const wire::Message &message)
 			read_again(advert);
 	recv->eof = recv->eof && message.status == Status::canceled;
 	finish_recv(recv, recv->eof ? 0 : error_of(message.status));
+	if (recv->limit_due && recv->reads != 0)
+		emit(action::Limit{recv->request.op});
 }
 
 void Machine::on_note(const wire::Message &message)

@@ -74,6 +74,11 @@ struct Noted {
 	uint32_t count;
 };
 
+// From now on it waits for an answer to its Reads or Writes alone, which the peer may never give. May come twice.
+struct Limit {
+	OpId op;
+};
+
 enum class Timer { revoke, close };
 
 // timeout() is due unless it is stopped in time
@@ -98,7 +103,7 @@ struct Abort {
 } // namespace action
 
 using Action = std::variant<action::Post, action::Read, action::Write, action::Copy, action::Repost, action::Complete,
-			    action::Noted, action::Start, action::Stop, action::Opened, action::Disconnect, action::Abort>;
+			    action::Noted, action::Limit, action::Start, action::Stop, action::Opened, action::Disconnect, action::Abort>;
 
 class Machine {
 public:
@@ -150,11 +155,9 @@ public:
 	int send(const SendRequest &request);
 	int recv(const RecvRequest &request);
 
-	// The operation completes soon, with ECANCELED unless it was done already. ENOENT: no such operation (any more).
+	// The operation completes soon, with ECANCELED unless it was done already. ENOENT: no such operation (any more). The deadline of its
+	// REVOKE is action::Timer::revoke, as soon as that of those before it; without one action::Limit comes.
 	int cancel(OpId op);
-
-	// Its REVOKE is under way or waits for those before it: action::Timer::revoke is its deadline
-	[[nodiscard]] bool waits_for_revoked(OpId op) const;
 
 	// Nothing will be sent any more; what was sent before still is
 	int shutdown();
@@ -224,6 +227,7 @@ private:
 		uint32_t from = 0;     // the advertisement of which this has a part (SEQPACKET)
 		uint32_t id = 0;       // of our own advertisement, of persistent memory
 		bool canceled = false;
+		bool limit_due = false; // action::Limit, after the answer to its REVOKE
 		bool finished = false; // complete as soon as no Read is in flight and all before it are
 		int error = 0;
 		bool eof = false;

@@ -541,15 +541,19 @@ int Socket::cancel(exs_op_t op)
 	return 0;
 }
 
-// Its Reads or Writes may be under way, and the peer never answer them: without it then, the connection ends
 void Socket::cancel_transfer(OpId op)
 {
 	if (!machine_)
 		return;
 	machine_->cancel(op);
 	act();
-	const auto found = operations_.find(op);
-	if (found == operations_.end() || found->second.deadline != 0 || machine_->waits_for_revoked(op))
+}
+
+// Without an answer until then, the connection ends
+void Socket::perform(const action::Limit &action)
+{
+	const auto found = operations_.find(action.op);
+	if (found == operations_.end() || found->second.deadline != 0)
 		return;
 	const auto when = Clock::now() + std::chrono::milliseconds(settings_.close_ms);
 	found->second.deadline = library_.engine.start_timer(when, shared_from_this());

@@ -260,6 +260,8 @@ TEST_F(Peer, APeerThatAnswersEachRevokeInTimeStaysConnected)
 		sends.push_back(send(b, *from));
 		peer->next_message(RawClient::adv);
 	}
+	sends.push_back(recv(b, *from, EXS_PERSISTENT));
+	peer->next_message(RawClient::radv);
 	const auto revoking = exs_mrevoke(from->handle, queue, nullptr);
 	for (const auto sending : sends) {
 		const uint32_t id = peer->next_message(RawClient::revoke).id;

@@ -237,6 +237,11 @@ void Side::perform(const action::Noted &action)
 	noted.noted += action.count;
 }
 
+void Side::perform(const action::Limit &action)
+{
+	require(ops_.at(action.op).live(), "operation ", action.op, " has a limit, but has completed");
+}
+
 void Side::perform(const action::Start &action)
 {
 	timers_[action.timer] = true;

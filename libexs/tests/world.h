@@ -112,6 +112,7 @@ private:
 	void perform(const action::Repost &action);
 	void perform(const action::Complete &action);
 	void perform(const action::Noted &action);
+	void perform(const action::Limit &action);
 	void perform(const action::Start &action);
 	void perform(const action::Stop &action);
 	void perform(const action::Opened &action);
