@@ -1080,7 +1080,7 @@ void Socket::kill()
 		child->kill();
 }
 
-void Socket::start_as_child(Descriptor connection, const CmEvent *request)
+void Socket::start_as_child(Descriptor connection, Request *request)
 {
 	const Lock lock(mutex_);
 	start_timer(Timer::handshake, handshake_time);
@@ -1092,7 +1092,7 @@ void Socket::start_as_child(Descriptor connection, const CmEvent *request)
 					     .data = settings_.small_max,
 					     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
 						      writes_in_flight + 8};
-		auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), *request, sizes);
+		auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), std::move(request->id), request->event, sizes);
 		verbs_ = link.get();
 		link_ = std::move(link);
 	}

@@ -151,9 +151,6 @@ public:
 	// At once and without events
 	void kill();
 
-	// Of a child; one of both
-	void start_as_child(Descriptor connection, const CmEvent *request);
-
 	void on_ready(uint64_t token, uint32_t events) override;
 	void on_cm(uint64_t token, const CmEvent &event) override;
 	void on_timer(uint64_t token) override;
@@ -282,7 +279,9 @@ private:
 	int listen_verbs(Listening &listening, sockaddr_storage &address);
 	int listen_tcp(Listening &listening, sockaddr_storage address);
 	int listen_both(Listening &listening, sockaddr_storage &address);
-	void start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request);
+	// One of both. request: its id goes to the child
+	void start_as_child(Descriptor connection, Request *request);
+	void start_child(const std::shared_ptr<Socket> &child, Descriptor connection, Request *request);
 	void take_connections();
 	bool has_room();
 	std::shared_ptr<Socket> make_child(std::shared_ptr<Socket> &dropped);

@@ -186,7 +186,7 @@ std::shared_ptr<Socket> Socket::make_child(std::shared_ptr<Socket> &dropped)
 }
 
 // In the progress thread: what there is not enough of for one connection must not end the program
-void Socket::start_child(const std::shared_ptr<Socket> &child, Descriptor connection, const CmEvent *request)
+void Socket::start_child(const std::shared_ptr<Socket> &child, Descriptor connection, Request *request)
 {
 	try {
 		child->start_as_child(std::move(connection), request);
@@ -284,8 +284,7 @@ bool Socket::admit_one()
 	if (dropped)
 		dropped->kill();
 	if (child) {
-		request->id.release(); // which the child has now
-		start_child(child, Descriptor(), &request->event);
+		start_child(child, Descriptor(), &*request);
 	} else {
 		refuse_request(request->event.id, wire::Reason::busy);
 	}

@@ -75,8 +75,9 @@ VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor
 	resolve();
 }
 
-VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes)
-    : engine_(workers.engine), data_(&workers.data), domains_(workers.domains), actor_(actor), id_(request.id),
+VerbsLink::VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, Verbs<rdma_cm_id> id, const CmEvent &request,
+		     const Sizes &sizes)
+    : engine_(workers.engine), data_(&workers.data), domains_(workers.domains), actor_(actor), id_(std::move(id)),
       state_(State::requested), sizes_(sizes)
 {
 	id_token_ = engine_.adopt(actor);

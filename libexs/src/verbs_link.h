@@ -36,7 +36,8 @@ public:
 		  int &error);
 
 	// Takes a request to a listener; request is to come
-	VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, const CmEvent &request, const Sizes &sizes);
+	VerbsLink(const Workers &workers, const std::shared_ptr<Actor> &actor, Verbs<rdma_cm_id> id, const CmEvent &request,
+		  const Sizes &sizes);
 
 	~VerbsLink() override;
 
