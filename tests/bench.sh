@@ -524,7 +524,7 @@ pairs() {
 }
 
 # Probes, and events of the kernel, that handovers.py reads
-readonly PROBES='p:connects rdma_connect
+readonly PROBES='p:connects rdma_connect_ece
 p:disconnects rdma_disconnect
 r:destroys_qp ib_destroy_qp_user
 p:sends tcp_sendmsg
@@ -545,6 +545,7 @@ measure_handovers() {
 	local count
 	echo "$PROBES" >$TRACING/kprobe_events
 	echo 40000 >$TRACING/buffer_size_kb
+	echo 4096 >$TRACING/saved_cmdlines_size # names of tasks
 	for count in "${counts[@]}"; do
 		echo >$TRACING/trace
 		trace_events 1

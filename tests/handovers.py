@@ -4,7 +4,8 @@
 
 Reads ftrace's text of connections that are set up and closed (tests/bench.sh, mode handovers). Prints one JSON object:
 for each phase its duration in us, and for each kind of hand-over how many a connection has, how many of them go to
-another processor, and the median time until the woken task runs. --line prints the events of each phase in their order.
+another processor, and the median time until the woken task runs; and for one connection what runs when on each
+processor. --line prints the events of each phase in their order.
 
 Phases: connect, from the first rdma_connect() to the last event of a program before the pause that follows; and
 disconnect, from the first rdma_disconnect() to the end of the last QP.
@@ -22,6 +23,8 @@ INTERRUPTS = {"reschedule_entry": "reschedule interrupt", "call_function_entry":
 # Probes of tests/bench.sh
 BEGIN = {"connect": "connects", "disconnect": "disconnects"}
 LAST = {"connect": ("gets_event",), "disconnect": ("gets_event", "destroys_qp")}
+MARKS = {"connects": "rdma_connect()", "disconnects": "rdma_disconnect()", "sends": "sends", "gets_event": "event",
+         "destroys_qp": "QP destroyed"}
 # A pause between the phases: rdmabench waits 500 ms
 PAUSE = 0.2
 
@@ -132,6 +135,44 @@ def summary(events, connections):
     }
 
 
+ITEMS = {"siw_cm_work_handler": "siw's work item", "cm_work_handler": "iw_cm's work item"}
+
+
+def bars(events):
+    """[processor, from, to, what runs] of one connection, and [processor, at, text] of what the programs do"""
+    start, initiator = events[0].time, events[0].pid
+    running, found, marks = {}, [], []
+    comms = {e.field("next_pid"): e.field("next_comm") for e in events if e.name == "sched_switch"}
+
+    def begin(cpu, time, kind):
+        since, before = running.get(cpu, (events[0].time, None))
+        if before and time > since:
+            found.append([cpu, round(1e6 * (since - start)), round(1e6 * (time - start)), before])
+        running[cpu] = (time, kind)
+
+    def kind(pid, comm):
+        if comm.startswith("rdmabench"):
+            return "initiator's program" if int(pid) == initiator else "responder's program"
+        return None if comm.startswith("swapper") else "work queue" if comm.startswith("kworker") else "other"
+
+    begin(events[0].cpu, start, "initiator's program")
+    for event in events:
+        if event.name == "sched_switch":
+            begin(event.cpu, event.time, kind(event.field("next_pid"), event.field("next_comm")))
+        elif event.name == "workqueue_execute_start":
+            item = event.rest.rsplit("function ", 1)[-1].split(" ")[0]
+            begin(event.cpu, event.time, ITEMS.get(item, "other"))
+        elif event.name == "workqueue_execute_end":
+            begin(event.cpu, event.time, "work queue")
+        elif event.name in MARKS:
+            if event.cpu not in running:
+                begin(event.cpu, start, kind(event.pid, comms.get(str(event.pid), "rdmabench")))
+            marks.append([event.cpu, round(1e6 * (event.time - start)), MARKS[event.name]])
+    for cpu in list(running):
+        begin(cpu, events[-1].time, None)
+    return {"bars": found, "marks": marks}
+
+
 def line(events):
     machine, start = Machine(), events[0].time
     for event in events:
@@ -157,7 +198,8 @@ def main():
             print(f"--- {phase}")
             line(part)
         return
-    print(json.dumps({phase: summary(part, int(sys.argv[2])) for phase, part in found.items()}))
+    count = int(sys.argv[2])
+    print(json.dumps({phase: summary(part, count) | (bars(part) if count == 1 else {}) for phase, part in found.items()}))
 
 
 main()
