@@ -8,7 +8,7 @@
 # `segment large` FPDUs are longer than segments.
 #
 # Runs as segments: 420 s
-# Sample segments: large writes|MSS|lost|share|one FPDU holds
+# Sample segments: large writes|MSS|lost|share|one FPDU holds|while data flows|fallen
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
