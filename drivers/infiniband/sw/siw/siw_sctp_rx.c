@@ -1147,7 +1147,7 @@ static enum iw_mpa_next no_chunk(struct siw_cep *cep, int err)
 	}
 }
 
-enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
+static enum iw_mpa_next rx_setup(struct siw_cep *cep)
 {
 	struct siw_chan *chan = cep->chan;
 	enum iw_mpa_next next = IW_MPA_NEXT_WAIT;
@@ -1169,6 +1169,16 @@ enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
 	/* Segments may have arrived directly after the Accept */
 	if (next == IW_MPA_NEXT_DONE)
 		siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
+	return next;
+}
+
+/* Charges memory: see siw_sctp_read() */
+enum iw_mpa_next siw_sctp_rx_setup(struct siw_cep *cep)
+{
+	unsigned int flags = memalloc_noio_save();
+	enum iw_mpa_next next = rx_setup(cep);
+
+	memalloc_noio_restore(flags);
 	return next;
 }
 
@@ -1236,7 +1246,7 @@ static bool process_chunk(struct siw_cep *cep, struct siw_qp *qp)
  * Passes received segments to the QP. A holder of the QP's lock may wait for
  * the endpoint, which is in use here, so this does not wait for the lock.
  */
-void siw_sctp_pump(struct siw_cep *cep)
+static void pump(struct siw_cep *cep)
 {
 	struct siw_qp *qp = cep->qp;
 	bool more = true;
@@ -1259,6 +1269,15 @@ void siw_sctp_pump(struct siw_cep *cep)
 	}
 	if (more)
 		siw_cm_queue_work(cep, SIW_CM_WORK_READ_MPAHDR);
+}
+
+/* Charges memory: see siw_sctp_read() */
+void siw_sctp_pump(struct siw_cep *cep)
+{
+	unsigned int flags = memalloc_noio_save();
+
+	pump(cep);
+	memalloc_noio_restore(flags);
 }
 
 /* ---- end */
