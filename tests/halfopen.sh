@@ -7,7 +7,7 @@
 # sends nothing, half a Request, or a Request and no RTR. An initiator that is closed comes back at once.
 # Their use of memory is bounded and ends with them, and an honest client does not wait for them.
 #
-# Runs as halfopen halfopen-sctp: 200 s
+# Runs as halfopen halfopen-sctp halfopen-streams: 200 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/assoc.sh
@@ -34,7 +34,7 @@ if [[ $LLP == sctp ]]; then
 	peers=$((peers / 2)) prompt_ms=$((2 * prompt_ms)) siege_s=$((siege_s + 20))
 fi
 HALFOPEN=("$BUILD/halfopen/halfopen")
-[[ $LLP == tcp ]] || HALFOPEN+=(--sctp)
+[[ $LLP == tcp ]] || HALFOPEN+=(--sctp --streams "$STREAMS")
 
 # Prints slab memory in KiB, without kmemleak's own objects
 slab() {

@@ -45,6 +45,10 @@ readonly TRACING=/sys/kernel/tracing
 PATIENCE=25
 # tests/run --waits: waits and limits of processes are so many times as long
 readonly SLOW_HOST=${SLOW_HOST:-1}
+# Streams that peers offer over SCTP: as many as we do (tests/run --default)
+STREAMS=1
+# shellcheck disable=SC2034 # for suites that source this
+[[ ! " ${MPA_DEFAULT:-}" =~ ' streams '([0-9]+) ]] || STREAMS=${BASH_REMATCH[1]}
 # The suite's argument, a regular expression: it picks cases by their claims
 only=${1:-}
 WORK=$(mktemp -d)

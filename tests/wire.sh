@@ -6,14 +6,15 @@
 # Checks the frames on the wire, and the events of the program: mpapeer plays each scenario of
 # tests/wire against our responder or our initiator. Each scenario has its own program (rdmafirst).
 # tests/wire/README.md describes the head of a scenario. Several scenarios run at a time. With
-# --llp sctp they are those of tests/wire/sctp-*, which use SCTP of the kernel or of libusrsctp.
+# --llp sctp they are those of tests/wire/sctp-*, which use SCTP of the kernel or of libusrsctp. wire-streams plays them
+# on associations that may be shared.
 #
 # With --stock one runs after the other, and the first that the kernel does not survive is the last: a
 # line `crash ROLE/NAME: …` or `hang ROLE/NAME: …` names it. Unmodified modules have no settings and
 # options, so these are left out. Scenarios that need them are left out with modules that have only the
 # first patches of the negotiator (tests/run --topics siw-mpa).
 #
-# Runs as wire wire-sctp: 700 s
+# Runs as wire wire-sctp wire-streams: 700 s
 # Sample wire-sctp: (good|s1|s2|s3|s5|ordered|ppid-16|gone-accepted|terminate-unread): 
 
 # shellcheck disable=SC2031 # WORK is that of the case
@@ -39,7 +40,7 @@ shift || true
 # Sets claim, with the labels after it, and for each line "#: KEYWORD VALUE" of the scenario VALUE in says[KEYWORD]
 read_scenario() { # FILE
 	local line keyword
-	says=([covers]='' [program]='' [rdma]='' [exit]='' [policy]='' [sysctl]='' [stack]=kernel [next]=next)
+	says=([covers]='' [program]='' [rdma]='' [exit]='' [policy]='' [sysctl]='' [stack]=kernel [next]=next [streams]=$STREAMS)
 	[[ $VM_LLP == tcp ]] || says[next]=next-sctp
 	[[ $VM_STOCK != 1 ]] || says[next]=next-rev1
 	told=()
@@ -167,11 +168,13 @@ shows() {
 	return 1
 }
 
-# Sets PEER_OPTIONS to mpapeer's options, and HOST to its own address, for the stack
+# Sets PEER_OPTIONS to mpapeer's options, and HOST to its own address, for the stack. On an association that may be shared, a
+# session Terminate is answered by one.
 choose_stack() { # STACK connect|listen
 	PEER_OPTIONS=() HOST=$(address a)
 	[[ $VM_LLP == sctp ]] || return 0
-	PEER_OPTIONS=(--llp sctp --stack "$1")
+	PEER_OPTIONS=(--llp sctp --stack "$1" --streams "${says[streams]}" --set ANSWER=)
+	((says[streams] == 1)) || PEER_OPTIONS+=(--set 'ANSWER=expect terminate')
 	[[ $1 == kernel ]] || HOST=$USRSCTP_HOST
 	[[ $2 == listen ]] || PEER_OPTIONS+=(--bind "$HOST")
 }

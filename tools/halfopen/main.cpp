@@ -40,6 +40,7 @@ struct Options {
 	double seconds = 10;
 	bool all_request = false;
 	bool sctp = false;
+	uint16_t streams = 1; // of SCTP, offered each way
 };
 
 struct Counts {
@@ -73,7 +74,10 @@ std::span<const uint8_t> part_of(size_t number, const Options &options)
 
 class Peer {
 public:
-	Peer(size_t number, const Options &options) : part_(part_of(number, options)), sctp_(options.sctp) {}
+	Peer(size_t number, const Options &options)
+		: part_(part_of(number, options)), sctp_(options.sctp), streams_(options.streams)
+	{
+	}
 
 	void connect(const sockaddr_in &address, const sockaddr_in &source);
 	[[nodiscard]] pollfd wants() const
@@ -91,6 +95,7 @@ private:
 
 	std::span<const uint8_t> part_;
 	bool sctp_;
+	uint16_t streams_;
 	Descriptor socket_;
 	bool connected_ = false;
 };
@@ -113,8 +118,8 @@ void Peer::make_socket()
 	set_option(socket_, IPPROTO_SCTP, SCTP_ADAPTATION_LAYER, sctp_setadaptation{.ssb_adaptation_ind = 1},
 		   "setsockopt SCTP_ADAPTATION_LAYER");
 	set_option(socket_, IPPROTO_SCTP, SCTP_INITMSG,
-		   sctp_initmsg{.sinit_num_ostreams = 1, .sinit_max_instreams = 1, .sinit_max_attempts = 0,
-				.sinit_max_init_timeo = 0},
+		   sctp_initmsg{.sinit_num_ostreams = streams_, .sinit_max_instreams = streams_,
+				.sinit_max_attempts = 0, .sinit_max_init_timeo = 0},
 		   "setsockopt SCTP_INITMSG");
 	set_option(socket_, IPPROTO_SCTP, SCTP_NODELAY, 1, "setsockopt SCTP_NODELAY");
 }
@@ -251,6 +256,9 @@ int main(int argc, char **argv)
 	app.add_option("--peers", options.peers, "number of initiators at a time")->check(CLI::Range(1, 30000))->capture_default_str();
 	app.add_flag("--request", options.all_request, "all initiators send a Request and no RTR");
 	app.add_flag("--sctp", options.sctp, "connect over SCTP");
+	app.add_option("--streams", options.streams, "SCTP streams to offer each way; the first is used")
+		->check(CLI::Range(1, UINT16_MAX))
+		->capture_default_str();
 	app.add_option("--seconds", options.seconds, "duration in seconds")->capture_default_str();
 	CLI11_PARSE(app, argc, argv);
 	try {

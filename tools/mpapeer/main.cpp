@@ -34,6 +34,7 @@ struct RunArguments {
     std::string bind_address;
     std::string llp = "tcp";
     std::string stack = "kernel";
+    std::uint16_t streams = 1;
     std::string netns;
     std::string retry = "0s";
     std::string within = "5s";
@@ -73,6 +74,9 @@ void add_run(CLI::App &app, RunArguments &arguments)
                     "SCTP of the kernel, or of usrsctp for an address that the kernel does not have")
         ->capture_default_str()
         ->check(CLI::IsMember({"kernel", "usrsctp"}));
+    run->add_option("--streams", arguments.streams, "SCTP streams to offer each way; the first is used")
+        ->capture_default_str()
+        ->check(CLI::Range(1, UINT16_MAX));
     run->add_flag("--fast-open", arguments.fast_open,
                   "TCP Fast Open: put the first bytes into the SYN if a cookie of the peer is cached; as\n"
                   "responder issue cookies and accept SYNs with data");
@@ -173,6 +177,7 @@ PlayOptions play_options(const RunArguments &arguments)
     options.verbose = arguments.verbose;
     options.llp = arguments.llp == "sctp" ? Llp::sctp : Llp::tcp;
     options.usrsctp = arguments.stack == "usrsctp";
+    options.streams = arguments.streams;
     return options;
 }
 

@@ -91,10 +91,12 @@ std::unique_ptr<Transport> make_transport(const Scenario &scenario, const PlayOp
     if (options.llp != Llp::sctp)
         return std::make_unique<TcpTransport>(options.connect, options.listen, options.bind_address,
                                               options.fast_open);
-    SctpOptions sctp;
+    SctpOptions sctp{.streams = options.streams};
     for (const Statement &statement : scenario.statements) {
-        if (const auto *association = std::get_if<statement::Association>(&statement.action))
-            sctp = {.adaptation = association->adaptation, .window = association->window};
+        if (const auto *association = std::get_if<statement::Association>(&statement.action)) {
+            sctp.adaptation = association->adaptation;
+            sctp.window = association->window;
+        }
     }
     return std::make_unique<SctpTransport>(options.usrsctp ? make_usrsctp_stack(sctp)
                                                            : make_kernel_stack(sctp),

@@ -24,6 +24,7 @@ struct PlayOptions {
     bool verbose = false;
     Llp llp = Llp::tcp;
     bool usrsctp = false; ///< SCTP by libusrsctp, not by the kernel
+    std::uint16_t streams = 1; ///< of SCTP, offered each way; messages use the first
 };
 
 /// Checks that a scenario fits its role; throws ScenarioError.

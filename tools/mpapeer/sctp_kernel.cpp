@@ -28,12 +28,11 @@ void set_sctp_option(int fd, int name, const T &value, const char *option)
         fail(errno, fmt::format("setsockopt {}", option));
 }
 
-/// RFC 5043 section 8: as many streams one way as the other; today one.
 void set_options(int fd, const SctpOptions &options)
 {
     const sctp_initmsg streams{
-        .sinit_num_ostreams = 1,
-        .sinit_max_instreams = 1,
+        .sinit_num_ostreams = options.streams,
+        .sinit_max_instreams = options.streams,
         .sinit_max_attempts = 0,
         .sinit_max_init_timeo = 0,
     };

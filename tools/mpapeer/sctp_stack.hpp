@@ -27,6 +27,7 @@ inline constexpr std::uint32_t fragment_size = 480;
 struct SctpOptions {
     std::optional<std::uint32_t> adaptation = ddp_adaptation; ///< our indication
     std::size_t window = 0; ///< of the receive buffer, 0 for the default
+    std::uint16_t streams = 1; ///< offered each way (RFC 5043 section 8)
 };
 
 class SctpAssociation {

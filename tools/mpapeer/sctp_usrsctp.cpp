@@ -220,8 +220,8 @@ void set_usrsctp_option(struct socket *socket, int level, int name, const T &val
 void set_options(struct socket *socket, const SctpOptions &options)
 {
     sctp_initmsg streams{};
-    streams.sinit_num_ostreams = 1;
-    streams.sinit_max_instreams = 1;
+    streams.sinit_num_ostreams = options.streams;
+    streams.sinit_max_instreams = options.streams;
     sctp_event adaptation{};
     adaptation.se_type = SCTP_ADAPTATION_INDICATION;
     adaptation.se_on = 1;
