@@ -336,6 +336,41 @@ static void chunks_that_wait_for_their_endpoint_leave_half_of_the_memory(struct 
 	expect_nothing_held(test, &share);
 }
 
+/*
+ * F150: the sessions of an association share a limit for what they hold beyond
+ * their guaranteed memory. Chunks that wait for their endpoint get half of it.
+ */
+static void sessions_of_an_association_share_a_limit_of_memory(struct kunit *test)
+{
+	struct siw_ssn_window queue = window_of(&share);
+	struct siw_ssn_window first = window_of(&share), second;
+	struct siw_ssn_group group = { .max = 60 };
+
+	pool.max = 1000;
+	siw_ssn_init(&second, LIMIT, 50, &pool);
+	second.share = &share;
+	queue.half = true;
+	queue.group = &group;
+	first.group = &group;
+	second.group = &group;
+	KUNIT_EXPECT_EQ(test, 30u, fill(test, &queue));
+	KUNIT_EXPECT_EQ(test, 30u, fill(test, &first));
+	KUNIT_EXPECT_EQ(test, 50u, fill(test, &second));
+	drop_all(&first);
+	KUNIT_EXPECT_TRUE(test, siw_ssn_charge(&second, 30));
+	KUNIT_EXPECT_FALSE(test, siw_ssn_charge(&first, 1));
+	siw_ssn_uncharge(&second, 30);
+
+	/* A charge that the address refuses is not charged to the group */
+	pool.max = 0;
+	KUNIT_EXPECT_FALSE(test, siw_ssn_charge(&first, 1));
+	KUNIT_EXPECT_EQ(test, 30L, atomic_long_read(&group.held));
+	drop_all(&queue);
+	drop_all(&second);
+	KUNIT_EXPECT_EQ(test, 0L, atomic_long_read(&group.held));
+	expect_nothing_held(test, &share);
+}
+
 static int charge_too_much(void *unused)
 {
 	struct siw_ssn_window window = window_of(&share);
@@ -628,6 +663,7 @@ static struct kunit_case ssn_cases[] = {
 	KUNIT_CASE(session_gets_its_guaranteed_reorder_memory),
 	KUNIT_CASE(guaranteed_reorder_memory_of_an_address_takes_no_share_of_others),
 	KUNIT_CASE(chunks_that_wait_for_their_endpoint_leave_half_of_the_memory),
+	KUNIT_CASE(sessions_of_an_association_share_a_limit_of_memory),
 	KUNIT_CASE(refused_memory_charge_does_not_affect_other_sessions),
 	KUNIT_CASE(reorder_memory_is_charged_while_sctp_chunks_are_queued),
 	KUNIT_CASE(sctp_chunk_is_not_queued_if_the_remote_address_is_unknown),

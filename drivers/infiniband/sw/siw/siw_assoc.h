@@ -188,6 +188,7 @@ struct siw_chan {
  * @idle: counted as an association without a session; under the table lock
  * @idle_end: when an association without sessions ends, in jiffies; under the
  *	table lock
+ * @held: memory of the windows of its sessions; charged under @rx_mutex
  * @chan: sessions by stream, those included that are closed; of @max_streams
  *	elements; under @rx_mutex
  * @n_closed: number of sessions in @chan that are closed; written under
@@ -231,6 +232,7 @@ struct siw_share {
 	unsigned int idle_s;
 	bool idle;
 	unsigned long idle_end;
+	struct siw_ssn_group held;
 	struct siw_chan **chan;
 	unsigned int n_closed;
 	bool awaits_ack;

@@ -478,6 +478,10 @@ struct siw_chan *siw_chan_new(struct siw_assoc *assoc)
 	siw_ssn_init(&chan->rx, SIW_SCTP_HELD_SETUP, floor, &siw_held_pool);
 	siw_ssn_init(&chan->queue, SIW_SCTP_READY_MAX, floor, &siw_held_pool);
 	chan->queue.half = true;
+	if (assoc->shared) {
+		chan->rx.group = &assoc->share.held;
+		chan->queue.group = &assoc->share.held;
+	}
 	skb_queue_head_init(&chan->ready);
 	__skb_queue_head_init(&chan->early);
 	spin_lock_irqsave(&assoc->lock, flags);

@@ -252,6 +252,8 @@ int siw_share_init_assoc(struct siw_assoc *assoc)
 
 	INIT_HLIST_NODE(&share->hash);
 	INIT_DELAYED_WORK(&share->keeper, keep);
+	/* One send buffer of the peer is for all of them: as much as for one */
+	share->held.max = siw_held_max;
 	/* The first session */
 	share->n_live = 1;
 	share->chan = kcalloc(assoc->max_streams, sizeof(*share->chan),

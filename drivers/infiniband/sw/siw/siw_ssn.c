@@ -17,6 +17,8 @@
  * their limit. Each window has a floor: otherwise many windows of one address
  * would have almost no memory each. The floors are charged to as much memory
  * again, which is shared likewise, so that they reduce no other address's part.
+ * A group of windows, those of an association, also has a limit for what they
+ * hold beyond their floors.
  *
  * Chunks in order may wait for their endpoint, also in windows. They leave half
  * of an address's part to chunks after a gap: a lack of memory only delays the
@@ -141,10 +143,46 @@ static bool charge(atomic_long_t *share, atomic_long_t *pool, long cost,
 	return true;
 }
 
+/* Charges are serialised; the endpoints of several sessions uncharge */
+static bool charge_group(const struct siw_ssn_window *window, long cost)
+{
+	struct siw_ssn_group *group = window->group;
+
+	if (!group)
+		return true;
+	if (atomic_long_read(&group->held) + cost >
+	    (window->half ? group->max / 2 : group->max))
+		return false;
+	atomic_long_add(cost, &group->held);
+	return true;
+}
+
+static void uncharge_group(const struct siw_ssn_window *window, long cost)
+{
+	if (window->group)
+		atomic_long_sub(cost, &window->group->held);
+}
+
+/* Charges @cost beyond the floor */
+static bool charge_above(const struct siw_ssn_window *window, long cost,
+			 unsigned int part)
+{
+	struct siw_ssn_pool *pool = window->pool;
+
+	if (!charge_group(window, cost))
+		return false;
+	if (charge(&window->share->held, &pool->held, cost, pool->max, part))
+		return true;
+	uncharge_group(window, cost);
+	return false;
+}
+
 /**
- * siw_ssn_charge - charge memory to a window, its remote address and the host
+ * siw_ssn_charge - charge memory to a window, its group, address and host
  * @window: the window
  * @cost: bytes
+ *
+ * Calls for windows of one group must be serialised.
  *
  * Return: true, or false if a limit would be exceeded; then nothing is charged
  */
@@ -159,7 +197,7 @@ bool siw_ssn_charge(struct siw_ssn_window *window, u32 cost)
 	if (cost <= window->floor - window->in_floor &&
 	    charge(&share->floors, &pool->floors, cost, pool->max, part))
 		window->in_floor += cost;
-	else if (!charge(&share->held, &pool->held, cost, pool->max, part))
+	else if (!charge_above(window, cost, part))
 		return false;
 	window->cost += cost;
 	return true;
@@ -176,6 +214,7 @@ void siw_ssn_uncharge(struct siw_ssn_window *window, u32 cost)
 
 	window->cost -= cost;
 	window->in_floor -= cost - above;
+	uncharge_group(window, above);
 	atomic_long_sub(above, &window->pool->held);
 	atomic_long_sub(above, &window->share->held);
 	atomic_long_sub(cost - above, &window->pool->floors);

@@ -44,15 +44,26 @@ struct siw_ssn_share {
 };
 
 /**
+ * struct siw_ssn_group - memory that the windows of one association hold
+ * @held: bytes beyond the floors
+ * @max: largest @held
+ */
+struct siw_ssn_group {
+	atomic_long_t held;
+	long max;
+};
+
+/**
  * struct siw_ssn_window - the chunks of one direction of a DDP stream
  * @held: private: chunks after a gap, by DDP-SSN
  * @cost: memory charged to the window in bytes
  * @limit: largest @cost
  * @floor: largest @in_floor
  * @in_floor: private: part of @cost that is charged as a floor
- * @half: it may only use half of an address's part
+ * @half: it may only use half of an address's part, and of @group
  * @pool: also charged with @cost
  * @share: also charged with @cost; %NULL: each charge fails
+ * @group: also charged with @cost beyond the floor; may be %NULL
  * @next: DDP-SSN of the next chunk in order
  */
 struct siw_ssn_window {
@@ -64,6 +75,7 @@ struct siw_ssn_window {
 	bool half;
 	struct siw_ssn_pool *pool;
 	struct siw_ssn_share *share;
+	struct siw_ssn_group *group;
 	u16 next;
 };
 
