@@ -293,6 +293,24 @@ link_goes() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# A program connects again and again. siw hears of the removal first, and ib_uverbs, which is slow here, takes the program's queue
+# pairs away.
+connects_during_removal() { # PORT
+	"$RDMA" mpa set link siw0/1 streams 8 idle 300
+	"$RDMA" mpa set link siw1/1 streams 8 idle 300
+	start_server "$1"
+	start client a 120 "$RDMAFIRST" client 10.77.0.2 "$1" --times 1000 --timeout 20
+	wait_line client '^received 5 first' 30
+	slow_down ib_uverbs_remove_one 200
+	run_well remove a 60 rdma link del siw0
+	speed_up
+	stop client KILL
+	stop server
+	wait_for 10 'the end of all associations' no_assocs
+	"$RDMA" mpa reset link siw1/1
+	add_device a siw0
+}
+
 # Connects join associations that the peer aborts. Without an outcome one ends with -ETIMEDOUT after 10 s, or its client with
 # status 3.
 joins_what_fails() { # PORT
@@ -698,6 +716,7 @@ if [[ $VM_KERNEL == debian ]]; then
 	check 'rmmod siw ends an idle association' unloads_without_a_session 7449
 	check 'rmmod siw ends an association in the handshake' unloads_during_the_handshake 7450
 	check 'rmmod siw ends an association with three sessions' unloads_with_sessions 7451
+	check 'F152: a connection that begins while its link is deleted leaves no idle association' connects_during_removal 7454
 else
 	note 'the cases of 1000 connections and of rmmod are for Debian'"'"'s kernel'
 fi

@@ -396,7 +396,7 @@ int siw_share_init_assoc(struct siw_assoc *assoc);
 void siw_share_free_assoc(struct siw_assoc *assoc);
 void siw_share_free_chunks(struct siw_assoc *assoc);
 bool siw_share_owes(struct siw_assoc *assoc);
-void siw_share_accepted(struct siw_assoc *assoc);
+void siw_share_accepted(struct siw_assoc *assoc, struct ib_device *device);
 int siw_share_join(struct siw_cep *cep, struct net *net, struct sockaddr *laddr,
 		   struct sockaddr *raddr);
 int siw_share_connect(struct siw_cep *cep, struct sockaddr *laddr,

@@ -684,9 +684,8 @@ static int accept_assoc(struct siw_cep *cep, struct siw_cep **new_cep)
 	}
 	chan = assoc->chan ?: assoc->share.first;
 	assoc->share.idle_s = listener->share.idle_s;
-	assoc->share.device = &cep->sdev->base_dev;
 	if (assoc->shared)
-		siw_share_accepted(assoc);
+		siw_share_accepted(assoc, &cep->sdev->base_dev);
 	(*new_cep)->chan = chan;
 	return 0;
 }

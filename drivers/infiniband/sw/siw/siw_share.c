@@ -65,6 +65,8 @@ static DEFINE_SPINLOCK(table_lock);
 /* Connects that would open an association to the same peer */
 static DEFINE_MUTEX(dial_mutex);
 
+static struct ib_client device_client;
+
 static void keep(struct work_struct *work);
 
 static struct siw_assoc *share_assoc(struct siw_share *share)
@@ -464,23 +466,31 @@ static void keep(struct work_struct *work)
 	memalloc_noio_restore(flags);
 }
 
-static void list_assoc(struct siw_assoc *assoc)
+/*
+ * The caller has an endpoint of the device, which may still connect after
+ * remove_device(): then the association ends with its session.
+ */
+static void list_assoc(struct siw_assoc *assoc, struct ib_device *device)
 {
+	struct siw_share *share = &assoc->share;
+
+	share->device = device;
 	spin_lock(&table_lock);
-	hash_add(associations, &assoc->share.hash,
-		 key_of(&assoc->share.remote));
+	hash_add(associations, &share->hash, key_of(&share->remote));
+	if (!ib_get_client_data(device, &device_client))
+		share->idle_s = 0;
 	spin_unlock(&table_lock);
 }
 
 /* A listener has accepted the association: it has a session without stream */
-void siw_share_accepted(struct siw_assoc *assoc)
+void siw_share_accepted(struct siw_assoc *assoc, struct ib_device *device)
 {
 	struct siw_share *share = &assoc->share;
 
 	share->local = assoc->local;
 	share->remote = assoc->remote;
 	share->dialed = true;
-	list_assoc(assoc);
+	list_assoc(assoc, device);
 }
 
 /* ---- active side */
@@ -603,10 +613,8 @@ int siw_share_join(struct siw_cep *cep, struct net *net, struct sockaddr *laddr,
 		assoc = make_assoc(net, streams,
 				   iw_mpa_session_idle(&cep->mpa), &local,
 				   &remote);
-		if (!IS_ERR(assoc)) {
-			assoc->share.device = &cep->sdev->base_dev;
-			list_assoc(assoc);
-		}
+		if (!IS_ERR(assoc))
+			list_assoc(assoc, &cep->sdev->base_dev);
 	}
 	mutex_unlock(&dial_mutex);
 	return IS_ERR(assoc) ? PTR_ERR(assoc) :
@@ -677,8 +685,10 @@ static int change_session(struct siw_cep *cep, struct siw_assoc *assoc,
 	return 0;
 }
 
-static struct siw_assoc *make_another(const struct siw_assoc *old)
+/* Instead of the one of @cep */
+static struct siw_assoc *make_another(const struct siw_cep *cep)
 {
+	const struct siw_assoc *old = cep->chan->assoc;
 	struct siw_assoc *assoc = make_assoc(old->net, old->max_streams,
 					     old->share.idle_s,
 					     &old->share.local,
@@ -686,17 +696,16 @@ static struct siw_assoc *make_another(const struct siw_assoc *old)
 
 	if (IS_ERR(assoc))
 		return assoc;
-	assoc->share.device = old->share.device;
 	assoc->share.alone = true;
 	assoc->share.afonly = old->share.afonly;
-	list_assoc(assoc);
+	list_assoc(assoc, &cep->sdev->base_dev);
 	return assoc;
 }
 
 /* The association has no stream for the session: it gets one of its own */
 static int move(struct siw_cep *cep)
 {
-	struct siw_assoc *assoc = make_another(cep->chan->assoc);
+	struct siw_assoc *assoc = make_another(cep);
 	int rv;
 
 	if (IS_ERR(assoc))
@@ -761,7 +770,7 @@ int siw_share_reopen(struct siw_cep *cep)
 	mutex_unlock(&assoc->rx_mutex);
 	lost = lost || READ_ONCE(assoc->share.closed_to_new);
 	if (lost) {
-		assoc = make_another(assoc);
+		assoc = make_another(cep);
 		if (IS_ERR(assoc))
 			return PTR_ERR(assoc);
 	} else {
@@ -880,7 +889,11 @@ void siw_share_stop_listen(struct siw_assoc *listener)
 
 static int add_device(struct ib_device *device)
 {
-	return device->ops.driver_id == RDMA_DRIVER_SIW ? 0 : -EOPNOTSUPP;
+	if (device->ops.driver_id != RDMA_DRIVER_SIW)
+		return -EOPNOTSUPP;
+	/* Its presence is the information: see list_assoc() */
+	ib_set_client_data(device, &device_client, &device_client);
+	return 0;
 }
 
 /*
@@ -892,6 +905,7 @@ static void remove_device(struct ib_device *device, void *unused)
 	struct siw_share *share;
 	unsigned int i;
 
+	ib_set_client_data(device, &device_client, NULL);
 	spin_lock(&table_lock);
 	hash_for_each(associations, i, share, hash) {
 		if (share->device != device)
