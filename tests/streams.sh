@@ -629,6 +629,42 @@ beside_stopped() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# A ULP of the kernel sleeps while its peer sends, beside 63 sessions whose program asks their server. It asks as many sessions on
+# a second association in turn, on which another one receives as much: so neither the host's load nor time matters. When the
+# sleeper's session has ended, siw discards what comes for it, which costs less than the other one's receiving.
+beside_a_sleeper() { # PORT
+	local before i siblings others
+	streams 64 64
+	before=$(opened a)
+	for i in 0 1; do
+		start "server$i" b 250 "$RDMAFIRST" server 10.77.0.2 $(($1 + i)) --count 0 --backlog 64 --timeout 240 --silent --talk
+		wait_listener 10.77.0.2 $(($1 + i))
+	done
+	start flooded a 240 "$RDMAFIRST" client 10.77.0.2 $(($1 + 1)) --flooded --hold --no-receive --timeout 230
+	wait_line server1 ' 64 writes$' 60
+	start talk a 240 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 63 --beside $(($1 + 1)) --timeout 230 --measured 60
+	wait_line talk '^all are connected' 120
+	within a insmod "${TESTS%/*}/build/sleeper/sleeper.ko" address=10.77.0.2 port="$1"
+	ended_well talk 150
+	expect 'number of associations' "$(opened_since "$before")" 2
+	# of 64 KiB, 64 for a line
+	[[ $(count server0 ' writes$') -ge 4 ]] || fail "the sleeper's peer has written less than 16 MiB, which may fit into its queue"
+	read -r siblings others <<<"$(sed -n 's/^answers: \([0-9]*\) of .* \([0-9]*\) of .*/\1 \2/p' "$WORK/talk.log")"
+	note "$siblings answers beside the sleeper, $others of the other association"
+	((10 * siblings >= 9 * others)) || fail "$siblings answers beside the sleeper, $others of the other association: less than 90 %"
+	run_well remove a 60 rmmod sleeper
+	for i in 0 1; do
+		stop "server$i" KILL
+	done
+	ended flooded 60
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
+# A case that has failed may have left it
+end_case() {
+	[[ ! -e /sys/module/sleeper ]] || rmmod sleeper
+}
+
 # One remote address may leave 256 associations without a session
 leaves_many() { # PORT
 	"$RDMA" mpa set link siw1/1 streams 8 idle 300
@@ -717,6 +753,7 @@ if [[ $VM_KERNEL == debian ]]; then
 	check 'rmmod siw ends an association in the handshake' unloads_during_the_handshake 7450
 	check 'rmmod siw ends an association with three sessions' unloads_with_sessions 7451
 	check 'F152: a connection that begins while its link is deleted leaves no idle association' connects_during_removal 7454
+	check 'F151: 63 sessions keep 90 % of their throughput beside a ULP of the kernel that sleeps while its peer sends' beside_a_sleeper 7452
 else
 	note 'the cases of 1000 connections and of rmmod are for Debian'"'"'s kernel'
 fi

@@ -4,12 +4,15 @@
 
 #include <algorithm>
 #include <memory>
+#include <optional>
 #include <thread>
 
 #include <fmt/format.h>
 
 namespace rdmafirst {
 namespace {
+
+constexpr size_t flooded_pages = 16; // as large as a write of the server
 
 class Client {
 public:
@@ -24,6 +27,9 @@ public:
 	// Without waiting for the outcome, which is an event of the channel.
 	Exit start();
 	[[nodiscard]] const Channel &channel() const { return channel_; }
+	// Starts, and waits for the outcome
+	Exit establish();
+	[[nodiscard]] Endpoint &endpoint() { return endpoint_; }
 
 private:
 	Event await(std::string_view what);
@@ -118,9 +124,14 @@ void Client::last_completions()
 // Established: sends and reads if asked to, waits for what is to be received.
 Exit Client::exchange()
 {
-	for (const std::string &text : options_.send)
+	std::vector<std::string> texts = options_.send;
+	if (options_.flooded) {
+		const ibv_mr *mr = endpoint_.expose_pages(flooded_pages);
+		texts.push_back(fmt::format("write {:x} {:x}", reinterpret_cast<uintptr_t>(mr->addr), mr->rkey));
+	}
+	for (const std::string &text : texts)
 		endpoint_.post_send(text);
-	due_ = options_.send.size();
+	due_ = texts.size();
 	received_ = !options_.receive;
 	if (options_.read) {
 		if (!endpoint_.post_read()) {
@@ -244,6 +255,14 @@ Exit Client::start()
 	return Exit::ok;
 }
 
+Exit Client::establish()
+{
+	if (const Exit result = start(); result != Exit::ok)
+		return result;
+	const Event event = await("the outcome of connect");
+	return event.type == RDMA_CM_EVENT_ESTABLISHED && event.status == 0 ? Exit::ok : Exit::failed;
+}
+
 Exit Client::run()
 {
 	const auto start_time = Clock::now();
@@ -297,10 +316,62 @@ Exit hold_many(const Options &options)
 	return Exit::ok;
 }
 
+// Answers to "ping" that have come, each of which is followed by the next one
+std::optional<unsigned> take_answers(Endpoint &endpoint)
+{
+	unsigned answers = 0;
+	for (const Completion &done : endpoint.completions()) {
+		if (done.status != IBV_WC_SUCCESS) {
+			say(fmt::format("{} failed: {}", done.receive ? "receive" : "send", ibv_wc_status_str(done.status)));
+			return std::nullopt;
+		}
+		if (!done.receive)
+			continue;
+		answers++;
+		endpoint.post_send("ping");
+	}
+	return answers;
+}
+
+// The connections to the two ports are all asked in turn: whatever slows this program down, slows down both
+Exit talk_beside(const Options &options)
+{
+	Options other = options;
+	other.port = options.beside;
+	std::vector<std::unique_ptr<Client>> clients;
+	std::vector<const Endpoint *> endpoints;
+	for (unsigned i = 0; i < 2 * options.side_by_side; i++) {
+		clients.push_back(std::make_unique<Client>(i % 2 == 0 ? options : other));
+		if (const Exit result = clients.back()->establish(); result != Exit::ok)
+			return result;
+		clients.back()->endpoint().keep_receiving();
+		endpoints.push_back(&clients.back()->endpoint());
+	}
+	say("all are connected");
+	for (const auto &client : clients)
+		client->endpoint().post_send("ping");
+	const std::vector<int> fds = descriptors(clients[0]->channel().get(), endpoints);
+	const auto end = Clock::now() + options.measured;
+	std::array<unsigned, 2> answers{};
+	while (Clock::now() < end) {
+		wait_readable(fds, Clock::now() + options.timeout, "an answer");
+		for (size_t i = 0; i < clients.size(); i++) {
+			const auto more = take_answers(clients[i]->endpoint());
+			if (!more)
+				return Exit::failed;
+			answers[i % 2] += *more;
+		}
+	}
+	say(fmt::format("answers: {} of port {}, {} of port {}", answers[0], options.port, answers[1], other.port));
+	return Exit::ok;
+}
+
 } // namespace
 
 Exit run_client(const Options &options)
 {
+	if (options.beside != 0)
+		return talk_beside(options);
 	if (options.side_by_side != 0)
 		return hold_many(options);
 	Exit result = Exit::ok;

@@ -283,13 +283,16 @@ void Endpoint::create_qp(size_t send_queue, bool signal_all)
 		if (fcntl(channel->fd, F_SETFL, O_NONBLOCK) != 0)
 			throw SystemError("fcntl");
 	}
-	for (size_t i = 0; i < receives; i++) {
-		char *slot = &buffer_[i * slot_size];
-		if (rdma_post_recv(id_.get(), slot, slot, slot_size, mr_.get()) != 0)
-			throw SystemError("rdma_post_recv");
-		pending_++;
-		pending_receives_++;
-	}
+	for (size_t i = 0; i < receives; i++)
+		post_receive(&buffer_[i * slot_size]);
+}
+
+void Endpoint::post_receive(char *slot)
+{
+	if (rdma_post_recv(id_.get(), slot, slot, slot_size, mr_.get()) != 0)
+		throw SystemError("rdma_post_recv");
+	pending_++;
+	pending_receives_++;
 }
 
 ibv_send_wr signaled(ibv_wr_opcode opcode, std::span<ibv_sge> sges)
@@ -492,6 +495,8 @@ void Endpoint::poll(ibv_cq *cq, std::vector<Completion> &out)
 				.data = {}};
 		if (done.receive && wc.status == IBV_WC_SUCCESS)
 			done.data.assign(reinterpret_cast<const char *>(wc.wr_id), wc.byte_len);
+		if (done.receive && wc.status == IBV_WC_SUCCESS && keep_receiving_)
+			post_receive(reinterpret_cast<char *>(wc.wr_id));
 		out.push_back(std::move(done));
 	}
 	if (n < 0)

@@ -86,6 +86,10 @@ struct Options {
 	std::string take_back; // server: deregister the exposed memory when this file appears
 	std::string odd;     // client: what odd thing to do once established
 	std::string ignore;  // server: leave requests with this private data unanswered
+	bool talk = false;   // server: send each message back, or write where it says, without end
+	bool flooded = false; // client: ask for these writes
+	uint16_t beside = 0; // client: connect side by side to this port as well, and count the answers of both
+	std::chrono::seconds measured{30}; // client: for so long
 	std::string device; // holder: of this name
 	bool busy = false; // holder: poll all the time
 };
@@ -160,6 +164,7 @@ public:
 	void modify(const std::string &state); // and tell what came of it
 	void post_too_early(); // it stays in the queue, although it is refused; its key is no good
 	void forget_soon(); // deregister, half a second later, the memory that messages are received into
+	void keep_receiving() { keep_receiving_ = true; } // each receive is posted again
 	void be_restless(); // keep modifying the queue pair to its current state, until the end
 	void post_send(std::string_view text);
 	bool post_read(); // from nowhere in particular; false if it is refused
@@ -188,12 +193,14 @@ private:
 	static constexpr size_t slot_size = 1024;
 
 	void poll(ibv_cq *cq, std::vector<Completion> &out);
+	void post_receive(char *slot);
 
 	std::array<char, (receives + sends) * slot_size> buffer_{};
 	size_t posted_ = 0; // sends and reads
 	size_t send_queue_size_ = 0;
 	unsigned pending_ = 0; // work requests that have not completed
 	unsigned pending_receives_ = 0; // among them
+	bool keep_receiving_ = false;
 	Id id_;
 	Mr mr_; // is released first
 	std::unique_ptr<char, decltype(&std::free)> pages_{nullptr, &std::free};

@@ -119,6 +119,8 @@ void add_server(CLI::App &app, rdmafirst::Options &options)
 	app.add_option("--tries", options.tries, "number of attempts to listen")->capture_default_str();
 	app.add_flag("--restless", options.restless, "keep modifying the queue pair to its current state");
 	app.add_flag("--disconnect-first", options.disconnect_first, "call rdma_disconnect() when a message is received");
+	app.add_flag("--talk", options.talk,
+		     "send each message back; after \"write ADDRESS RKEY\", also as private data, RDMA Writes instead, one after the other");
 	app.add_option("--ignore", options.ignore, "leave requests with this private data unanswered");
 }
 
@@ -140,6 +142,12 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 		->check(CLI::IsMember(rdmafirst::odd_things()));
 	app.add_option("--side-by-side", options.side_by_side,
 		       "number of connections to start at once and hold until each has ended");
+	app.add_flag("--flooded", options.flooded, "ask a server with --talk for RDMA Writes");
+	app.add_option("--beside", options.beside,
+		       "of servers with --talk: --side-by-side connections to this port as well; print the answers of either port");
+	app.add_option_function<unsigned>(
+		"--measured", [&options](unsigned s) { options.measured = std::chrono::seconds(s); },
+		"seconds for which --beside counts answers (default: 30)");
 	app.add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
 	app.add_option("--times", options.times, "number of successive connections")->capture_default_str();
 	app.add_flag("--disconnect-early", options.disconnect_early, "call rdma_disconnect() during rdma_connect()");

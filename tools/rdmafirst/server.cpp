@@ -2,6 +2,8 @@
 #include "endpoint.h"
 
 #include <map>
+#include <optional>
+#include <sstream>
 #include <thread>
 #include <utility>
 
@@ -10,6 +12,23 @@
 namespace rdmafirst {
 namespace {
 
+// Where a peer wants RDMA Writes
+struct Target {
+	uint64_t address = 0;
+	uint32_t rkey = 0;
+};
+
+// Of "write ADDRESS RKEY", in hexadecimal
+std::optional<Target> target_of(const std::string &text)
+{
+	Target target;
+	std::string word;
+	std::istringstream in(text);
+	if (!(in >> word >> std::hex >> target.address >> target.rkey) || word != "write")
+		return std::nullopt;
+	return target;
+}
+
 struct Connection {
 	Connection(unsigned number, Id id) : number(number), endpoint(std::move(id)) {}
 
@@ -17,6 +36,9 @@ struct Connection {
 	Endpoint endpoint;
 	bool established = false;
 	size_t sent = 0;
+	std::optional<Target> target;
+	const ibv_mr *source = nullptr; // of the writes
+	unsigned writes = 0;
 	bool good = false; // did what it was to do
 	bool over = false;
 };
@@ -38,6 +60,8 @@ private:
 	void reject(Connection &connection);
 	void answer_again(Connection &connection);
 	void drain(Connection &connection);
+	static void talk(Connection &connection, const Completion &done);
+	static void write(Connection &connection);
 	void judge(Connection &connection);
 	void forget_ended();
 	static void tell(const Connection &connection, std::string_view what);
@@ -85,6 +109,8 @@ void Server::accept(Connection &connection)
 {
 	rdma_conn_param param = conn_param(options_);
 	connection.endpoint.create_qp();
+	if (options_.talk)
+		connection.endpoint.keep_receiving();
 	set_mpa_options(connection.endpoint.id(), options_.mpa_accept);
 	if (options_.spoil)
 		connection.endpoint.spoil_qp();
@@ -149,6 +175,8 @@ void Server::on_request(const Event &event)
 		tell(connection, fmt::format("peer scope {}", reinterpret_cast<const sockaddr_in6 *>(peer)->sin6_scope_id));
 	if (!options_.ignore.empty() && options_.ignore == std::string(event.pdata.begin(), event.pdata.end()))
 		return;
+	if (options_.talk)
+		connection.target = target_of(std::string(event.pdata.begin(), event.pdata.end()));
 	std::this_thread::sleep_for(options_.delay);
 	try {
 		if (options_.reject)
@@ -191,11 +219,40 @@ void Server::on_event(const Event &event)
 			connection.endpoint.forget_soon();
 		if (!options_.take_back.empty())
 			connection.endpoint.take_back_at(options_.take_back);
+		if (connection.target)
+			write(connection);
 	} else if (event.type != RDMA_CM_EVENT_TIMEWAIT_EXIT) {
 		if (event.type == RDMA_CM_EVENT_DISCONNECTED && options_.disconnect_again)
 			connection.endpoint.disconnect();
 		connection.over = true;
 	}
+}
+
+void Server::write(Connection &connection)
+{
+	constexpr size_t pages = 16;
+	constexpr unsigned told = 64; // the number of writes at a time
+	if (!connection.source)
+		connection.source = connection.endpoint.expose_pages(pages);
+	ibv_sge sge{.addr = reinterpret_cast<uintptr_t>(connection.source->addr),
+		    .length = static_cast<uint32_t>(connection.source->length),
+		    .lkey = connection.source->lkey};
+	ibv_send_wr wr = signaled(IBV_WR_RDMA_WRITE, {&sge, 1});
+	wr.wr.rdma.remote_addr = connection.target->address;
+	wr.wr.rdma.rkey = connection.target->rkey;
+	connection.endpoint.post(wr);
+	if (++connection.writes % told == 0)
+		tell(connection, fmt::format("{} writes", connection.writes));
+}
+
+void Server::talk(Connection &connection, const Completion &done)
+{
+	if (done.receive)
+		connection.target = target_of(done.data);
+	if (connection.target)
+		write(connection);
+	else if (done.receive)
+		connection.endpoint.post_send(done.data);
 }
 
 void Server::drain(Connection &connection)
@@ -204,6 +261,8 @@ void Server::drain(Connection &connection)
 		const char *kind = done.receive ? "receive" : "send";
 		if (done.status != IBV_WC_SUCCESS) {
 			tell(connection, fmt::format("{} failed: {}", kind, ibv_wc_status_str(done.status)));
+		} else if (options_.talk) {
+			talk(connection, done);
 		} else if (done.receive) {
 			tell(connection, fmt::format("received {} {}", done.data.size(), done.data));
 			if (options_.disconnect_first)

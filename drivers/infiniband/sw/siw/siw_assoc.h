@@ -98,6 +98,8 @@ struct siw_gap {
  * @stalled: the reader waits until the endpoint takes chunks; under the queue's
  *	lock
  * @resume_at: @ready_size at which it goes on; under the queue's lock
+ * @progress: when the endpoint last took a chunk, or its first one was added, in
+ *	jiffies; set under the queue's lock
  * @rx_err: after the chunks in @ready none follows: negative errno, or 0; set
  *	under @rx_mutex
  * @err: negative errno if the session has ended
@@ -154,6 +156,7 @@ struct siw_chan {
 	bool stalled;
 	bool qp_busy;
 	unsigned int resume_at;
+	unsigned long progress;
 	int rx_err;
 	int err;
 	struct sk_buff_head early;

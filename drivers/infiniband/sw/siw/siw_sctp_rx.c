@@ -39,7 +39,10 @@
 #define SIW_SCTP_UNDECIDED_MAX	(2 * SIW_SCTP_EARLY_MAX)
 /* Milliseconds that a gap may last while SCTP has no missing chunk */
 #define SIW_SCTP_GAP_MS		30000
-/* Milliseconds that a full queue may stop the sessions of an association */
+/*
+ * Milliseconds that an endpoint may take no chunk before its full queue ends the
+ * session, and that a full queue may stop the sessions of an association
+ */
 #define SIW_SCTP_STALL_MS	2000
 /* Chunks to process before the endpoint is released, or the reader yields */
 #define SIW_SCTP_RX_BATCH	64
@@ -467,6 +470,8 @@ static bool make_ready(struct siw_chan *chan, struct sk_buff *skb)
 				  min_t(unsigned int, chan->ready_size / 2,
 					SIW_SCTP_READY_MAX / 2);
 	}
+	if (skb_queue_empty(&chan->ready))
+		WRITE_ONCE(chan->progress, jiffies);
 	/* From now on the endpoint may take and free it */
 	__skb_queue_tail(&chan->ready, skb);
 	spin_unlock_bh(&chan->ready.lock);
@@ -488,6 +493,7 @@ static struct sk_buff *take_ready(struct siw_chan *chan)
 	spin_lock_bh(&chan->ready.lock);
 	skb = __skb_dequeue(&chan->ready);
 	if (skb) {
+		WRITE_ONCE(chan->progress, jiffies);
 		chan->ready_size -= chunk_cb(skb)->entry.cost;
 		uncharge_queue(chan, chunk_cb(skb)->entry.cost);
 		go_on = chan->stalled && chan->ready_size <= chan->resume_at;
@@ -501,6 +507,26 @@ static struct sk_buff *take_ready(struct siw_chan *chan)
 	if (go_on)
 		siw_assoc_read(chan->assoc);
 	return skb;
+}
+
+/*
+ * The session has ended, and its endpoint does not take its chunks. It gets none
+ * of them, or all: a later one must not be processed without an earlier one.
+ */
+static void drop_ready(struct siw_chan *chan)
+{
+	struct sk_buff_head dropped;
+	unsigned int cost;
+
+	__skb_queue_head_init(&dropped);
+	spin_lock_bh(&chan->ready.lock);
+	skb_queue_splice_init(&chan->ready, &dropped);
+	cost = chan->ready_size;
+	chan->ready_size = 0;
+	uncharge_queue(chan, cost);
+	spin_unlock_bh(&chan->ready.lock);
+	uncharge_sock(chan->assoc->sock->sk, cost);
+	__skb_queue_purge(&dropped);
 }
 
 /* Returns false if nothing more can be read now */
@@ -799,6 +825,21 @@ static void take_whole(struct siw_assoc *assoc, u16 stream, struct sk_buff *skb,
 		siw_share_offer(chan);
 }
 
+/*
+ * When the reader has waited long enough for the endpoint, in jiffies. If it had
+ * stopped before its queue was full, that counts: siblings wait less. Before the
+ * ULP has accepted, it may be waiting for the program.
+ */
+static unsigned long stall_end(const struct siw_chan *chan)
+{
+	unsigned long since = chan->assoc->share.blocked_since;
+	unsigned long progress = READ_ONCE(chan->progress);
+
+	if (READ_ONCE(chan->established) && time_before(progress, since))
+		since = progress;
+	return since + msecs_to_jiffies(SIW_SCTP_STALL_MS);
+}
+
 /* Returns whether the reader has to wait for the endpoint of a session */
 static bool is_blocked(struct siw_assoc *assoc)
 {
@@ -807,17 +848,19 @@ static bool is_blocked(struct siw_assoc *assoc)
 
 	if (!chan)
 		return false;
-	end = assoc->share.blocked_since + msecs_to_jiffies(SIW_SCTP_STALL_MS);
+	end = stall_end(chan);
 	if (READ_ONCE(chan->stalled) && !chan->rx_err &&
 	    time_before(jiffies, end)) {
 		siw_assoc_again(assoc, end);
 		return true;
 	}
 	assoc->share.blocked = NULL;
-	if (READ_ONCE(chan->stalled))
+	if (READ_ONCE(chan->stalled)) {
 		siw_chan_end(chan, -ENOBUFS);
-	else
+		drop_ready(chan);
+	} else {
 		advance(chan);
+	}
 	return assoc->share.blocked;
 }
 
