@@ -5,6 +5,7 @@
   sctppeer.py call ADDRESS PORT STEP...     connects, as initiator
   sctppeer.py hear ADDRESS PORT STEP...     waits for one association, as responder
   sctppeer.py idle ADDRESS PORT NUMBER MAX  leaves NUMBER associations without a session: MAX of them stay
+  sctppeer.py hold ADDRESS PORT NUMBER MAX  answers a session on each of NUMBER ports: MAX of their associations stay
   sctppeer.py fail ADDRESS PORT             aborts each association: at once, or some time after that
   sctppeer.py judge FILE                    checks all SCTP packets of a capture
 
@@ -266,6 +267,10 @@ def leave_idle(address, port, number, maximum):
             peer.step(name, value)
         poll.register(sock, select.POLLIN)
         socks[sock.fileno()] = sock
+    judge_idle(poll, socks, maximum)
+
+
+def judge_idle(poll, socks, maximum):
     end = time.monotonic() + PATIENCE
     while len(socks) > maximum and time.monotonic() < end:
         for number, _ in poll.poll(1000):
@@ -279,6 +284,23 @@ def leave_idle(address, port, number, maximum):
     if len(socks) != maximum:
         raise SystemExit(f'sctppeer: {len(socks)} associations stay, should be {maximum}')
     print('good', flush=True)
+
+
+def hold_each(address, port, number, maximum):
+    listeners = []
+    for i in range(number):
+        listeners.append(make_socket(address, {'streams': 8}))
+        listeners[i].bind((address, port + i))
+        listeners[i].listen(1)
+    print('listening', flush=True)
+    poll, socks = select.poll(), {}
+    for listener in listeners:
+        peer = Peer(listener.accept()[0])
+        for name, value in (('expect', '0005'), ('send', '000600080008'), ('expect', '0004'), ('send', '0004')):
+            peer.step(name, value)
+        poll.register(peer.sock, select.POLLIN)
+        socks[peer.sock.fileno()] = peer.sock
+    judge_idle(poll, socks, maximum)
 
 
 # The steps before each ABORT
@@ -346,6 +368,8 @@ def main():
         judge(sys.argv[2])
     elif sys.argv[1] == 'idle':
         leave_idle(sys.argv[2], *map(int, sys.argv[3:]))
+    elif sys.argv[1] == 'hold':
+        hold_each(sys.argv[2], *map(int, sys.argv[3:]))
     elif sys.argv[1] == 'fail':
         fail_each(sys.argv[2], int(sys.argv[3]))
     else:

@@ -676,6 +676,18 @@ leaves_many() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# 1,024 associations that we have opened may stay without a session
+leaves_many_of_ours() { # PORT
+	ulimit -n 4096
+	"$RDMA" mpa set link siw0/1 streams 8 idle 3600
+	start peer b 600 "$SCTPPEER" hold 10.77.0.2 "$1" 1040 1024
+	wait_ready peer listening
+	run_well client a 500 "$RDMAFIRST" client 10.77.0.2 "$1" --times 1040 --port-step 1 --no-receive
+	ended_well peer 60
+	"$RDMA" mpa reset link siw0/1
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 has_connections() { # COUNT
 	[[ $(count server '^conn [0-9]* event RDMA_CM_EVENT_ESTABLISHED') -ge $1 ]]
 }
@@ -754,8 +766,9 @@ if [[ $VM_KERNEL == debian ]]; then
 	check 'rmmod siw ends an association with three sessions' unloads_with_sessions 7451
 	check 'F152: a connection that begins while its link is deleted leaves no idle association' connects_during_removal 7454
 	check 'F151: 63 sessions keep 90 % of their throughput beside a ULP of the kernel that sleeps while its peer sends' beside_a_sleeper 7452
+	check 'F148: of 1,040 associations that one host has opened and left without a session, 1,024 stay' leaves_many_of_ours 8000
 else
-	note 'the cases of 1000 connections and of rmmod are for Debian'"'"'s kernel'
+	note 'the cases of 1000 connections, of 1,040 idle associations and of rmmod are for Debian'"'"'s kernel'
 fi
 check 'of 270 associations that one address leaves without a session, 256 stay' leaves_many 7436
 check 'a network namespace with an idle association ends' idle_namespace 7429

@@ -375,8 +375,9 @@ Exit run_client(const Options &options)
 	if (options.side_by_side != 0)
 		return hold_many(options);
 	Exit result = Exit::ok;
-	for (unsigned i = 0; i < options.times; i++)
-		if (const Exit one = Client(options).run(); one != Exit::ok)
+	Options next = options;
+	for (unsigned i = 0; i < options.times; i++, next.port = static_cast<uint16_t>(next.port + next.port_step))
+		if (const Exit one = Client(next).run(); one != Exit::ok)
 			result = one;
 	return result;
 }

@@ -60,6 +60,7 @@ struct Options {
 	std::chrono::milliseconds linger{0}; // client: look for further events after the outcome
 	unsigned side_by_side = 0; // client: hold so many connections, whatever comes of them
 	unsigned times = 1;        // client: number of successive connections
+	uint16_t port_step = 0;    // client: each goes to a port that is higher by this
 	std::string again;   // server: "accept" or "reject" once more after accept
 	std::vector<MpaOption> mpa_early;  // client: set before there is a device
 	std::vector<MpaOption> mpa;	   // set before connect or listen

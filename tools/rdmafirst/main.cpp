@@ -150,6 +150,7 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 		"seconds for which --beside counts answers (default: 30)");
 	app.add_flag("--leave-qp", rdmafirst::IdDeleter::leave_qp, "destroy the id before its queue pair");
 	app.add_option("--times", options.times, "number of successive connections")->capture_default_str();
+	app.add_option("--port-step", options.port_step, "difference between the ports of successive connections")->capture_default_str();
 	app.add_flag("--disconnect-early", options.disconnect_early, "call rdma_disconnect() during rdma_connect()");
 	app.add_flag("--cut", options.cut, "disconnect during rdma_connect()");
 	app.add_flag("--torn", options.torn, "disconnect while another thread destroys the queue pair");
