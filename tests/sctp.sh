@@ -856,6 +856,15 @@ restarts() { # PORT
 	wait_for 30 'the end of all associations' no_assocs
 }
 
+# The peer has ended the session. siw frees its chunks, slowly here: by then neither callbacks nor the reader see the restart.
+restarts_during_close() { # PORT
+	slow_down siw_ssn_drop 20
+	plays_raw "$1" again 1
+	speed_up
+	stop server
+	wait_for 30 'the end of all associations' no_assocs
+}
+
 # The program ends while its Accept is not acknowledged, so its Terminate waits. The peer's machine starts anew: the end must not
 # wait for 5 s without progress, nor send the Terminate. An Accept that is sent again would get an ABORT before that.
 restart_ends_a_disconnect() { # PORT
@@ -950,6 +959,7 @@ alone=streams=1
 	check 'SC-05: chunks held behind a DDP-SSN gap are processed although the peer has shut the association down' shuts_down_early $((++port))
 	check 'a peer restarted with its old port ends the old session, and clients can connect again' restarts $((++port))
 	# kernels with checkers are too slow: the association ends after 5 s
+	[[ $VM_KERNEL != debian ]] || check 'a peer that restarts while its ended session is closed gets an ABORT' restarts_during_close $((++port))
 	[[ $VM_KERNEL != debian ]] ||
 		check 'a restarted peer ends the association of a killed program, without a session Terminate' restart_ends_a_disconnect $((++port))
 	check 'F105 SC-06: Initiates beyond the backlog get a session Terminate, a client gets -ECONNRESET' backlog_is_full $((++port))

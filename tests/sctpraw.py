@@ -15,6 +15,9 @@ Prints "TARGET offers OUT IN" streams. "good" and exit status 0 if all goes well
   range    Initiates on streams that the association does not have, and then a Send, "hello", on stream 0
   reset    an RDMA Write of two segments to that memory. Between them it asks for a reset of the stream (RFC 6525), and
            prints "reset RESULT". Then it reads what it has written
+  again    ends the session, which holds 300 chunks after a gap, by a Terminate. When the function that slow_down() of
+           lib.sh makes slow has been called, the host starts anew: its association takes the place of the old one, and has
+           to be aborted
 """
 import socket
 import struct
@@ -28,7 +31,7 @@ MIDDLE, END, BEGIN, WHOLE = 4, 5, 6, 7
 SEGMENT, CONTROL = 16, 17
 OUR_PORT, OUR_TAG, FIRST_TSN = 40000, 0x5043, 1000
 READS, READ_SIZE = 4, 65536
-SEND_SIZE, PER_PACKET = 1024, 50
+SEND_SIZE, PER_PACKET, HELD = 1024, 50, 300
 PATIENCE = 20
 # more than the 30 s that siw waits for a DDP-SSN if SCTP misses nothing
 MISSING = 35
@@ -62,6 +65,7 @@ class Host:
         self.fragments, self.held = 0, {}
         self.room, self.hmacs = None, set()
         self.offers, self.result = None, None
+        self.own_tag, self.ends = OUR_TAG, None
         self.sock = socket.socket(socket.AF_PACKET, socket.SOCK_DGRAM, socket.htons(0x0800))
         self.sock.bind(('eth0', 0x0800))
         self.to = ('eth0', 0x0800, 0, 1, bytes.fromhex(mac.replace(':', '')))
@@ -110,6 +114,8 @@ class Host:
                     self.got.append(self.held.pop(self.peer_tsn))
                     self.peer_tsn += 1
                 self.send(chunk(SACK, 0, struct.pack('!IIHH', self.peer_tsn - 1, 1 << 20, 0, 0)))
+            elif kind in (ABORT, SHUTDOWN) and self.ends is not None:
+                self.ends.append(kind)
             elif kind in (ABORT, SHUTDOWN):
                 raise SystemExit(f'sctpraw: the peer ends the association, after {self.got}')
         return kinds, body
@@ -143,7 +149,7 @@ class Host:
 
     def connect(self, out, into, more):
         # adaptation indication 1
-        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', OUR_TAG, 1 << 20, out, into, FIRST_TSN, 0xc006, 8, 1) + more)
+        init = chunk(INIT, 0, struct.pack('!IIHHIHHI', self.own_tag, 1 << 20, out, into, FIRST_TSN, 0xc006, 8, 1) + more)
         self.until(lambda: self.cookie, lambda: self.send(init))
         self.until(lambda: self.up, lambda: self.send(chunk(COOKIE_ECHO, 0, self.cookie)))
 
@@ -245,8 +251,35 @@ def play_reset(host):
         raise SystemExit(f'sctpraw: read {host.got[start][16:]}, wrote frontback')
 
 
+def is_slow():
+    # ip netns exec has a /sys of its own
+    with open('/proc/1/root/sys/kernel/tracing/kprobe_profile', encoding='ascii') as file:
+        return any(int(line.split()[1]) for line in file if line.split()[0] == 'slow0')
+
+
+def play_again(host):
+    # DDP-SSN 2 is missing, so they are held until the session ends
+    first = host.tsn
+    held = [host.data(first + i, WHOLE, SEGMENT, ddp_send(3 + i, 1 + i, b'')) for i in range(HELD)]
+    host.tsn += HELD
+
+    def fill():
+        for at in range(0, HELD, PER_PACKET // 2):
+            host.send(*held[at:at + PER_PACKET // 2])
+
+    host.until(lambda: host.acked >= host.tsn - 1, fill)
+    terminate = host.data(host.tsn, WHOLE, CONTROL, struct.pack('!HH', 1, 4))
+    host.until(is_slow, lambda: host.send(terminate), 0.1)
+    host.own_tag, host.tag, host.cookie, host.up, host.ends = OUR_TAG + 1, 0, None, False, []
+    host.connect(1, 1, b'')
+    host.until(lambda: host.ends, lambda: None)
+    if host.ends[0] != ABORT:
+        raise SystemExit('sctpraw: the peer shuts down the association of another session')
+
+
 def main():
-    plays = {'parts': play_parts, 'missing': play_missing, 'auth': play_reads, 'range': play_range, 'reset': play_reset}
+    plays = {'parts': play_parts, 'missing': play_missing, 'auth': play_reads, 'range': play_range, 'reset': play_reset,
+             'again': play_again}
     if len(sys.argv) not in (7, 8) or sys.argv[1] not in plays:
         print(__doc__)
         sys.exit(0 if sys.argv[1:] in (['-h'], ['--help']) else 2)
