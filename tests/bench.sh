@@ -402,7 +402,7 @@ declare -A messages=([64]=10000 [4096]=1000 [65536]=640 [1048576]=80)
 # Programs that poll would take half of the only processor from the thread of siw that sends: the client of a WRITE polls
 # for completions, the server of READ and WRITE for the end of the test. So they wait for events, or have a low priority.
 measure_path() {
-	local size client_nice=10 server_nice=19
+	local size qps client_nice=10 server_nice=19
 	for size in 64 4096 65536 1048576; do
 		extra="{\"size\": $size}"
 		run_perftest ib_write_bw mib_s 4 -n "${messages[$size]}" -s "$size"
@@ -411,11 +411,16 @@ measure_path() {
 	done
 	extra='{"size": 64, "list": 32}'
 	run_perftest ib_write_bw mib_s 4 -n 1024 -s 64 -l 32
-	extra='{"size": 65536, "qps": 4}'
-	run_perftest ib_write_bw mib_s 4 -n 40 -s 65536 -q 4
-	for size in 64 4096; do
+	for qps in 4 16; do
+		extra="{\"size\": 65536, \"qps\": $qps}"
+		run_perftest ib_write_bw mib_s 4 -n $((640 / qps)) -s 65536 -q "$qps"
+		run_perftest ib_read_bw mib_s 4 -e -n $((640 / qps)) -s 65536 -q "$qps"
+	done
+	# not ib_write_lat: both ends poll, and wait for the scheduler
+	for size in 1 64 4096; do
 		extra="{\"size\": $size}"
 		client_nice=0 server_nice=0 run_perftest ib_send_lat typical_us 5 -e -n 200 -s "$size"
+		client_nice=0 server_nice=0 run_perftest ib_read_lat typical_us 5 -e -n 200 -s "$size"
 	done
 	extra='{"size": 65536}'
 	on_links run_perftest ib_write_bw mib_s 4 -n "${messages[65536]}" -s 65536
@@ -457,8 +462,11 @@ measure_tcp_path() {
 		iperf ib_send_bw "$size" $((size * messages[$size] * 40))
 		iperf ib_read_bw "$size" $((size * messages[$size] * 40)) -R
 	done
-	extra='{"size": 65536, "qps": 4}'
-	iperf ib_write_bw 65536 200M -P 4
+	for size in 4 16; do
+		extra="{\"size\": 65536, \"qps\": $size}"
+		iperf ib_write_bw 65536 200M -P "$size"
+		iperf ib_read_bw 65536 200M -P "$size" -R
+	done
 	extra='{"size": 65536}'
 	on_links iperf ib_write_bw 65536 400M
 	on_links iperf ib_read_bw 65536 400M -R
