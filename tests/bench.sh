@@ -453,7 +453,7 @@ has_iperf() {
 }
 
 measure_tcp_path() {
-	local size
+	local size qps
 	variant=tcp
 	iperf3 --version >/dev/null # from the disk: while all wait for it the clock leaps, and deadlines are over
 	for size in 64 4096 65536 1048576; do
@@ -462,10 +462,10 @@ measure_tcp_path() {
 		iperf ib_send_bw "$size" $((size * messages[$size] * 40))
 		iperf ib_read_bw "$size" $((size * messages[$size] * 40)) -R
 	done
-	for size in 4 16; do
-		extra="{\"size\": 65536, \"qps\": $size}"
-		iperf ib_write_bw 65536 200M -P "$size"
-		iperf ib_read_bw 65536 200M -P "$size" -R
+	for qps in 4 16; do
+		extra="{\"size\": 65536, \"qps\": $qps}"
+		iperf ib_write_bw 65536 200M -P "$qps"
+		iperf ib_read_bw 65536 200M -P "$qps" -R
 	done
 	extra='{"size": 65536}'
 	on_links iperf ib_write_bw 65536 400M

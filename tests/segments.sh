@@ -102,6 +102,10 @@ has_sent() { # PACKETS
 	(($(sent) >= $1))
 }
 
+flows_or_ended() { # PACKETS
+	has_sent "$1" || is_gone client
+}
+
 # flows PROGRAM OPTION…: as perftest_well, but returns while data flows from a to b
 flows() {
 	local before try
@@ -110,9 +114,7 @@ flows() {
 		start server b 150 "$1" -d siw1 -R -F -p "$port" "${@:2}"
 		wait_listener "$(address b)" "$port"
 		start client a 150 "$1" -d siw0 -R -F -p "$port" "${@:2}" "$(address b)"
-		until has_sent $((before + 500)) || is_gone client; do
-			sleep 0.02
-		done
+		wait_for 60 'data to flow' flows_or_ended $((before + 500))
 		is_gone client || return 0
 		note "client $try ended: $(tail -n 1 "$WORK/client.log")"
 		ended client 1
@@ -160,8 +162,8 @@ in_a_window_of_one_octet() {
 	(($(number segments) > 100)) || fail "the window is larger: $(<"$WORK/judge.log")"
 }
 
-# It has the end of a batch, and reads the rest 2 s later
-reader_that_stops() {
+# Two seconds: TCP sends again meanwhile, and siw's batches wait
+without_acknowledgments() {
 	flows ib_write_bw -s 65536 -n 400
 	within b tc qdisc add dev eth0 root netem loss 100%
 	sleep 2
@@ -290,7 +292,7 @@ if sysctl_of a tcp_ecn 3 2>/dev/null; then
 fi
 seg 'each TCP segment begins with an FPDU again after the MTU of the path has fallen' mtu_falls
 seg '40 octets arrive unchanged in a receive window of one octet' in_a_window_of_one_octet
-seg 'data flows again after 2 s without acknowledgments' reader_that_stops
+seg 'data flows again after 2 s without acknowledgments' without_acknowledgments
 seg 'rdma link del succeeds while data flows' device_goes
 seg 'the connection ends when the program is killed while it sends' killed client
 seg 'the connection ends when the program that is written to is killed' killed server
