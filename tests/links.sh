@@ -17,7 +17,8 @@ serve() {
 	wait_for 30 "a listener on port $4" socket_listens "$4"
 }
 
-# ping_by LINK NETNS ADDRESS PORT: connects, and checks that the client's connection belongs to the link
+# ping_by LINK NETNS ADDRESS PORT: connects, and checks that the client's connection belongs to the link. LINK may be
+# a pattern of grep
 ping_by() {
 	run_well client "$2" 40 rping -c -a "$3" -p "$4" -C 3
 	start held "$2" 60 rping -c -a "$3" -p "$4" -C 1000000
@@ -151,6 +152,13 @@ on_loopback() { # LINK ADDRESS PORT [ADDRESS-OF-SERVER]
 loopback() { # LINK PORT
 	on_loopback "$1" 127.0.0.1 "$2"
 	on_loopback "$1" ::1 "$(($2 + 1))"
+}
+
+# A device of namespace b is then the first of the host
+after_another() {
+	rdma link del siw0
+	add_device a siw0
+	loopback 'siw[02]' 7428
 }
 
 with_link_on_lo() { # PORT
@@ -315,7 +323,8 @@ if has_tun; then
 else
 	note 'this kernel has no tun'
 fi
-check 'F95: rping connects to 127.0.0.1 and ::1 without a siw link on lo' loopback siw0 7426
+check 'F95: rping connects to 127.0.0.1 and ::1 without a siw link on lo' loopback 'siw[02]' 7426
+check 'F166: rping connects to 127.0.0.1 and ::1 without a siw link on lo if the host has a siw link of another namespace' after_another
 check 'F95: rping connects to 127.0.0.1 and ::1 with siw links on lo and on other interfaces' with_link_on_lo 7440
 check 'F95: rping connects to 127.0.0.1 and ::1 with ten siw links' ten_links
 check 'F95: rping connects to 127.0.0.1 and ::1 if the only siw link is on lo' only_link
