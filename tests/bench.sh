@@ -24,7 +24,7 @@ RDMABENCH=$BUILD/bench/rdmabench
 # without this library, unmodified siw could make only 71 connections
 CMTIME=(env "LD_PRELOAD=$BUILD/bench/libskipkey.so" cmtime)
 stock_dir=$1 mode=${2:-setup}
-# Parts of packets that netem loses when the protocols are compared
+# Parts of packets that are lost when the protocols are compared, in percent
 losses=(0 0.1 1)
 # The current round, variant and more fields of a result, for say()
 round=0 extra='{}' variant='' work=$(mktemp -d)
@@ -359,15 +359,22 @@ timeouts() {
 	ip netns exec a awk '$1 == "SctpT3RtxExpireds" { print $2 }' /proc/net/sctp/snmp
 }
 
-# lossy FUNCTION [ARG…]: with a round trip of 1 ms, and parts of the packets to b lost
+# lossy FUNCTION [ARG…]: with a round trip of 1 ms, and parts of the packets to b lost. The interface takes single
+# segments: netem would lose 64 KiB at once, and so rarely that a run shows nothing but its luck.
 lossy() {
 	local loss given=$extra
+	set_link gso_max_segs 1
 	for loss in "${losses[@]}"; do
-		tc -n a qdisc add dev eth0 root netem delay 1ms loss "$loss%" limit 100000
+		tc -n a qdisc add dev eth0 root netem delay 1ms limit 100000
+		tc -n b qdisc add dev eth0 clsact
+		[[ $loss == 0 ]] ||
+			tc -n b filter add dev eth0 ingress matchall action pass random netrand drop "$(jq -n "100 / $loss")"
 		extra=$(jq -c ". + {loss: $loss}" <<<"$given")
 		"$@"
+		tc -n b qdisc del dev eth0 clsact
 		set_delay 0
 	done
+	set_link gso_max_segs 65535
 	extra='{}'
 }
 
