@@ -11,6 +11,7 @@
 #include <chrono>
 #include <cerrno>
 #include <csignal>
+#include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <ctime>
@@ -763,6 +764,35 @@ TEST_F(Library, EXS3_ASendWithExsExactRegistersOnlyTheRangeOfTheMessage)
 	EXPECT_EQ(to.bytes, std::vector<uint8_t>(page, 7));
 	EXPECT_EQ(exs_mderegister(region), 0);
 	munmap(pages, page);
+}
+
+// Of this process, as the kernel lists them
+int count_registrations(size_t length)
+{
+	const std::string lister = "rdma resource show mr | grep -c ' mrlen " + std::to_string(length) + " .*pid " + std::to_string(getpid()) + " '";
+	const std::unique_ptr<FILE, int (*)(FILE *)> lines(popen(lister.c_str(), "r"), pclose);
+	int count = -1;
+	if (lines == nullptr || std::fscanf(lines.get(), "%d", &count) != 1)
+		ADD_FAILURE() << lister;
+	return count;
+}
+
+TEST_F(Library, EXS3_OverRdmaASendWithExsExactIsRegisteredUntilItsEvent)
+{
+	if (rdma_address == nullptr)
+		GTEST_SKIP() << "it needs a device";
+	options[EXS_EXACT] = 1;
+	connect();
+	constexpr size_t length = 54321;
+	Memory from(100000), to(100000);
+	from.fill(3);
+	const auto sending = exs_send(a, from.handle, from.bytes.data() + 4097, length, 0, queue, nullptr);
+	EXPECT_TRUE(waits(sending));
+	EXPECT_EQ(count_registrations(length), 1);
+	EXPECT_EQ(count_registrations(from.bytes.size()), 0) << "the region";
+	EXPECT_EQ(wait(recv(b, to)).length, length);
+	EXPECT_EQ(wait(sending).length, length);
+	EXPECT_EQ(count_registrations(length), 0);
 }
 
 // ---- EXS-4 to EXS-7
