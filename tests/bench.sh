@@ -278,7 +278,8 @@ measure_setup() {
 # with_default VARIANT SETTING VALUE FUNCTION [ARG…]: measures ours with a setting, as a variant
 with_default() {
 	variant=$1
-	"$BUILD/../rdma" mpa set default "$2" "$3"
+	# shellcheck disable=SC2086 # VALUE may be followed by another setting and its value
+	"$BUILD/../rdma" mpa set default "$2" $3
 	"${@:4}"
 	"$BUILD/../rdma" mpa reset default
 	variant=ours
@@ -604,17 +605,18 @@ all_listen() { # PAIRS
 # values of NAME. Unmodified siw listens on all links, so that each server has a port of its own.
 stream() {
 	local name=$1 pairs=$2 program=$3 i column=4
-	local -a servers=() clients=() server=(iperf3 -s -1) client=(iperf3 -J -c)
+	local -a servers=() clients=() server=(iperf3 -s -1) client=(iperf3 -J -c) idle=()
 	shift 3
 	[[ $name == mib_s ]] || column=5
+	[[ $program == ib_send* ]] || idle=(chrt --idle 0)
 	for ((i = 0; i < pairs; i++)); do
-		[[ $variant == tcp ]] || server=("$program" -d "sn$((2 * i + 1))" -R -F "$@")
+		[[ $variant == tcp ]] || server=("${idle[@]}" "$program" -d "sn$((2 * i + 1))" -R -F "$@")
 		ip netns exec "n$((2 * i + 1))" timeout $patience "${server[@]}" -p $((5201 + i)) >"$work/server$i" 2>&1 &
 		servers+=($!)
 	done
 	wait_until all_listen "$pairs" || return 0
 	for ((i = 0; i < pairs; i++)); do
-		[[ $variant == tcp ]] || client=("$program" -d "sn$((2 * i))" -R -F)
+		[[ $variant == tcp ]] || client=(nice -n "${client_nice:-0}" "$program" -d "sn$((2 * i))" -R -F)
 		ip netns exec "n$((2 * i))" timeout $patience "${client[@]}" "10.78.0.$((2 * i + 2))" -p $((5201 + i)) "$@" \
 			>"$work/client$i" 2>&1 &
 		clients+=($!)
@@ -635,9 +637,9 @@ stream() {
 		'{program: $program, pairs: $pairs, ($name): add}' "$work/values")"
 }
 
-# Two processors for each pair
+# Two processors for each pair. A program that polls has a low priority: it would take the processor from the thread that sends.
 measure_smp_data() {
-	local pairs size program
+	local pairs size program client_nice=10
 	for pairs in 1 $(($(nproc) / 2)); do
 		extra="{\"cpus\": $(nproc), \"size\": 65536}"
 		for program in ib_write_bw ib_read_bw; do
@@ -652,6 +654,7 @@ measure_smp_data() {
 		((pairs < $(nproc) / 2)) || break
 	done
 	[[ $variant != tcp ]] || return 0
+	client_nice=0
 	extra="{\"cpus\": $(nproc), \"size\": 64}"
 	stream mib_s 1 ib_write_bw -s 64 -n 10000
 	stream mib_s 1 ib_send_bw -s 64 -n 10000
@@ -706,6 +709,7 @@ for ((round = 1; round <= rounds; round++)); do
 			if [[ $mode == path && $variant == ours ]]; then
 				with_default large segment large measure_path
 				with_default crc crc required measure_path_with_crc
+				with_default large-crc crc 'required segment large' measure_path_with_crc
 			fi
 			;;
 		*)
