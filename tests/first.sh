@@ -49,6 +49,26 @@ record() { # NETNS PORT
 	note "programs: $(grep -hE 'received|failed|over:' "$WORK/client.log" "$WORK/server.log" | paste -sd';')"
 }
 
+# Of the local port range, as rdma_cm's are
+own_source_port() { # PORT
+	local own=41000
+	local -a client=("$RDMAFIRST" client "$(address b)" "$1" --source "$(address a)" --source-port "$own" --expect first --timeout 30)
+	start holder a 100 perl -MSocket -e "socket S, PF_INET, SOCK_STREAM, 0;
+		bind S, sockaddr_in($own, inet_aton('$(address a)')) or die; syswrite STDOUT, qq(bound\n); sleep"
+	wait_line holder '^bound' 30
+	start server b 100 "$RDMAFIRST" server "$(address b)" "$1" --send first
+	wait_listener "$(address b)" "$1"
+	run client a 40 "${client[@]}"
+	[[ $STATUS -ne 0 ]] || fail 'the client has connected with another port'
+	has_line client 'Address already in use' || fail 'it is not EADDRINUSE'
+	stop holder
+	capture wire b
+	run_well client a 40 "${client[@]}"
+	capture_end wire
+	tshark -r "$WORK/wire.pcap" -Y "tcp.flags.syn == 1 && tcp.srcport == $own && tcp.dstport == $1" 2>/dev/null | grep -q . ||
+		fail "the SYN does not come from port $own"
+}
+
 port=7300
 for netns in b a; do
 	if [[ $VM_STOCK == 1 ]]; then
@@ -58,4 +78,5 @@ for netns in b a; do
 		check "the responder sends first over IPv6, server in namespace $netns" responder_first "$netns" $((++port)) 6
 	fi
 done
+[[ $VM_STOCK == 1 ]] || check_tcp 'F167: a client whose own source port a socket has gets EADDRINUSE, and uses the port when it is free' own_source_port $((++port))
 finish

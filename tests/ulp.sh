@@ -160,6 +160,12 @@ rdma_cores_tests() {
 	[[ $(grep -c '[.][.][.] ok$' "$WORK/tests.log") -ge 20 ]] || fail 'nearly all have been skipped'
 }
 
+# A kernel ULP has more; a program writes its queue itself, which has room for six
+told_six_sges() {
+	run_well info a 30 ibv_devinfo -v -d siw0
+	has_line info '^[[:space:]]*max_sge:[[:space:]]+6$'
+}
+
 # ---- Open MPI
 
 # mpi SECONDS SCRIPT-ARG…: four ranks, two in each namespace
@@ -208,6 +214,7 @@ check 'libfabric, endpoint msg, 64 octets: fi_pingpong completes' pingpong msg v
 check 'libfabric, endpoint msg, 4096 octets: fi_pingpong completes' pingpong msg verbs 4096 7862
 check 'libfabric, endpoint rdm over rxm, 4096 octets: fi_pingpong completes' pingpong rdm 'verbs;ofi_rxm' 4096 7863
 check 'libfabric: fi_pingpong ends when its server is killed' pingpong_is_cut
+check 'ibv_devinfo says that a work request of a program has six SGEs' told_six_sges
 check "the pyverbs tests of rdma-core pass on siw" rdma_cores_tests
 check 'Open MPI: four ranks complete point to point, all to all and one-sided transfers' mpi_works
 check 'Open MPI: mpirun ends the other ranks with an error when a rank is killed' mpi_is_cut

@@ -68,11 +68,15 @@ Event Client::await(std::string_view what)
 Exit Client::resolve()
 {
 	sockaddr_storage address = socket_address(options_);
+	sockaddr_storage source{};
+	if (!options_.source.empty())
+		source = socket_address(options_.source, options_.source_port);
 	set_mpa_options(endpoint_.id(), options_.mpa_early);
 	// When the ARP reply beats the kernel's own bookkeeping (veth), ib_core looks again only when
 	// this time has passed: so it must be well below our deadline.
 	const int ms = static_cast<int>(std::min(options_.timeout / 4, std::chrono::milliseconds(2000)).count());
-	if (rdma_resolve_addr(endpoint_.id(), nullptr, reinterpret_cast<sockaddr *>(&address), ms) != 0)
+	sockaddr *const from = options_.source.empty() ? nullptr : reinterpret_cast<sockaddr *>(&source);
+	if (rdma_resolve_addr(endpoint_.id(), from, reinterpret_cast<sockaddr *>(&address), ms) != 0)
 		throw SystemError("rdma_resolve_addr");
 	if (await("address resolution").type != RDMA_CM_EVENT_ADDR_RESOLVED)
 		return Exit::failed;

@@ -67,17 +67,22 @@ rdma_conn_param conn_param(const Options &options)
 
 sockaddr_storage socket_address(const Options &options)
 {
+	return socket_address(options.address, options.port);
+}
+
+sockaddr_storage socket_address(const std::string &address, uint16_t port)
+{
 	sockaddr_storage storage{};
 	auto *in4 = reinterpret_cast<sockaddr_in *>(&storage);
 	auto *in6 = reinterpret_cast<sockaddr_in6 *>(&storage);
-	if (inet_pton(AF_INET, options.address.c_str(), &in4->sin_addr) == 1) {
+	if (inet_pton(AF_INET, address.c_str(), &in4->sin_addr) == 1) {
 		in4->sin_family = AF_INET;
-		in4->sin_port = htons(options.port);
-	} else if (inet_pton(AF_INET6, options.address.c_str(), &in6->sin6_addr) == 1) {
+		in4->sin_port = htons(port);
+	} else if (inet_pton(AF_INET6, address.c_str(), &in6->sin6_addr) == 1) {
 		in6->sin6_family = AF_INET6;
-		in6->sin6_port = htons(options.port);
+		in6->sin6_port = htons(port);
 	} else {
-		throw std::runtime_error(fmt::format("not an IP address: {}", options.address));
+		throw std::runtime_error(fmt::format("not an IP address: {}", address));
 	}
 	return storage;
 }

@@ -43,6 +43,8 @@ struct MpaOption {
 struct Options {
 	std::string address;
 	uint16_t port = 0;
+	std::string source;       // client: bound to before the address of the server is resolved
+	uint16_t source_port = 0; // 0: rdma_cm chooses
 	std::vector<uint8_t> pdata;        // with connect or accept
 	std::vector<std::string> send; // client: once established; server: right after accept
 	std::optional<std::string> expect; // client: what is to be received
@@ -221,6 +223,7 @@ void say(std::string_view line);
 std::string hex(std::span<const uint8_t> bytes);
 rdma_conn_param conn_param(const Options &options);
 sockaddr_storage socket_address(const Options &options);
+sockaddr_storage socket_address(const std::string &address, uint16_t port);
 MpaOption mpa_option(const std::string &text); // "NAME=VALUE"; throws std::invalid_argument
 void set_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options);
 void try_bad_mpa_options(rdma_cm_id *id, std::span<const MpaOption> options); // throws if one is taken

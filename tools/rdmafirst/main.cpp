@@ -135,6 +135,8 @@ void add_client(CLI::App &app, rdmafirst::Options &options)
 		->check(CLI::IsMember({"sqd", "sqe", "reset"}));
 	app.add_flag("--too-early", options.too_early, "post an invalid request before connecting");
 	app.add_flag("--read", options.read, "post an RDMA Read when the connection is established");
+	auto *source = app.add_option("--source", options.source, "source address");
+	app.add_option("--source-port", options.source_port)->needs(source);
 	add_ms(app, "--linger", "milliseconds to wait for more events after a failure", options.linger);
 	app.add_option("--expect", options.expect, "fail unless this text is received");
 	app.add_flag("--hold", options.hold, "stay connected until the server closes or the device is removed");

@@ -390,7 +390,7 @@ int siw_chan_terminate(struct siw_chan *chan);
 struct siw_assoc *siw_assoc_make(struct net *net, int family,
 				 unsigned int streams, bool shared);
 int siw_assoc_dial(struct siw_assoc *assoc, struct sockaddr *laddr,
-		   struct sockaddr *raddr, bool afonly);
+		   struct sockaddr *raddr, bool afonly, bool any_port);
 void siw_assoc_report(struct siw_assoc *assoc, bool ends);
 void siw_assoc_end(struct siw_assoc *assoc);
 

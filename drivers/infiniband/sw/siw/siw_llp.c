@@ -99,37 +99,29 @@ int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly)
 /**
  * siw_sock_bind_source - bind a socket that is going to connect
  * @s: the socket
- * @laddr: local address, IPv4 or IPv6, of the iw_cm_id; its port becomes that
- *	of the socket
+ * @laddr: local address, IPv4 or IPv6
  * @afonly: no IPv4 on an IPv6 socket
- *
- * rdma_cm chooses source ports of the local port range, and does not know the
- * ports of TCP and SCTP sockets. If another socket has a port of this range,
- * the network stack chooses again; iw_cm's event reports @laddr. A port
- * outside of the range is the ULP's choice: then binding fails.
+ * @any_port: rdma_cm has chosen the port, and does not know the ports of
+ *	sockets: the network stack chooses again if another socket has it
  *
  * May sleep.
  *
  * Return: 0 or a negative errno
  */
-int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly)
+int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly,
+			 bool any_port)
 {
 	struct sockaddr_storage any = {};
-	/* IPv6's port stands at the same place */
-	__be16 *port = &((struct sockaddr_in *)&any)->sin_port;
-	int rv = -EADDRINUSE, low, high;
+	int rv = -EADDRINUSE;
 
-	memcpy(&any, laddr, rdma_addr_size(laddr));
-	inet_get_local_port_range(sock_net(s->sk), &low, &high);
-	if (ntohs(*port) >= low && ntohs(*port) <= high) {
+	if (any_port) {
 		/* SO_REUSEADDR would allow the port of another connection */
 		rv = bind_to(s, laddr, afonly);
 		if (rv == -EADDRINUSE) {
-			*port = 0;
+			memcpy(&any, laddr, rdma_addr_size(laddr));
+			/* IPv6's port stands at the same place */
+			((struct sockaddr_in *)&any)->sin_port = 0;
 			rv = bind_to(s, (struct sockaddr *)&any, afonly);
-			if (!rv)
-				((struct sockaddr_in *)laddr)->sin_port =
-					inet_sk(s->sk)->inet_sport;
 		}
 	}
 	if (rv == -EADDRINUSE)
@@ -163,7 +155,7 @@ static int siw_tcp_connect_with(struct siw_cep *cep, struct sockaddr *laddr,
 	struct socket *s = cep->sock;
 	int rv;
 
-	rv = siw_sock_bind_source(s, laddr, afonly);
+	rv = siw_sock_bind_source(s, laddr, afonly, cep->any_port);
 	if (rv < 0)
 		return rv;
 	siw_tcp_setup(s);

@@ -150,7 +150,8 @@ struct siw_llp_ops {
 extern const struct siw_llp_ops siw_llp_tcp;
 
 int siw_sock_bind(struct socket *s, struct sockaddr *laddr, bool afonly);
-int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly);
+int siw_sock_bind_source(struct socket *s, struct sockaddr *laddr, bool afonly,
+			 bool any_port);
 void siw_sock_abort(struct socket *s);
 void siw_sock_addrs(const struct socket *s, struct sockaddr_storage *local,
 		    struct sockaddr_storage *remote);

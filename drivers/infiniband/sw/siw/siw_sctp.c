@@ -156,10 +156,10 @@ int siw_sctp_check(struct net *net)
 
 /* Starts the handshake; the socket's state change reports the result */
 int siw_assoc_dial(struct siw_assoc *assoc, struct sockaddr *laddr,
-		   struct sockaddr *raddr, bool afonly)
+		   struct sockaddr *raddr, bool afonly, bool any_port)
 {
 	struct socket *s = assoc->sock;
-	int rv = siw_sock_bind_source(s, laddr, afonly);
+	int rv = siw_sock_bind_source(s, laddr, afonly, any_port);
 
 	if (rv)
 		return rv;
@@ -174,7 +174,8 @@ static int siw_sctp_connect(struct siw_cep *cep, struct sockaddr *laddr,
 	struct siw_assoc *assoc = cep->chan->assoc;
 
 	return assoc->shared ? siw_share_connect(cep, laddr, raddr, afonly) :
-			       siw_assoc_dial(assoc, laddr, raddr, afonly);
+			       siw_assoc_dial(assoc, laddr, raddr, afonly,
+					      cep->any_port);
 }
 
 static bool siw_sctp_early_data(const struct siw_cep *cep)

@@ -634,7 +634,8 @@ static int dial_once(struct siw_assoc *assoc)
 
 	((struct sockaddr_in *)&local)->sin_port = 0;
 	rv = siw_assoc_dial(assoc, (struct sockaddr *)&local,
-			    (struct sockaddr *)&share->remote, share->afonly);
+			    (struct sockaddr *)&share->remote, share->afonly,
+			    false);
 	memalloc_noio_restore(flags);
 	if (rv) {
 		assoc->err = rv;
