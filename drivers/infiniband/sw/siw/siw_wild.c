@@ -289,7 +289,8 @@ static void add_new_addrs(struct work_struct *work)
 
 static int addr_event(struct notifier_block *nb, unsigned long event, void *arg)
 {
-	if (event != NETDEV_UP)
+	/* A new listener looks at the addresses after it is in the list */
+	if (event != NETDEV_UP || list_empty(&wild_listeners))
 		return NOTIFY_DONE;
 	look_after(0);
 	return NOTIFY_DONE;
