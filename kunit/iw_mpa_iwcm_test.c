@@ -133,8 +133,7 @@ static struct ib_qp *fake_get_qp(struct ib_device *dev, int qpn)
 {
 	struct ib_qp *qp = &to_fake(dev)->qp;
 
-	if (dev->iw_driver_flags & IW_F_REFERENCED_QP)
-		fake_add_ref(qp);
+	fake_add_ref(qp);
 	return qp;
 }
 
@@ -512,15 +511,13 @@ static void a_close_before_the_reply_is_reported_as_a_reset(struct kunit *test)
 }
 
 /* A second connect, which fails, takes no further reference */
-static void check_reference(struct kunit *test, u32 flags)
+static void iw_cm_holds_one_qp_reference_per_connection(struct kunit *test)
 {
 	struct iw_cm_conn_param param = {};
 	struct fake *f = new_fake(test);
 	struct ulp *u = new_ulp(test);
-	struct iw_cm_id *id;
+	struct iw_cm_id *id = new_connection(test, f, u);
 
-	f->dev.iw_driver_flags = flags;
-	id = new_connection(test, f, u);
 	KUNIT_EXPECT_EQ(test, iw_cm_connect(id, &param), -EINVAL);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 1);
 	KUNIT_EXPECT_EQ(test, tell(id, IW_CM_EVENT_CONNECT_REPLY, -ECONNREFUSED),
@@ -528,16 +525,6 @@ static void check_reference(struct kunit *test, u32 flags)
 	KUNIT_EXPECT_TRUE(test, wait_until(u, 1));
 	iw_destroy_cm_id(id);
 	KUNIT_EXPECT_EQ(test, atomic_read(&f->qp_refs), 0);
-}
-
-static void iw_cm_holds_one_qp_reference_per_connection(struct kunit *test)
-{
-	check_reference(test, IW_F_REFERENCED_QP);
-}
-
-static void iw_cm_acquires_the_qp_reference_if_the_provider_does_not(struct kunit *test)
-{
-	check_reference(test, 0);
 }
 
 static void a_slow_event_handler_delays_no_other_connection(struct kunit *test)
@@ -688,7 +675,6 @@ static struct kunit_case cases[] = {
 	KUNIT_CASE(a_connection_reports_only_one_connect_reply),
 	KUNIT_CASE(a_close_before_the_reply_is_reported_as_a_reset),
 	KUNIT_CASE(iw_cm_holds_one_qp_reference_per_connection),
-	KUNIT_CASE(iw_cm_acquires_the_qp_reference_if_the_provider_does_not),
 	KUNIT_CASE(a_slow_event_handler_delays_no_other_connection),
 	KUNIT_CASE(held_events_are_handled_by_the_task_that_held_them),
 	KUNIT_CASE(events_wait_for_the_last_task_that_holds_them),
