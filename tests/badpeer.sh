@@ -174,6 +174,24 @@ scan_slowly() { # COUNT SIDE-BY-SIDE
 	speed_up
 }
 
+# Prints the number of objects as large as an endpoint
+endpoints() {
+	drop_slabs
+	awk '/^kmalloc-(rnd-[0-9]*-)?(512|1k|2k) / { n += $2 } END { print n }' /proc/slabinfo
+}
+
+has_endpoints_at_most() { # N
+	[[ $(endpoints) -le $1 ]]
+}
+
+leaves_no_endpoint() {
+	local most
+	most=$(($(endpoints) + 1000))
+	scan 500 4
+	stop server TERM
+	wait_for 20 'the endpoints of 2000 connections to be freed' has_endpoints_at_most $most
+}
+
 slow_but_honest() {
 	serve
 	peer peer slow-good
@@ -220,6 +238,7 @@ bad '10 initiators send nothing and hold still: an honest initiator connects' st
 bad '10 initiators send no RTR and hold still: an honest initiator connects' still_ones 10 'send request p2p rtr=write ird=8 ord=8'
 bad 'S6: 60 TCP clients connect and close without a Request: an honest initiator connects' scan 60 1
 bad 'F55: 1600 TCP clients connect and close while siw is slow to accept: an honest initiator connects' scan_slowly 400 4
+bad 'F168: 2000 TCP clients connect and close without a Request: no endpoint is left' leaves_no_endpoint
 bad 'S5, S14: an initiator that sends byte by byte connects' slow_but_honest
 bad 'an RDMA Read that waits for the RTR completes only once when the peer resets the connection' read_completes_once
 bad 'I6: a Request of Rev 1, which carries no depths, raises a request event with nonzero IRD and ORD' rev1_depths

@@ -41,14 +41,6 @@ slab() {
 	awk '/^Slab:/ { kib = $2 } $1 ~ /^kmemleak_/ { kib -= $15 * $6 * 4 } END { print kib }' /proc/meminfo /proc/slabinfo
 }
 
-# The kernel keeps free objects in caches, later kernels more than earlier ones
-drop_slabs() {
-	local cache
-	for cache in /sys/kernel/slab/*/shrink; do
-		echo 1 >"$cache"
-	done
-}
-
 # The responder's side of established connections
 sockets() {
 	[[ $LLP == tcp ]] || { assocs b $PORT | wc -l && return; }

@@ -456,6 +456,14 @@ show_captures() {
 	done
 }
 
+# The kernel keeps free objects in caches, later kernels more than earlier ones
+drop_slabs() {
+	local cache
+	for cache in /sys/kernel/slab/*/shrink; do
+		echo 1 >"$cache"
+	done
+}
+
 # slow_down FUNCTION COUNT: on a kernel with kprobes, makes each call longer by COUNT stack traces,
 # some milliseconds, so that races with other events become likely
 slow_down() {
