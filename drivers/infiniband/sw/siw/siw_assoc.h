@@ -286,8 +286,7 @@ struct siw_share {
  * @sock: the socket
  * @sk_state_change: callback of the socket before it was attached
  * @sk_data_ready: callback of the socket before it was attached
- * @net: its namespace, with a reference: on older kernels, accepted sockets
- *	hold none
+ * @net: its namespace, with a reference
  * @drain: after close: work until the peer has completed the shutdown
  * @deadline: after close: jiffies, extended if the peer acknowledges data
  * @latest: after close: jiffies, latest @deadline
