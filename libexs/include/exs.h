@@ -284,7 +284,8 @@ exs_op_t exs_connect(exs_fd_t fd, const struct sockaddr *address, socklen_t leng
  *
  * The handle is invalid at once. Pending operations complete with ECANCELED, or as they end meanwhile, and the event
  * of the close follows theirs. The peer gets EXS_EOF (ECONNRESET if it has not received all that was sent: wait
- * for the events of sends before closing). Waits for a peer for EXS_CLOSE_MS at most.
+ * for the events of sends before closing). Waits for a peer for EXS_CLOSE_MS at most. If that has been set to 0 before,
+ * the connection ends at once, and the peer gets ECONNRESET.
  *
  * Returns an operation. Errors: ENOMEM: the socket is as before, and its handle valid.
  */
@@ -325,7 +326,7 @@ enum exs_option {
 	EXS_IRD = 4,	       /* RDMA Reads of the peer in flight, 0 to 255 (16) */
 	EXS_ORD = 5,	       /* own RDMA Reads in flight, 0 to 255 (16) */
 	EXS_CONNECT_MS = 6,    /* time limit of a connect, 1 to 3600000 (30000) */
-	EXS_CLOSE_MS = 7,      /* time limit for a peer to answer a close or a cancel, 1 to 3600000 (5000) */
+	EXS_CLOSE_MS = 7,      /* time limit for a peer to answer a close or a cancel, 0 to 3600000 (5000) */
 	EXS_TCP_PORT = 8,      /* the port of EXS_PROTO_ANY over TCP; 0: the RDMA port, or the next one (0) */
 	EXS_PROTOCOL = 9,      /* get only: EXS_PROTO_RDMA or EXS_PROTO_TCP once connected */
 	EXS_EXACT = 10,	       /* over RDMA a send exposes only its range, by a separate registration, 0 or 1 (0) */

@@ -426,12 +426,12 @@ int Relay::time_left() const
 	return static_cast<int>(std::max<int64_t>(left.count(), 0));
 }
 
-// Those that are too late, and of more than so many those that are late first. Their peers get no time for an orderly end.
+// Those that are too late, and of more than so many those that are late first. Their peers get ECONNRESET, as they have not got all.
 void Relay::drop_orphans(size_t most)
 {
 	while (!orphans_.empty() && (orphans_.size() > most || orphans_.begin()->first <= Clock::now())) {
 		const uint64_t number = orphans_.begin()->second;
-		exs_fcntl(entries_.at(number)->fd, EXS_SET, EXS_CLOSE_MS, 1U);
+		exs_fcntl(entries_.at(number)->fd, EXS_SET, EXS_CLOSE_MS, 0U);
 		drop(number);
 	}
 }
@@ -463,6 +463,7 @@ void Relay::lose(Connection &connection)
 		connection.facts->error = ECONNRESET;
 		losses_.add(connection.inode, ECONNRESET);
 	}
+	exs_fcntl(connection.fd, EXS_SET, EXS_CLOSE_MS, 0U); // if it is not the peer that has ended it
 	drop(connection.number, true);
 }
 

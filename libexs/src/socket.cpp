@@ -1032,10 +1032,12 @@ int Socket::close(const Report &report, exs_op_t &op)
 				stop_listening(ECANCELED, children);
 			else if (state_ == State::connecting)
 				fail_connect(ECANCELED);
-			if (state_ == State::connected && !machine_->ended())
-				machine_->close();
-			else
+			if (state_ != State::connected || machine_->ended())
 				end_close();
+			else if (settings_.close_ms == 0)
+				machine_->lost(ECANCELED);
+			else
+				machine_->close();
 		} catch (const std::bad_alloc &) {
 			give_up();
 		}
@@ -1262,8 +1264,8 @@ Option limits_of(int option)
 	case EXS_ORD:
 		return {0, wire::max_depth};
 	case EXS_CONNECT_MS:
-	case EXS_CLOSE_MS:
 		return {1, 3600000};
+	case EXS_CLOSE_MS:
 	case EXS_KEEPALIVE_MS:
 	case EXS_IDLE_MS:
 		return {0, 3600000};

@@ -942,7 +942,7 @@ TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 							      {EXS_IRD, 0, 255},
 							      {EXS_ORD, 0, 255},
 							      {EXS_CONNECT_MS, 1, 3600000},
-							      {EXS_CLOSE_MS, 1, 3600000},
+							      {EXS_CLOSE_MS, 0, 3600000},
 							      {EXS_TCP_PORT, 0, 65535},
 							      {EXS_EXACT, 0, 1},
 							      {EXS_SHARED, 0, 1},
@@ -1441,6 +1441,21 @@ TEST_F(Library, ConnectWithoutAnAnswerTimesOutOrEndsByCloseOrCancel)
 	EXPECT_EQ(exs_cancel(third, canceled), 0);
 	EXPECT_EQ(wait(canceled).error, ECANCELED);
 	::close(plain);
+}
+
+// Although the peer has got all that was sent
+TEST_F(Library, ThePeerOfACloseWithoutTimeGetsEconnresetAndNoEndOfFile)
+{
+	connect(SOCK_STREAM);
+	Memory from(10), to(10);
+	const auto arriving = recv(b, to);
+	EXPECT_EQ(wait(send(a, from)).error, 0);
+	EXPECT_EQ(wait(arriving).error, 0);
+	const auto own = recv(a, to), other = recv(b, to);
+	set(a, EXS_CLOSE_MS, 0);
+	wait(exs_close(a, queue, nullptr));
+	EXPECT_EQ(wait(own).error, ECANCELED);
+	EXPECT_EQ(wait(other).error, ECONNRESET);
 }
 
 TEST_F(Library, CloseCompletesEachOperationOnceBeforeTheCloseEvent)

@@ -505,6 +505,20 @@ TEST_F(Shim, DataWaitWhileMemoryCannotBePinned)
 	EXPECT_EQ(::read(fourth.get(), &octet, 1), 0);
 }
 
+TEST_F(Shim, ThePeerOfAClosedConnectionWhoseDataAreDroppedReadsEconnresetAndNoEndOfFile)
+{
+	listen();
+	Socket one = connect(), other = accept();
+	EXPECT_EQ(::write(one.get(), "all", 3), 3);
+	expect_read(other.get(), "all");
+	refuses_pages = true;
+	EXPECT_EQ(::write(one.get(), "lost", 4), 4);
+	one.close();
+	wait_for(other.get(), POLLIN); // orphan_ms
+	refuses_pages = false;
+	expect_reset(other.get());
+}
+
 TEST_F(Shim, AConnectionIsLostIfItsPeerIsLostWhileMemoryCannotBePinned)
 {
 	NEEDS_TCP();
