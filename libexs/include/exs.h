@@ -335,6 +335,7 @@ enum exs_option {
 	EXS_SHARED = 13,       /* over RDMA a persistent send is registered once for all such sockets, 0 or 1 (0) */
 	EXS_V6ONLY = 14,       /* a listener at :: accepts no IPv4 clients, as with IPV6_V6ONLY, 0 or 1 (0) */
 	EXS_BACKLOG_WAIT = 15, /* connections beyond the backlog wait, 0 or 1 (0) */
+	EXS_RESERVE = 16,      /* over RDMA a connection can pin as much for sends and for receives, 0 to 16777216 octets (0) */
 };
 
 /**
@@ -354,6 +355,10 @@ enum exs_option {
  * on all of these connections: a peer can read the memory until then, a peer that learns or guesses a key can read and write what
  * other connections with this option expose, and over siw a peer can end the registration for all by a Send with Invalidate. For
  * peers that trust each other.
+ *
+ * EXS_RESERVE: a connection over RDMA is set up only if RLIMIT_MEMLOCK has room for memory of this length to send from, and for as much to
+ * receive into. The first memory of each kind that it uses gets this room. Without room connecting fails with ENOMEM at this
+ * end and with ECONNREFUSED at the peer's; EXS_PROTO_ANY takes TCP then. So no connection waits for memory that others hold.
  *
  * EXS_V6ONLY: a listener at :: has IPv4 clients as well, whose addresses are mapped ones (::ffff:192.0.2.1). With this option it leaves
  * the port to a listener at 0.0.0.0.

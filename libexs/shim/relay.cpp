@@ -26,6 +26,8 @@ namespace {
 
 constexpr uint64_t wake_number = 0, queue_number = 1;
 constexpr unsigned small_max = 4096, credits = 8;
+// for a Memory in each direction: none waits for memory that other connections have, which may wait themselves
+constexpr unsigned reserve = Relay::slots * Relay::slot_size;
 constexpr int least_backlog = 1024; // over RDMA more than twice as many are refused
 constexpr size_t most_orphans = 256; // each has a quarter of a MiB and two descriptors
 
@@ -80,7 +82,8 @@ exs_fd_t make_socket(int family, unsigned keepalive_ms)
 {
 	const exs_fd_t fd = exs_socket(family, SOCK_STREAM, EXS_PROTO_ANY);
 	for (const auto &[option, value] : {std::pair(EXS_SMALL_MAX, small_max), std::pair(EXS_SEND_CREDITS, credits),
-					    std::pair(EXS_RECV_CREDITS, credits), std::pair(EXS_KEEPALIVE_MS, keepalive_ms)})
+					    std::pair(EXS_RECV_CREDITS, credits), std::pair(EXS_KEEPALIVE_MS, keepalive_ms),
+					    std::pair(EXS_RESERVE, reserve)})
 		exs_fcntl(fd, EXS_SET, option, value);
 	return fd;
 }
@@ -664,7 +667,8 @@ void Relay::feed()
 	}
 }
 
-// An operation that could not begin may begin later: over RDMA the first ones pin the memory of the connection
+// An operation that could not begin may begin later: over RDMA the first ones pin the memory of the connection, in place of its
+// reserve, which fails only if the limit is lower than it was
 bool Relay::is_starved(const Connection &connection, exs_op_t op)
 {
 	exs_pollfd ended{.fd = connection.fd, .events = 0, .revents = 0};

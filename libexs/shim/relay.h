@@ -90,6 +90,8 @@ std::optional<std::set<ino_t>> open_sockets();
 
 class Relay {
 public:
+	static constexpr size_t slots = 2, slot_size = 65536; // of a connection, in each direction
+
 	static Relay &instance(); // starts it
 
 	// The program's end of a new listener or connection; an errno value. keepalive_ms: EXS_KEEPALIVE_MS.
@@ -120,7 +122,6 @@ public:
 private:
 	friend class End;
 	using Clock = std::chrono::steady_clock;
-	static constexpr size_t slots = 2, slot_size = 65536;
 
 	// Octets on their way
 	struct Slot {

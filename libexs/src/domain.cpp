@@ -4,6 +4,8 @@
 #include <cerrno>
 #include <utility>
 
+#include <unistd.h>
+
 namespace libexs {
 
 std::shared_ptr<Domain> Domain::make(ibv_context *device)
@@ -84,16 +86,40 @@ void Exposed::open(std::shared_ptr<Domain> domain)
 	domain_ = std::move(domain);
 }
 
+int Exposed::reserve(uint64_t length, int access)
+{
+	const auto page = static_cast<uint64_t>(::sysconf(_SC_PAGESIZE));
+	// one more: the memory itself need not begin with a page
+	const uint64_t size = (length + page - 1) / page * page + page;
+	Reserve reserve{.memory = std::unique_ptr<void, Free>(std::aligned_alloc(page, size))};
+	if (!reserve.memory)
+		return ENOMEM;
+	const std::lock_guard lock(mutex_);
+	const auto address = reinterpret_cast<uintptr_t>(reserve.memory.get());
+	// nobody but us: what is in it is not ours to show
+	reserve.registration = std::make_unique<Registration>(domain_, address, size, IBV_ACCESS_LOCAL_WRITE);
+	if (reserve.registration->get() == nullptr)
+		return errno;
+	reserves_.insert_or_assign(access, std::move(reserve));
+	return 0;
+}
+
 int Exposed::add(uint64_t address, uint64_t length, int access, bool shared, Key &key)
 {
 	const Pinning pinning(*this); // outlives the registration and the domain
 	std::unique_lock lock(mutex_);
 	const auto domain = domain_;
+	auto reserve = reserves_.extract(access);
 	lock.unlock();
 	if (!domain)
 		return ENOTCONN;
 	auto registration = shared ? domain->shared(address, length, access) :
 				     std::make_shared<Registration>(domain, address, length, access);
+	std::unique_lock alone(pin_mutex, std::defer_lock);
+	if (reserve) {
+		alone.lock();
+		reserve = {};
+	}
 	const ibv_mr *const mr = registration->get();
 	if (mr == nullptr)
 		return errno;
@@ -117,6 +143,7 @@ void Exposed::close(Verbs<rdma_cm_id> id)
 	const std::lock_guard lock(mutex_);
 	domain_.reset();
 	all_.clear();
+	reserves_.clear();
 	if (pinning_ != 0)
 		id_ = std::move(id);
 }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <cstdlib>
 #include <map>
 #include <memory>
 #include <mutex>
@@ -70,6 +71,9 @@ private:
 	ibv_mr *mr_ = nullptr;
 };
 
+// Held while memory is pinned for a new connection, and while memory takes the place of a reserve: nobody else gets that place
+inline std::mutex pin_mutex;
+
 // Memory that the peer of one connection may reach. Only the thread that pins it waits for that, which takes long.
 class Exposed {
 public:
@@ -79,6 +83,10 @@ public:
 	};
 
 	void open(std::shared_ptr<Domain> domain);
+
+	// Pins, between open() and the first add(), as much as memory of this length takes. The first add() with this access gets the place.
+	// An errno value.
+	int reserve(uint64_t length, int access);
 
 	// An errno value; ENOTCONN: it is closed, or has been closed meanwhile. shared: as by Domain::shared()
 	int add(uint64_t address, uint64_t length, int access, bool shared, Key &key);
@@ -90,9 +98,17 @@ public:
 
 private:
 	struct Pinning;
+	struct Free {
+		void operator()(void *memory) const { std::free(memory); }
+	};
+	struct Reserve {
+		std::unique_ptr<void, Free> memory;
+		std::unique_ptr<Registration> registration{};
+	};
 	std::mutex mutex_; // of all below
 	std::shared_ptr<Domain> domain_; // until close()
 	std::multimap<const void *, std::shared_ptr<Registration>> all_;
+	std::map<int, Reserve> reserves_; // by access
 	unsigned pinning_ = 0; // calls of add()
 	Verbs<rdma_cm_id> id_; // from close() until the last of these returns
 };

@@ -22,6 +22,7 @@ constexpr auto handshake_time = std::chrono::seconds(10);
 constexpr uint64_t largest_transfer = 1U << 20; // of one Read or Write: a close waits for it
 constexpr uint32_t writes_in_flight = 8;
 constexpr uint64_t most_buffers = 256U << 20; // octets of one connection
+constexpr unsigned most_reserve = 16U << 20;
 
 wire::Kind kind_of(int type)
 {
@@ -685,16 +686,20 @@ VerbsLink::Workers Socket::workers()
 	return {.engine = library_.engine, .data = *engine_, .domains = settings_.shared ? &library_.domains : nullptr};
 }
 
+VerbsLink::Sizes Socket::sizes() const
+{
+	return {.buffers = buffers(),
+		.data = settings_.small_max,
+		.sends = settings_.send_credits + settings_.recv_credits + settings_.ord + writes_in_flight + 8,
+		.reserve = settings_.reserve};
+}
+
 int Socket::start_verbs()
 {
-	const VerbsLink::Sizes sizes{.buffers = buffers(),
-				     .data = settings_.small_max,
-				     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
-					      writes_in_flight + 8};
 	const auto until = Clock::now() + std::chrono::milliseconds(settings_.connect_ms);
 	int error = 0;
 	auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), *peer_, local_ ? &*local_ : nullptr,
-						hello(), sizes, until, error);
+						hello(), sizes(), until, error);
 	if (error != 0)
 		return error;
 	verbs_ = link.get();
@@ -1090,11 +1095,7 @@ void Socket::start_as_child(Descriptor connection, Request *request)
 		link_ = std::make_shared<TcpLink>(*engine_, shared_from_this(), std::move(connection),
 						  TcpLink::Buffers{buffers(), settings_.small_max});
 	} else {
-		const VerbsLink::Sizes sizes{.buffers = buffers(),
-					     .data = settings_.small_max,
-					     .sends = settings_.send_credits + settings_.recv_credits + settings_.ord +
-						      writes_in_flight + 8};
-		auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), std::move(request->id), request->event, sizes);
+		auto link = std::make_shared<VerbsLink>(workers(), shared_from_this(), std::move(request->id), request->event, sizes());
 		verbs_ = link.get();
 		link_ = std::move(link);
 	}
@@ -1276,6 +1277,8 @@ Option limits_of(int option)
 	case EXS_V6ONLY:
 	case EXS_BACKLOG_WAIT:
 		return {0, 1};
+	case EXS_RESERVE:
+		return {0, most_reserve};
 	default:
 		return {1, 0};
 	}
@@ -1327,6 +1330,9 @@ int Socket::set_option(int option, unsigned value)
 		break;
 	case EXS_BACKLOG_WAIT:
 		settings_.backlog_wait = value != 0;
+		break;
+	case EXS_RESERVE:
+		settings_.reserve = value;
 		break;
 	case EXS_KEEPALIVE_MS:
 		settings_.keepalive_ms = value;
@@ -1380,6 +1386,9 @@ int Socket::get_option(int option, unsigned &value)
 		break;
 	case EXS_BACKLOG_WAIT:
 		value = settings_.backlog_wait;
+		break;
+	case EXS_RESERVE:
+		value = connected && link_->protocol() == EXS_PROTO_TCP ? 0 : settings_.reserve;
 		break;
 	case EXS_KEEPALIVE_MS:
 		value = connected && !probes() ? 0 : settings_.keepalive_ms;

@@ -64,6 +64,7 @@ struct Settings {
 	bool shared = false;
 	bool v6_only = false;
 	bool backlog_wait = false;
+	uint32_t reserve = 0;
 	uint32_t keepalive_ms = 0;
 	uint32_t idle_ms = 0;
 };
@@ -266,6 +267,7 @@ private:
 	void perform(const action::Disconnect &action);
 	void perform(const action::Abort &action);
 	[[nodiscard]] VerbsLink::Workers workers();
+	[[nodiscard]] VerbsLink::Sizes sizes() const;
 	void move_to(Engine &engine);
 	void take_down();
 	void end_close();

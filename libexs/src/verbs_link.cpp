@@ -186,14 +186,12 @@ int VerbsLink::make_queues()
 		return errno;
 	if (const int error = make_queue_pair(); error != 0)
 		return error;
+	is_iwarp_ = id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
+	exposed_.open(domain_);
 	if (const int error = make_memory(); error != 0)
 		return error;
 	token_ = data_->watch(channel_->fd, EPOLLIN, actor_);
-	if (token_ == 0)
-		return errno;
-	is_iwarp_ = id_->verbs->device->transport_type == IBV_TRANSPORT_IWARP;
-	exposed_.open(domain_);
-	return 0;
+	return token_ != 0 ? 0 : errno;
 }
 
 int VerbsLink::make_queue_pair()
@@ -215,6 +213,12 @@ int VerbsLink::make_queue_pair()
 
 int VerbsLink::make_memory()
 {
+	const std::lock_guard alone(pin_mutex);
+	for (const Access access : {Access::source, Access::sink}) {
+		const int error = sizes_.reserve != 0 ? exposed_.reserve(sizes_.reserve, flags_of(access)) : 0;
+		if (error != 0)
+			return error;
+	}
 	buffer_size_ = wire::message_size + sizes_.data;
 	slab_.resize(buffer_size_ * sizes_.buffers + wire::message_size * sizes_.sends);
 	const int access = IBV_ACCESS_LOCAL_WRITE;
@@ -345,14 +349,19 @@ void refuse_request(rdma_cm_id *id, wire::Reason reason)
 
 // ---- memory
 
-int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure)
+int VerbsLink::flags_of(Access access) const
 {
 	int flags = access == Access::source ? IBV_ACCESS_REMOTE_READ : IBV_ACCESS_LOCAL_WRITE;
 	// on iWARP a Read Response is placed like a Write, and adapters check it so; siw does not
 	if (access == Access::target || (access == Access::sink && is_iwarp_))
 		flags |= IBV_ACCESS_REMOTE_WRITE;
+	return flags;
+}
+
+int VerbsLink::expose(uint64_t address, uint64_t length, Access access, Readers readers, Exposure &exposure)
+{
 	Exposed::Key key;
-	const int error = exposed_.add(address, length, flags, readers == Readers::all && domains_ != nullptr, key);
+	const int error = exposed_.add(address, length, flags_of(access), readers == Readers::all && domains_ != nullptr, key);
 	exposure = {.local_key = key.local, .remote_key = key.remote, .registration = key.mr};
 	return error;
 }

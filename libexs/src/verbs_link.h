@@ -21,6 +21,7 @@ public:
 		uint32_t buffers = 0;
 		uint32_t data = 0;  // octets behind a message in each
 		uint32_t sends = 0; // works that may be posted at a time, to begin with
+		uint32_t reserve = 0; // octets that can be exposed for a source, and for a sink
 	};
 
 	// Who does the work
@@ -84,6 +85,7 @@ private:
 	void on_rejected(const CmEvent &event);
 	int make_queues();
 	int make_memory();
+	[[nodiscard]] int flags_of(Access access) const;
 	int make_queue_pair();
 	int post_receive(uint32_t buffer);
 	[[nodiscard]] Depths device_depths() const;

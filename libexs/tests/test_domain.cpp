@@ -10,6 +10,7 @@
 #include <atomic>
 #include <cerrno>
 #include <chrono>
+#include <climits>
 #include <condition_variable>
 #include <csignal>
 #include <ctime>
@@ -39,7 +40,8 @@ using namespace std::chrono_literals;
 std::atomic<int> domains = 0, registrations = 0; // that there are
 std::atomic<int> registered = 0;		 // ever
 std::atomic<bool> refuses = false;
-std::function<void()> pin; // what else ibv_reg_mr() does
+std::atomic<int> most = INT_MAX; // that there may be
+std::function<void()> pin, unpin; // what else ibv_reg_mr() does, and ibv_dereg_mr()
 std::array<ibv_context, 2> devices{};
 std::atomic<int> ids = 0;
 std::atomic<bool> watches = true; // epoll_ctl()
@@ -84,7 +86,7 @@ private:
 
 ibv_mr *make_mr(ibv_pd *pd)
 {
-	if (refuses) {
+	if (refuses || registrations >= most) {
 		errno = ENOMEM;
 		return nullptr;
 	}
@@ -189,6 +191,8 @@ int ibv_dereg_mr(ibv_mr *mr)
 	registrations--;
 	std::atomic_ref(mr->pd->handle)--;
 	delete mr;
+	if (unpin)
+		unpin();
 	return 0;
 }
 }
@@ -203,6 +207,7 @@ protected:
 	void TearDown() override
 	{
 		refuses = false;
+		most = INT_MAX;
 		EXPECT_EQ(registrations, 0);
 		EXPECT_EQ(domains, 0);
 	}
@@ -332,6 +337,39 @@ TEST_F(Connection, MemoryIsDeregisteredWhenItIsWithdrawnOrTheConnectionEnds)
 	EXPECT_EQ(registrations, 0);
 	EXPECT_EQ(ids, 0);
 	EXPECT_EQ(add(), ENOTCONN);
+}
+
+TEST_F(Connection, MemoryTakesThePlaceOfTheReserveOfItsKindOnce)
+{
+	EXPECT_EQ(exposed.reserve(length, access_flags), 0);
+	EXPECT_EQ(exposed.reserve(length, IBV_ACCESS_LOCAL_WRITE), 0);
+	most = registrations.load();
+	EXPECT_EQ(exposed.reserve(length, IBV_ACCESS_REMOTE_WRITE), ENOMEM);
+	EXPECT_EQ(add(), 0);
+	EXPECT_EQ(registrations, 2);
+	EXPECT_EQ(add(), ENOMEM);
+	close();
+	EXPECT_EQ(registrations, 0);
+}
+
+TEST_F(Connection, ANewConnectionDoesNotGetThePlaceOfAReserveThatMemoryTakes)
+{
+	EXPECT_EQ(exposed.reserve(length, access_flags), 0);
+	most = 1;
+	std::future<int> other;
+	unpin = [&] {
+		unpin = nullptr;
+		other = std::async(std::launch::async, [] {
+			Exposed coming;
+			coming.open(Domain::make(&devices[0]));
+			const std::lock_guard lock(pin_mutex);
+			return coming.reserve(length, access_flags);
+		});
+		other.wait_for(100ms); // which would be enough
+	};
+	EXPECT_EQ(add(), 0);
+	EXPECT_EQ(other.get(), ENOMEM);
+	close();
 }
 
 // By another thread, which takes long for gigabytes

@@ -936,7 +936,7 @@ TEST_F(Library, EXS6_SendCreditsAreLimitedToThePeersRecvCredits)
 TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 {
 	const auto fd = exs_socket(AF_INET, SOCK_STREAM, 0);
-	const std::array<std::array<unsigned, 3>, 13> limits{{{EXS_SEND_CREDITS, 1, 4096},
+	const std::array<std::array<unsigned, 3>, 14> limits{{{EXS_SEND_CREDITS, 1, 4096},
 							      {EXS_RECV_CREDITS, 1, 4096},
 							      {EXS_SMALL_MAX, 0, 1048576},
 							      {EXS_IRD, 0, 255},
@@ -947,6 +947,7 @@ TEST_F(Library, EXS6_SocketOptionsOutsideOfTheirLimitsFail)
 							      {EXS_EXACT, 0, 1},
 							      {EXS_SHARED, 0, 1},
 							      {EXS_BACKLOG_WAIT, 0, 1},
+							      {EXS_RESERVE, 0, 16777216},
 							      {EXS_KEEPALIVE_MS, 0, 3600000},
 							      {EXS_IDLE_MS, 0, 3600000}}};
 	for (const auto &[option, least, most] : limits) {
