@@ -58,7 +58,8 @@ struct Options {
 	uint32_t block = 0;
 	std::optional<uint32_t> slots, deadline, gap, segment, flags;
 	uint16_t port = 0;
-	int socket_segment = 0, socket_tclass = 0, tclass = 0;
+	int socket = -1, socket_segment = 0, socket_tclass = 0, tclass = 0;
+	size_t split = 0;
 	std::string cork, recverr, interrupt;
 	bool broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false, recover = false;
 };
@@ -112,7 +113,12 @@ public:
 		if (fd < 0)
 			fail("a descriptor", errno);
 	}
-	~Descriptor() { ::close(fd_); }
+	~Descriptor()
+	{
+		if (fd_ >= 0)
+			::close(fd_);
+	}
+	Descriptor(Descriptor &&other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
 	Descriptor(const Descriptor &) = delete;
 	Descriptor &operator=(const Descriptor &) = delete;
 	[[nodiscard]] int get() const { return fd_; }
@@ -159,7 +165,8 @@ auto deadline(const Options &options)
 
 class Qp {
 public:
-	explicit Qp(const Options &options);
+	// With another QP: of its PD and its completion queue
+	explicit Qp(const Options &options, const Qp *with = nullptr);
 	void post_receives(uint32_t number);
 	void send(const ibv_gid &to, uint32_t qpn, size_t length);
 	int post_write(siwdg_write write, size_t length);
@@ -188,6 +195,7 @@ public:
 
 private:
 	void open();
+	void create_cq();
 	void create(ibv_qp_init_attr &init);
 	void make_ready();
 
@@ -197,26 +205,30 @@ private:
 	siwdg_wc last_{};
 	std::vector<uint8_t> memory_;
 	uint64_t posted_ = 0;
-	Owned<ibv_context, ibv_close_device> context_;
-	Owned<ibv_pd, ibv_dealloc_pd> pd_;
+	std::shared_ptr<ibv_context> context_;
+	std::shared_ptr<ibv_pd> pd_;
 	Owned<ibv_mr, ibv_dereg_mr> mr_;
-	Owned<ibv_comp_channel, ibv_destroy_comp_channel> channel_;
-	Owned<ibv_cq, ibv_destroy_cq> cq_;
+	std::shared_ptr<ibv_comp_channel> channel_;
+	std::shared_ptr<ibv_cq> cq_;
 	Owned<ibv_qp, ibv_destroy_qp> qp_;
 	Owned<ibv_ah, ibv_destroy_ah> ah_;
 };
 
-Qp::Qp(const Options &options)
-	: options_(options), stride_(options.size + grh), memory_(stride_ * options.depth)
+Qp::Qp(const Options &options, const Qp *with)
+	: options_(options), stride_((options.split ? options.split : options.size) + grh), memory_(stride_ * options.depth)
 {
 	if (!options.provider.empty())
 		provider_ = std::make_unique<Provider>(options.provider);
-	open();
-	pd_.reset(made(ibv_alloc_pd(context_.get()), "ibv_alloc_pd"));
+	if (with != nullptr) {
+		context_ = with->context_;
+		pd_ = with->pd_;
+		channel_ = with->channel_;
+		cq_ = with->cq_;
+	} else {
+		open();
+		create_cq();
+	}
 	mr_.reset(made(ibv_reg_mr(pd_.get(), memory_.data(), memory_.size(), IBV_ACCESS_LOCAL_WRITE), "ibv_reg_mr"));
-	channel_.reset(made(ibv_create_comp_channel(context_.get()), "ibv_create_comp_channel"));
-	cq_.reset(made(ibv_create_cq(context_.get(), static_cast<int>(2 * options.depth + options.records), nullptr, channel_.get(), 0),
-		       "ibv_create_cq"));
 	ibv_qp_init_attr init{};
 	init.send_cq = init.recv_cq = cq_.get();
 	init.cap = {.max_send_wr = options.depth, .max_recv_wr = options.depth, .max_send_sge = 2, .max_recv_sge = 2,
@@ -232,9 +244,19 @@ void Qp::open()
 	Owned<ibv_device *, ibv_free_device_list> list(made(ibv_get_device_list(&number), "ibv_get_device_list"));
 	for (ibv_device *device : std::span(list.get(), static_cast<size_t>(number)))
 		if (options_.device == ibv_get_device_name(device))
-			context_.reset(made(ibv_open_device(device), "ibv_open_device"));
+			context_ = Owned<ibv_context, ibv_close_device>(made(ibv_open_device(device), "ibv_open_device"));
 	if (!context_)
 		throw std::runtime_error("no device " + options_.device);
+}
+
+void Qp::create_cq()
+{
+	pd_ = Owned<ibv_pd, ibv_dealloc_pd>(made(ibv_alloc_pd(context_.get()), "ibv_alloc_pd"));
+	channel_ = Owned<ibv_comp_channel, ibv_destroy_comp_channel>(
+		made(ibv_create_comp_channel(context_.get()), "ibv_create_comp_channel"));
+	cq_ = Owned<ibv_cq, ibv_destroy_cq>(made(
+		ibv_create_cq(context_.get(), static_cast<int>(2 * options_.depth + options_.records), nullptr, channel_.get(), 0),
+		"ibv_create_cq"));
 }
 
 // A corked socket, or one with the begin of a datagram
@@ -272,14 +294,14 @@ void expect_no_recverr(int fd)
 }
 
 // A socket with this port, for siwdg_create_qp() of the provider
-int bound_socket(const Options &options)
+Descriptor bound_socket(const Options &options)
 {
-	const uint16_t port = options.port;
-	const int fd = ::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0), on = 1;
+	Descriptor socket(::socket(AF_INET6, SOCK_DGRAM | SOCK_CLOEXEC, 0));
+	const int fd = socket.get(), on = 1;
 	sockaddr_in6 any{};
 	any.sin6_family = AF_INET6;
-	any.sin6_port = htons(port);
-	if (fd < 0 || ::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
+	any.sin6_port = htons(options.port);
+	if (::setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on)) != 0 ||
 	    ::bind(fd, reinterpret_cast<sockaddr *>(&any), sizeof(any)) != 0)
 		fail("socket", errno);
 	if (options.socket_segment != 0 &&
@@ -292,7 +314,7 @@ int bound_socket(const Options &options)
 	if (options.recverr == "before")
 		set_recverr(fd);
 	cork(fd, options.cork);
-	return fd;
+	return socket;
 }
 
 // Without a socket
@@ -316,9 +338,12 @@ siwdg_qp_attr qp_attr_of(const Options &options)
 void Qp::create(ibv_qp_init_attr &init)
 {
 	siwdg_qp_attr attr = qp_attr_of(options_);
+	std::optional<Descriptor> own;
 	if (options_.port != 0) {
+		if (options_.socket < 0)
+			own.emplace(bound_socket(options_));
 		attr.comp_mask |= SIWDG_QP_SOCKET;
-		attr.sockfd = bound_socket(options_);
+		attr.sockfd = own ? own->get() : options_.socket;
 	}
 	if (attr.comp_mask == 0)
 		qp_.reset(made(ibv_create_qp(pd_.get(), &init), "ibv_create_qp"));
@@ -329,7 +354,6 @@ void Qp::create(ibv_qp_init_attr &init)
 	expect_no_recverr(attr.sockfd);
 	if (options_.recverr == "after")
 		set_recverr(attr.sockfd);
-	::close(attr.sockfd);
 }
 
 void Qp::to_rts()
@@ -859,6 +883,69 @@ int zone(const Options &options)
 	return 0;
 }
 
+// Two QPs with one completion queue, and a zone of each, until the message --end comes
+int share(const Options &options)
+{
+	Options of_both = options;
+	of_both.records += 2 * options.depth;
+	Qp first(of_both), second(options, &first);
+	const Region one(first, options.zone_size), two(second, options.zone_size);
+	Zone a(first, one, attr_of(options)), b(second, two, attr_of(options));
+	done(a.allow_any(), "siwdg_allow_any");
+	done(b.allow_any(), "siwdg_allow_any");
+	fmt::print("ready {} {}\n", first.number(), second.number());
+	std::fflush(stdout);
+	const auto until = deadline(options);
+	uint64_t records = 0;
+	for (bool ends = false; !ends;) {
+		siwdg_wc wc{};
+		if (!first.next(wc, until))
+			return 1;
+		if (wc.wc.opcode == IBV_WC_DRIVER1) {
+			records++;
+			continue;
+		}
+		Qp &of = wc.wc.qp_num == first.number() ? first : second;
+		print(wc.wc, of.buffer(wc.wc.wr_id));
+		ends = is_message(wc.wc, of.buffer(wc.wc.wr_id), options.end);
+		of.post_receives(1);
+		std::fflush(stdout);
+	}
+	fmt::print("{} records\n", records);
+	return 0;
+}
+
+// KiB of memory of this process and of the kernel's small objects
+uint64_t used_memory()
+{
+	uint64_t kib = 0, value = 0;
+	for (const auto &[file, name] : {std::pair{"/proc/self/status", "VmRSS:"}, {"/proc/meminfo", "Slab:"}}) {
+		std::ifstream in(file);
+		for (std::string word; in >> word;)
+			if (word == name && in >> value)
+				kib += value;
+	}
+	return kib;
+}
+
+// Prints the memory that --count address handles of a QP take
+int handles(const Options &options)
+{
+	const Qp qp(options);
+	std::vector<Owned<ibv_ah, ibv_destroy_ah>> all;
+	all.reserve(options.count);
+	const uint64_t before = used_memory();
+	for (uint32_t i = 0; i < options.count; i++) {
+		ibv_ah_attr attr{};
+		attr.is_global = 1;
+		attr.port_num = 1;
+		attr.grh.dgid = parse_gid(fmt::format("10.{}.{}.{}", 100 + (i >> 16), i >> 8 & 255, i & 255));
+		all.emplace_back(made(ibv_create_ah(qp.get()->pd, &attr), "ibv_create_ah"));
+	}
+	fmt::print("{{\"handles\": {}, \"kib\": {}}}\n", options.count, used_memory() - before);
+	return 0;
+}
+
 // Opens and closes a zone that peers keep writing to: a closed zone does not change. They change each octet each time.
 int churn(const Options &options)
 {
@@ -1333,6 +1420,21 @@ private:
 	std::thread sender_;
 };
 
+// A QP has a socket that a thread holds, and is in --group
+int stall(const Options &options)
+{
+	const Qp qp(options);
+	Socket socket;
+	const OwnedQp owner(made(create(qp, with_socket(socket.bind().get())).release(), "siwdg_create_qp_ex"));
+	const ibv_gid group = parse_gid(options.group);
+	done(ibv_attach_mcast(owner.get(), &group, 0), "ibv_attach_mcast");
+	const Stall held(socket.get());
+	fmt::print("stalled\n");
+	std::fflush(stdout);
+	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
+	return 0;
+}
+
 // The errors of siwdg_create_qp() in siwdg.h
 void check_sockets(const Qp &qp)
 {
@@ -1581,12 +1683,20 @@ public:
 	void write(uint32_t number, size_t length)
 	{
 		for (; number > 0; number--) {
+			if (options_.split != 0) {
+				send(length);
+				continue;
+			}
 			done(qp_.post_write(request_, length), "siwdg_post_write");
-			if (++open_ == options_.depth)
-				wait(0, 1);
+			posted();
 		}
 	}
-	// Until so many records have come, and so few writes are open
+	// Of a message: records, or receives
+	[[nodiscard]] uint32_t parts(size_t length) const
+	{
+		return options_.split == 0 ? 1 : static_cast<uint32_t>((length + options_.split - 1) / options_.split);
+	}
+	// Until so many records or receives have come, and so few requests are open
 	void wait(uint32_t records, uint32_t open)
 	{
 		const auto until = deadline(options_);
@@ -1596,13 +1706,30 @@ public:
 				throw std::runtime_error(fmt::format("{} of {} records came", records_, records));
 			if (wc.wc.status != IBV_WC_SUCCESS)
 				throw std::runtime_error(ibv_wc_status_str(wc.wc.status));
-			(wc.wc.opcode == IBV_WC_DRIVER1 ? records_ : open_) += wc.wc.opcode == IBV_WC_DRIVER1 ? 1 : -1;
+			if (wc.wc.opcode == IBV_WC_RECV)
+				qp_.post_receives(1);
+			const bool came = wc.wc.opcode == IBV_WC_DRIVER1 || wc.wc.opcode == IBV_WC_RECV;
+			(came ? records_ : open_) += came ? 1 : -1;
 		}
 		records_ -= records;
 	}
 	[[nodiscard]] size_t length() const { return length_; }
 
 private:
+	void send(size_t length)
+	{
+		for (size_t left = length, now; left > 0; left -= now) {
+			now = std::min(left, options_.split);
+			qp_.send({}, options_.qpn, now);
+			posted();
+		}
+	}
+	void posted()
+	{
+		if (++open_ == options_.depth)
+			wait(0, 1);
+	}
+
 	const Options &options_;
 	Qp qp_;
 	Region region_;
@@ -1620,7 +1747,8 @@ int ping(const Options &options)
 	for (uint32_t round = 0; round < options.count; round++) {
 		const auto begin = std::chrono::steady_clock::now();
 		player.write(options.every, player.length());
-		player.wait(1, 0);
+		// A stream is answered by few octets
+		player.wait(player.parts(options.every == 1 ? player.length() : 1), 0);
 		rounds.push_back(std::chrono::nanoseconds(std::chrono::steady_clock::now() - begin).count());
 	}
 	std::ranges::sort(rounds);
@@ -1632,8 +1760,7 @@ int pong(const Options &options)
 {
 	Player player(options);
 	for (uint32_t round = 0; round < options.count; round++) {
-		player.wait(options.every, 0);
-		// A stream is answered by few octets
+		player.wait(options.every * player.parts(player.length()), 0);
 		player.write(1, options.every == 1 ? player.length() : 1);
 	}
 	player.wait(0, 0);
@@ -1734,11 +1861,16 @@ int fault(const Options &options)
 {
 	const ibv_gid to = parse_gid(options.target);
 	uint64_t n = 1, errors = 0;
+	Options with = options;
+	std::optional<Descriptor> socket;
+	// With --port one socket for all QPs: after an error it is free again, as it was
+	if (options.port != 0)
+		with.socket = socket.emplace(bound_socket(options)).get();
 	for (bool failed = true; failed; n++) {
 		std::string error;
 		fail_allocation(n);
 		try {
-			Qp qp(options);
+			Qp qp(with);
 			qp.send(to, qp.number(), 100);
 			Region region(qp, options.zone_size);
 			Zone zone(qp, region, attr_of(options));
@@ -1849,20 +1981,28 @@ int main(int argc, char **argv)
 	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
 	CLI::App *refused = app.add_subcommand("qp-errors", "check the errors of queue pairs, regions and requests");
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
+	CLI::App *shared = app.add_subcommand("share", "two QPs with a zone and one completion queue, until the message --end comes");
+	CLI::App *stalled = app.add_subcommand("stall", "hold the lock of the socket of a QP until --timeout");
+	CLI::App *peers = app.add_subcommand("handles", "measure the memory of --count address handles");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
 	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, first, second})
+	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, shared, stalled, peers, first,
+			     second})
 		add_common(*sub, o);
-	for (CLI::App *sub : {first, second})
+	for (CLI::App *sub : {first, second}) {
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
-	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, first, second})
+		sub->add_option("--split", o.split, "send Sends of this size instead of writes");
+	}
+	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, shared, stalled, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
 	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
-	open->add_option("--end", o.end, "end when this message has come");
+	for (CLI::App *sub : {open, shared})
+		sub->add_option("--end", o.end, "end when this message has come");
+	stalled->get_option("--group")->required();
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_flag("--reopen", o.reopen, "when a Send has come, close the zone, open one of half its length with its number, and end 3 seconds later");
@@ -1884,6 +2024,7 @@ int main(int argc, char **argv)
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault}, {link, link_fault},
 			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
+			{shared, share}, {stalled, stall}, {peers, handles},
 			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)
