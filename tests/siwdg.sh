@@ -1692,6 +1692,19 @@ device_goes() {
 	within b rdma link add d1 type siw_dg netdev eth0
 }
 
+# Its QP is in a group, which the end of the device does not leave
+device_goes_with_a_stalled_socket() { # COMMAND…
+	start stall b $((90 * SLOW)) "$DGQP" stall --device d1 "${OWN[@]}" --group 239.7.7.7 --timeout $((80 * SLOW))
+	wait_ready stall '^stalled'
+	run_well remove b 30 "$@"
+	! is_gone stall || fail 'the program ended before the device'
+	[[ ! -e /sys/class/infiniband/d1 ]] || fail 'the device is still there'
+	stop stall KILL
+	[[ -e /sys/module/siw_dg ]] || load_siw_dg
+	[[ -e /sys/class/infiniband/d0 ]] || within a rdma link add d0 type siw_dg netdev eth0
+	within b rdma link add d1 type siw_dg netdev eth0
+}
+
 interface_goes() {
 	within a ip link add veth8 type veth peer name veth9
 	within a ip address add 10.99.0.1/24 dev veth8
@@ -1962,6 +1975,11 @@ check 'siw_dg DGM-27: a program that is killed while its QP sends error messages
 check 'siw_dg DGM-27: rdma link del removes a device whose QP sends error messages' errors_under_traffic link
 check 'siw_dg: rdma link del removes a device with a zone under traffic, and the program can be ended' device_of_a_zone_goes
 check 'siw_dg: rdma link del removes a device that a program uses, and the program can be ended' device_goes
+if [[ -e /proc/sys/vm/unprivileged_userfaultfd ]]; then
+	check 'siw_dg: rdma link del removes a device while a thread holds the socket of a QP in a group' \
+		device_goes_with_a_stalled_socket rdma link del d1
+	check 'siw_dg: the module unloads while a thread holds the socket of a QP in a group' device_goes_with_a_stalled_socket rmmod siw_dg
+fi
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
 check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
 check 'siw_dg: a deleted network namespace goes, with the device, when its program ends under a flood of writes' namespace_goes_under_flood

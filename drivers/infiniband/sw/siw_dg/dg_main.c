@@ -176,6 +176,8 @@ static struct ib_client dg_client = {
 	.name = "siw_dg",
 	.add = dg_client_add,
 	.remove = dg_client_remove,
+	/* The device has no verbs for the kernel */
+	.no_kverbs_req = true,
 };
 
 static bool dg_netdev_is_good(const struct net_device *netdev)
