@@ -5,8 +5,8 @@
 #        scripts/vm run --pair --mem 3072 --packages ucx-utils -- tests/siwdg.sh [REGEX]     (tests/run calls it siwdg-pair)
 #
 # Module siw_dg and its provider (scripts/datagram modules, scripts/siwdg-provider): UD queue pairs between namespaces a (device
-# d0) and b (d1), which have links of siw as well; zones and Write-Record, also between the module and libdgm; UCX between two
-# machines. Read libdgm/NOTICE first.
+# d0) and b (d1), which have links of siw as well; zones and Write-Record, also between the module and libdgm; UCX and
+# Write-Record between two machines. Read libdgm/NOTICE first.
 #
 # Runs as siwdg: 1800 s
 # Runs as siwdg-pair: --pair --mem 3072 --packages ucx-utils; 400 s
@@ -64,6 +64,34 @@ rping_over_siw() {
 	ended_well server 60
 }
 
+# siw makes one link on an interface
+rping_over_siw_sctp() {
+	local netns device
+	sctp=1
+	for netns in 'a siw0' 'b siw1'; do
+		read -r netns device <<<"$netns"
+		within "$netns" rdma link del "$device"
+		within "$netns" rdma link add "$device" type siw_sctp netdev eth0
+	done
+	start server b 60 rping -s -a "$(address b)" -p 7601 -C 1
+	wait_for 30 'a listener' has_listener "$(address b)" 7601
+	wait_for 30 'its socket' socket_listens 7601 sctp
+	serve --count 2
+	run_well client a 30 "$DGQP" send --device d0 "$(address b)" "$qpn" --data before
+	run_well client a 60 rping -c -a "$(address b)" -p 7601 -C 1
+	run_well client a 30 "$DGQP" send --device d0 "$(address b)" "$qpn" --data after
+	ended_well server 60
+	arrives after
+}
+
+links_of_siw() {
+	sctp=''
+	rdma link del siw0
+	rdma link del siw1
+	within a rdma link add siw0 type siw netdev eth0
+	within b rdma link add siw1 type siw netdev eth0
+}
+
 # ---- programs of others
 
 ud_pingpong() { # GID-INDEX
@@ -90,6 +118,22 @@ ucx_perftest_runs() { # TEST OPTION…
 	else
 		until_served 150 60 ucx_perftest "$(address b)" -d d0:1 -x ud_verbs -n 500 -w 10 -t "$@"
 		note "$(grep Final "$WORK/client.log")"
+	fi
+}
+
+# Neither waits for the other: the source writes until the target, which has its record, answers rping. Zone and keys are agreed
+record_between_machines() {
+	if [[ $ROLE == b ]]; then
+		run_well server b 150 "$DGQP" zone --device d0 "${OWN[@]}" --port 7701 --zone 77 --key 78 --from "$(address a)" \
+			--zone-size 200000 --count 1 --timeout 140 --output "$WORK/region"
+		has_line server '^record 100000 at 77 of 0000004d msn 1 from ::ffff:10.77.0.1 port 7705$' || fail 'another record came'
+		message 100000 text >"$WORK/message"
+		region_is 200000 77 @"$WORK/message"
+		run_well sync b 100 rping -s -a "$(address b)" -p 7602 -C 1
+	else
+		# shellcheck disable=SC2016 # for that shell
+		until_served 200 60 bash -c '"${@:2}" && rping -c -a "$1" -p 7602 -C 1' - "$(address b)" "$DGQP" write --device d0 "${OWN[@]}" \
+			--port 7705 "$(address b)" 7701 --zone 77 --key 78 --offset 77 --size 100000 --data text
 	fi
 }
 
@@ -658,6 +702,67 @@ records_overflow() {
 	region_is 4096 0 one 10 two 30 four
 }
 
+# Two QPs with one completion queue, which has room for four records beside the completions of their requests; sets qpn_of
+start_sharing() {
+	zone=4d key=4e
+	start server b $((100 * SLOW)) "$DGQP" share --device d1 "${OWN[@]}" --timeout $((90 * SLOW)) --depth 1 --records 4 --zone 0x$zone --key 0x$key \
+		--zone-size 60000 --end end
+	wait_ready server '^ready'
+	read -ra qpn_of <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
+}
+
+# Records of both take no entry that the completion of a receive of either needs
+records_of_two_qps() {
+	local i qpn
+	start_sharing
+	before written dropped_cq_full received
+	stop_process server
+	for i in 1 2 3; do
+		for qpn in "${qpn_of[@]}"; do
+			dgm_write to=0 "msn=$i" --data data
+		done
+	done
+	rises written 4
+	rises dropped_cq_full 2
+	for qpn in "${qpn_of[@]}"; do
+		dgm_send qkey=$QKEY --data message
+	done
+	rises received 2
+	kill -CONT "$(pgrep -P "${pid_of[server]}")"
+	wait_for 30 'both messages' has_more_than 1
+	dgm_send qkey=$QKEY --data end
+	ended_well server 30
+	is 'messages that came beside the records' "$(grep -c '^received 7 .*: message$' "$WORK/server.log")" 2
+	has_line server '^4 records$' || fail "the program took $(tail -n 1 "$WORK/server.log")"
+}
+
+# Both find room for a record, and one of them takes it while the other computes a CRC and writes: over lo a datagram has 60,000
+# octets. What is written then and not recorded is in dropped_cq_full as well, so each datagram is in a record or there
+race_for_an_entry() {
+	local i qpn sent records lost=0 tries=0
+	start_sharing
+	before written dropped_cq_full
+	sent=$(counter d1 sent)
+	until ((lost > 0 || tries++ == 20)); do
+		for i in 0 1; do
+			start "flood$i" b 60 "$DGQP" write --device d1 "${OWN[@]}" "$(address b)" "${qpn_of[i]}" --zone 0x$zone --key 0x$key \
+				--size 60000 --data x --count 200 --timeout 50
+		done
+		ended_well flood0 60
+		ended_well flood1 60
+		# without the race each datagram is in one of both
+		lost=$(($(since written) + $(since dropped_cq_full) - $(counter d1 sent) + sent))
+	done
+	sent=$(($(counter d1 sent) - sent))
+	qpn=${qpn_of[0]}
+	dgm_send qkey=$QKEY --data end
+	ended_well server 30
+	records=$(sed -n 's/ records$//p' "$WORK/server.log")
+	note "$sent datagrams: $records records, $(since dropped_cq_full) dropped_cq_full, of which $lost were written"
+	((lost > 0)) || fail "no datagram lost the race for the last entry in $tries rounds"
+	is 'records and datagrams in dropped_cq_full' $((records + $(since dropped_cq_full))) "$sent"
+}
+
 # ---- messages of several datagrams
 
 # Four datagrams at 100, of 8 octets but the last, from port 7711 of a
@@ -690,6 +795,10 @@ before() {
 	for name; do
 		value_before[$name]=$(counter d1 "$name")
 	done
+}
+
+since() { # COUNTER: by how much it has risen since `before`
+	echo $(($(counter d1 "$1") - value_before[$1]))
 }
 
 rises() {
@@ -972,6 +1081,7 @@ stop_holding() {
 end_case() {
 	[[ -z ${holds:-} ]] || stop_holding
 	[[ -z ${another:-} ]] || within a ip link del eth1
+	[[ -z ${sctp:-} ]] || links_of_siw
 }
 
 # start_waiting SIZE [OPTION of dgqp]…: a write that waits for the socket in the middle of a message
@@ -1787,6 +1897,7 @@ if [[ -n ${ROLE:-} ]]; then
 	rdma link add d0 type siw_dg netdev eth0
 	check 'siw_dg DGM-21: UCX ud_verbs passes short messages between two machines' ucx_perftest_runs am_lat
 	check 'siw_dg DGM-21: UCX ud_verbs passes 1,000 octets from user memory between two machines' ucx_perftest_runs am_bw -D zcopy -s 1000
+	check 'siw_dg DGM-38 DGM-10 DGM-13: a write of 100,000 octets arrives unchanged on another machine and has one record' record_between_machines
 	rmmod siw_dg
 	finish
 	exit
@@ -1796,6 +1907,7 @@ check 'siw_dg: GIDs follow the addresses of the interface' gids_follow
 check 'siw_dg: rdma link add of a second link on an interface fails with EEXIST' second_link
 check 'siw_dg: rdma link del removes a device' link_is_deleted
 check 'siw_dg: rping runs over the siw link of an interface with a siw_dg link' rping_over_siw
+check 'siw_dg: rping runs over the siw_sctp link of an interface with a siw_dg link, and messages of both QPs arrive' rping_over_siw_sctp
 check 'siw_dg: ibv_ud_pingpong runs over IPv4' ud_pingpong 0
 check 'siw_dg: ibv_ud_pingpong runs over IPv6' ud_pingpong 1
 check 'siw_dg: ib_send_lat runs on UD queue pairs' perftest ib_send_lat -n 200
@@ -1861,6 +1973,8 @@ check 'siw_dg DGM-09 DGM-10: a write whose offset and length wrap around is coun
 check 'siw_dg DGM-09 DGM-24: a write with a wrong CRC is counted and writes nothing' wrong_write dropped_crc --bad-crc
 check 'siw_dg DGM-09 DGM-10: an RDMA Write of iWARP is counted and writes nothing' wrong_write dropped_header m=0
 check 'siw_dg DGM-10: a write that finds no room for its record is counted and writes nothing, and a Send still has room' records_overflow
+check 'siw_dg DGM-10: records of two QPs that share a completion queue leave room for the completions of both' records_of_two_qps
+check 'siw_dg DGM-10: two QPs that fill a completion queue: each write is recorded or counted in dropped_cq_full' race_for_an_entry
 check 'siw_dg DGM-23: a write that wraps around completes with an error at its source' wrong_request 'local QP operation error' --offset 18446744073709551615
 check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an error' corked option
 check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
