@@ -46,6 +46,20 @@ gids_follow() {
 	wait_for 30 'IPv6 again' has_gid d0 1 fd77:0000:0000:0000:0000:0000:0000:0001
 }
 
+# The loopback interface has none
+no_speed_is_not_logged() {
+	local i before_log
+	before_log=$(dmesg | grep -c 'speed is unknown' || true)
+	within a rdma link add d8 type siw_dg netdev lo
+	for i in 1 2 3; do
+		run_well port a 30 ibv_devinfo -d d8 -v
+	done
+	within a rdma link del d8
+	has_line port 'active_width:.*1X' || fail 'the port has another width'
+	has_line port 'active_speed:.*2\.5 Gbps' || fail 'the port has another speed'
+	is 'log lines about the speed' "$(dmesg | grep -c 'speed is unknown')" "$before_log"
+}
+
 second_link() {
 	! within a rdma link add d2 type siw_dg netdev eth0 2>"$WORK/add.log" || fail 'a second link was made'
 	grep -q 'File exists' "$WORK/add.log"
@@ -1950,6 +1964,7 @@ fi
 add_siw_dg_links
 check 'siw_dg: GIDs follow the addresses of the interface' gids_follow
 check 'siw_dg: rdma link add of a second link on an interface fails with EEXIST' second_link
+check 'siw_dg: queries of the port of an interface without a speed report 2.5 Gbps and log nothing' no_speed_is_not_logged
 check 'siw_dg: rdma link del removes a device' link_is_deleted
 check 'siw_dg: rping runs over the siw link of an interface with a siw_dg link' rping_over_siw
 check 'siw_dg: rping runs over the siw_sctp link of an interface with a siw_dg link, and messages of both QPs arrive' rping_over_siw_sctp

@@ -2,7 +2,9 @@
 /*
  * Verbs of the device but those of QPs and memory. See NOTICE.
  */
+#include <linux/ethtool.h>
 #include <linux/inetdevice.h>
+#include <linux/rtnetlink.h>
 #include <net/addrconf.h>
 #include <net/ipv6.h>
 
@@ -51,6 +53,33 @@ static int dg_query_device(struct ib_device *base, struct ib_device_attr *attr,
 	return 0;
 }
 
+static bool dg_has_speed(struct net_device *netdev)
+{
+	struct ethtool_link_ksettings settings = {};
+	bool has;
+
+	rtnl_lock();
+	/* ib_get_eth_speed() refuses an interface that goes */
+	has = netdev->reg_state != NETREG_REGISTERED ||
+	      (!__ethtool_get_link_ksettings(netdev, &settings) &&
+	       settings.base.speed != (u32)SPEED_UNKNOWN);
+	rtnl_unlock();
+	return has;
+}
+
+/* ib_get_eth_speed() logs each query of an interface without a speed */
+static int dg_get_speed(struct ib_device *base, u32 port,
+			struct ib_port_attr *attr)
+{
+	if (dg_has_speed(to_dg_device(base)->netdev))
+		return ib_get_eth_speed(base, port, &attr->active_speed,
+					&attr->active_width);
+	/* As there: 1 Gbit/s */
+	attr->active_speed = IB_SPEED_SDR;
+	attr->active_width = IB_WIDTH_1X;
+	return 0;
+}
+
 static int dg_query_port(struct ib_device *base, u32 port,
 			 struct ib_port_attr *attr)
 {
@@ -58,8 +87,7 @@ static int dg_query_port(struct ib_device *base, u32 port,
 	int ret;
 
 	memset(attr, 0, sizeof(*attr));
-	ret = ib_get_eth_speed(base, port, &attr->active_speed,
-			       &attr->active_width);
+	ret = dg_get_speed(base, port, attr);
 	if (ret)
 		return ret;
 	attr->gid_tbl_len = DG_GIDS;
