@@ -717,10 +717,10 @@ records_overflow() {
 }
 
 # Two QPs with one completion queue, which has room for four records beside the completions of their requests; sets qpn_of
-start_sharing() {
+start_sharing() { # [OPTION of dgqp share]…
 	zone=4d key=4e
 	start server b $((100 * SLOW)) "$DGQP" share --device d1 "${OWN[@]}" --timeout $((90 * SLOW)) --depth 1 --records 4 --zone 0x$zone --key 0x$key \
-		--zone-size 60000 --end end
+		--zone-size 60000 --end end "$@"
 	wait_ready server '^ready'
 	read -ra qpn_of <<<"$(sed -n 's/^ready //p' "$WORK/server.log")"
 }
@@ -750,14 +750,17 @@ records_of_two_qps() {
 	has_line server '^4 records$' || fail "the program took $(tail -n 1 "$WORK/server.log")"
 }
 
-# Both find room for a record, and one of them takes it while the other computes a CRC and writes: over lo a datagram has 60,000
-# octets. What is written then and not recorded is in dropped_cq_full as well, so each datagram is in a record or there
+# The program is slow. Both QPs find room for a record, and one of them takes it while the other computes a CRC and writes: over
+# lo a datagram has 60,000 octets. What is written then and not recorded is in dropped_cq_full as well, so each datagram is in a
+# record or there
 race_for_an_entry() {
-	local i qpn sent records lost=0 tries=0
-	start_sharing
+	local i qpn sent records lost=0 tries=0 most=20
+	# A kernel with checkers has not met the race in 8,000 datagrams
+	[[ $VM_KERNEL == debian ]] || most=2
+	start_sharing --pace 2
 	before written dropped_cq_full
 	sent=$(counter d1 sent)
-	until ((lost > 0 || tries++ == 20)); do
+	until ((lost > 0 || tries++ == most)); do
 		for i in 0 1; do
 			start "flood$i" b 60 "$DGQP" write --device d1 "${OWN[@]}" "$(address b)" "${qpn_of[i]}" --zone 0x$zone --key 0x$key \
 				--size 60000 --data x --count 200 --timeout 50
@@ -773,7 +776,7 @@ race_for_an_entry() {
 	ended_well server 30
 	records=$(sed -n 's/ records$//p' "$WORK/server.log")
 	note "$sent datagrams: $records records, $(since dropped_cq_full) dropped_cq_full, of which $lost were written"
-	((lost > 0)) || fail "no datagram lost the race for the last entry in $tries rounds"
+	[[ $VM_KERNEL != debian ]] || ((lost > 0)) || fail "no datagram lost the race for the last entry in $tries rounds"
 	is 'records and datagrams in dropped_cq_full' $((records + $(since dropped_cq_full))) "$sent"
 }
 

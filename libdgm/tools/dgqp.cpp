@@ -50,7 +50,7 @@ constexpr size_t margin = 100; // octets of a region before and behind its zone
 struct Options {
 	std::string device, group, provider, target, output, end, interface, data = "hello";
 	std::vector<std::string> from;
-	int gid = 0, timeout = 30, linger = 0;
+	int gid = 0, timeout = 30, linger = 0, pace = 0;
 	uint32_t qkey = 0x11111111, count = 1, every = 1, depth = 16, records = 64, qpn = 0;
 	size_t size = 2048;
 	uint32_t zone = 0, key = 0;
@@ -903,6 +903,7 @@ int share(const Options &options)
 			return 1;
 		if (wc.wc.opcode == IBV_WC_DRIVER1) {
 			records++;
+			std::this_thread::sleep_for(std::chrono::milliseconds(options.pace));
 			continue;
 		}
 		Qp &of = wc.wc.qp_num == first.number() ? first : second;
@@ -2002,6 +2003,7 @@ int main(int argc, char **argv)
 	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
 	for (CLI::App *sub : {open, shared})
 		sub->add_option("--end", o.end, "end when this message has come");
+	shared->add_option("--pace", o.pace, "milliseconds after each record");
 	stalled->get_option("--group")->required();
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
