@@ -329,11 +329,14 @@ has_more_than() { # MESSAGES of the server
 # A slot of one message has less than a page: the allocator cannot turn to other memory, as it does for 64 of them.
 # libibverbs turns some errors of the kernel into others, and some allocations may fail without any
 no_memory() {
-	local group
+	local group port
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
 	for group in 239.7.7.7 ff15::77; do
-		run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64 --flags 7 --slots 1 --group "$group"
-		note "$(tail -n 1 "$WORK/fault.log")"
+		for port in 0 7709; do
+			run_well fault a 200 "$DGQP" fault --device d0 "$(address b)" "${OWN[@]}" --block 64 --flags 7 --slots 1 --group "$group" \
+				--port $port
+			note "$(tail -n 1 "$WORK/fault.log")"
+		done
 	done
 	run_well client a 30 "$DGQP" flush --device d0
 }
@@ -1901,6 +1904,29 @@ namespace_goes() {
 	wait_for 20 'the device to go' test ! -e /sys/class/infiniband/d8
 }
 
+# With the program of a zone ends its namespace, and at any time from then on the module
+unloads_with_a_namespace() {
+	local delay
+	for delay in 0 0.01 0.03 0.1; do
+		ip netns add gone
+		ip link add veth8 type veth peer name veth9
+		ip link set veth8 netns gone
+		ip netns exec gone ip address add 10.99.0.1/24 dev veth8
+		ip netns exec gone ip link set veth8 up
+		ip netns exec gone rdma link add d8 type siw_dg netdev veth8
+		start server gone 60 "$DGQP" zone --device d8 "${OWN[@]}" --timeout 50 --any
+		wait_ready server '^ready'
+		ip netns del gone
+		stop server KILL
+		# The namespace goes in a work item
+		pause $delay
+		run_well remove b 30 rmmod siw_dg
+		wait_for 30 'the interface of the namespace to go' test ! -e /sys/class/net/veth9
+		load_siw_dg
+		add_siw_dg_links
+	done
+}
+
 # The program of a zone keeps its network namespace; with the program goes the device, and with the interface that of the sender
 namespace_goes_under_flood() {
 	ip netns add gone
@@ -2159,6 +2185,7 @@ if [[ -e /proc/sys/vm/unprivileged_userfaultfd ]]; then
 fi
 check 'siw_dg: deleting an interface removes the device that a program uses, and the program can be ended' interface_goes
 check 'siw_dg: deleting a network namespace removes the device in the namespace' namespace_goes
+check 'siw_dg: the module unloads while a network namespace with a device goes' unloads_with_a_namespace
 check 'siw_dg: a deleted network namespace goes, with the device, when its program ends under a flood of writes' namespace_goes_under_flood
 check 'siw_dg: the module unloads while a program uses a device and a peer sends' unloads_under_traffic
 check 'siw_dg: ten QPs with a zone are destroyed in turn while 16 programs send to their port' renews_under_senders

@@ -167,6 +167,9 @@ class Qp {
 public:
 	// With another QP: of its PD and its completion queue
 	explicit Qp(const Options &options, const Qp *with = nullptr);
+	~Qp();
+	Qp(const Qp &) = delete;
+	Qp &operator=(const Qp &) = delete;
 	void post_receives(uint32_t number);
 	void send(const ibv_gid &to, uint32_t qpn, size_t length);
 	int post_write(siwdg_write write, size_t length);
@@ -236,6 +239,15 @@ Qp::Qp(const Options &options, const Qp *with)
 	init.qp_type = IBV_QPT_UD;
 	create(init);
 	make_ready();
+}
+
+// A QP in a group cannot be destroyed: its queues stay mapped, and keep the device open. fault lets one call fail
+Qp::~Qp()
+{
+	const ibv_gid group = options_.group.empty() ? ibv_gid{} : parse_gid(options_.group);
+	for (int tries = 0; tries < 2 && !options_.group.empty(); tries++)
+		if (ibv_detach_mcast(qp_.get(), &group, 0) == 0)
+			break;
 }
 
 void Qp::open()
