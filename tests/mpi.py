@@ -1,11 +1,11 @@
 #!/usr/bin/python3
 # SPDX-License-Identifier: GPL-2.0
 """
-Usage: mpirun … python3 tests/mpi.py all|forever|mesh
+Usage: mpirun … python3 tests/mpi.py all|forever|mesh|alltoall
 
 Ranks that compare each octet that they get with the one that it must be. First each exchanges with each other one. Then
 `all`: point to point, all to all, reduce and one-sided, once. `forever`: each with each other one until somebody ends it.
-`mesh`: nothing more.
+`mesh`: nothing more. `alltoall`: measures all to all, and waits until somebody ends it.
 """
 import sys
 import time
@@ -77,6 +77,21 @@ meet_each(4096)
 WORLD.Barrier()
 if RANK == 0:
     print(f'Each with each, for the first time: {time.monotonic() - start:.1f} s', flush=True)
+if sys.argv[1] == 'alltoall':
+    for size in (64, 1000, 10000):
+        all_to_all(size)
+        octets, times = bytearray(size * SIZE), []
+        for _ in range(11):
+            WORLD.Barrier()
+            start = time.monotonic()
+            WORLD.Alltoall([bytes(octets), MPI.BYTE], [octets, MPI.BYTE])
+            WORLD.Barrier()
+            times.append(time.monotonic() - start)
+        if RANK == 0:
+            print(f'all to all of {size} octets: {sorted(times)[5] * 1000:.1f} ms', flush=True)
+    if RANK == 0:
+        print('running', flush=True)
+    time.sleep(10000)
 if sys.argv[1] == 'forever':
     if RANK == 0:
         print('running', flush=True)
