@@ -47,8 +47,10 @@ speed() {
 
 # The part of the data that is valid at the target, of single datagrams that are lost
 loss() {
-	local size=32000000 rate=40 message loss mode
-	sysctl -qw net.core.rmem_max=$((16 << 20))
+	local size=32000000 rate=40 message loss mode octets
+	sysctl -qw net.core.rmem_max=$((16 << 20)) net.core.wmem_max=$((16 << 20))
+	# Datagrams that never come whole wait for 30 s
+	within b sysctl -qw net.ipv4.ipfrag_high_thresh=$((1 << 28)) net.ipv4.ipfrag_low_thresh=$((1 << 27))
 	for loss in 0 0.1 0.5 1 5; do
 		for message in 1400 65536 1048576; do
 			for mode in partial whole; do
@@ -64,14 +66,17 @@ loss() {
 				received "{what: \"loss\", transport: \"$mode\", octets: $message, loss: $loss, valid: (.bytes / .sent)} | tostring"
 			done
 		done
-		impair loss "$loss%"
-		start server b 100 iperf3 -s -1
-		wait_for 30 iperf3 socket_listens 5201 tcp
-		run_well client a 100 iperf3 -J -u -c 10.77.0.2 -l 1400 -b ${rate}M -n $size
-		ended server 30
-		mend
-		jq -c --argjson loss "$loss" '{what: "loss", transport: "udp", octets: 1400, loss: $loss, valid: (1 - .end.sum.lost_percent / 100)}' \
-			"$WORK/client.log"
+		# The longest datagram has 45 IP fragments
+		for octets in 1400 65507; do
+			impair loss "$loss%"
+			start server b 100 iperf3 -s -1
+			wait_for 30 iperf3 socket_listens 5201 tcp
+			run_well client a 100 iperf3 -J -u -c 10.77.0.2 -l $octets -b ${rate}M -n $size -w 8M
+			ended server 30
+			mend
+			jq -c --argjson loss "$loss" --argjson octets $octets '{what: "loss", transport: "udp", $octets, $loss,
+				valid: (1 - .end.sum.lost_percent / 100)}' "$WORK/client.log"
+		done
 	done
 }
 
