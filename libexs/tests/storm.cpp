@@ -109,6 +109,7 @@ Storm::Storm(uint64_t seed, const std::string &address, int protocol)
 	listener_ = exs_socket(AF_INET, type_, protocol_);
 	exs_fcntl(listener_, EXS_SET, EXS_RECV_CREDITS, 1 + static_cast<unsigned>(seed % 4));
 	exs_fcntl(listener_, EXS_SET, EXS_SHARED, static_cast<unsigned>(seed / 4 % 2));
+	exs_fcntl(listener_, EXS_SET, EXS_RESERVE, static_cast<unsigned>(seed / 8 % 2 * slot_size));
 	exs_fcntl(listener_, EXS_SET, EXS_SMALL_MAX, static_cast<unsigned>(seed % 2) * 500);
 	socklen_t length = sizeof(address_);
 	if (exs_bind(listener_, reinterpret_cast<sockaddr *>(&address_), sizeof(address_)) != 0)
@@ -261,6 +262,7 @@ void Storm::renew(std::mt19937_64 &random)
 	const exs_fd_t fd = exs_socket(AF_INET, type_, protocol_);
 	exs_fcntl(fd, EXS_SET, EXS_SEND_CREDITS, 1 + static_cast<unsigned>(random() % 4));
 	exs_fcntl(fd, EXS_SET, EXS_SHARED, static_cast<unsigned>(random() % 2));
+	exs_fcntl(fd, EXS_SET, EXS_RESERVE, static_cast<unsigned>(random() % 2 * slot_size));
 	started(exs_accept(listener_, any_queue(random), nullptr));
 	started(exs_connect(fd, reinterpret_cast<sockaddr *>(&address_), sizeof(address_), any_queue(random), nullptr));
 	const std::lock_guard lock(mutex_);
