@@ -754,8 +754,8 @@ records_of_two_qps() {
 }
 
 # The program is slow. Both QPs find room for a record, and one of them takes it while the other computes a CRC and writes: over
-# lo a datagram has 60,000 octets. What is written then and not recorded is in dropped_cq_full as well, so each datagram is in a
-# record or there
+# lo a datagram has 60,000 octets. Data that are written then without a record count in dropped_cq_full as well, so each datagram
+# is in a record or there
 race_for_an_entry() {
 	local i qpn sent records lost=0 tries=0 most=20
 	# A kernel with checkers has not met the race in 8,000 datagrams
@@ -1893,13 +1893,18 @@ interface_goes() {
 	stop server
 }
 
-namespace_goes() {
+# Namespace gone, with the device d8
+add_namespace() {
 	ip netns add gone
 	ip link add veth8 type veth peer name veth9
 	ip link set veth8 netns gone
 	ip netns exec gone ip address add 10.99.0.1/24 dev veth8
 	ip netns exec gone ip link set veth8 up
 	ip netns exec gone rdma link add d8 type siw_dg netdev veth8
+}
+
+namespace_goes() {
+	add_namespace
 	ip netns del gone
 	wait_for 20 'the device to go' test ! -e /sys/class/infiniband/d8
 }
@@ -1908,12 +1913,7 @@ namespace_goes() {
 unloads_with_a_namespace() {
 	local delay
 	for delay in 0 0.01 0.03 0.1; do
-		ip netns add gone
-		ip link add veth8 type veth peer name veth9
-		ip link set veth8 netns gone
-		ip netns exec gone ip address add 10.99.0.1/24 dev veth8
-		ip netns exec gone ip link set veth8 up
-		ip netns exec gone rdma link add d8 type siw_dg netdev veth8
+		add_namespace
 		start server gone 60 "$DGQP" zone --device d8 "${OWN[@]}" --timeout 50 --any
 		wait_ready server '^ready'
 		ip netns del gone
@@ -1929,15 +1929,10 @@ unloads_with_a_namespace() {
 
 # The program of a zone keeps its network namespace; with the program goes the device, and with the interface that of the sender
 namespace_goes_under_flood() {
-	ip netns add gone
-	ip link add veth8 type veth peer name veth9
-	ip link set veth8 netns gone
+	add_namespace
 	ip link set veth9 netns a
-	ip netns exec gone ip address add 10.99.0.1/24 dev veth8
-	ip netns exec gone ip link set veth8 up
 	within a ip address add 10.99.0.2/24 dev veth9
 	within a ip link set veth9 up
-	ip netns exec gone rdma link add d8 type siw_dg netdev veth8
 	within a rdma link add d9 type siw_dg netdev veth9
 	start server gone $((60 * SLOW)) "$DGQP" zone --device d8 "${OWN[@]}" --timeout $((50 * SLOW)) --any --count 100000000
 	wait_ready server '^ready'
