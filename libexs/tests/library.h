@@ -36,6 +36,9 @@ namespace exs_test {
 
 inline constexpr int patience = 20000; // ms
 
+// Times that a test measures are as many times as long on a busy host
+inline const int slowness = std::getenv("EXS_TEST_SLOW") != nullptr ? std::max(1, std::atoi(std::getenv("EXS_TEST_SLOW"))) : 1;
+
 inline const char *const rdma_address = std::getenv("EXS_TEST_ADDRESS");
 inline const int expected_protocol = rdma_address != nullptr ? EXS_PROTO_RDMA : EXS_PROTO_TCP;
 
