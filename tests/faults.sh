@@ -42,13 +42,13 @@ fails() { # STAGE SECONDS
 
 # Over SCTP, RFC 5043 section 6.3 reserves a Reject for the ULP. FUNCTION of the kernel is among those that get no memory.
 fails_without_reject() { # STAGE SECONDS FUNCTION
-	local rejects attempt
+	local rejects
 	capture wire b
 	start log b 600 dmesg --follow-new
 	# with the stack of each failure
 	echo 2 >$FAILSLAB/verbose
 	# the order of the workers' allocations varies
-	for attempt in 1 2 3; do
+	for _ in 1 2 3; do
 		fails "$1" "$2"
 		! has_line log "$3\+" || break
 	done
