@@ -14,6 +14,8 @@ source "${0%/*}/lib.sh"
 # shellcheck source=tests/ask.sh
 source "${0%/*}/ask.sh"
 
+modprobe -q configfs || { echo "not ok storage: this kernel has no storage targets, Debian's has" && exit 1; }
+
 # ---- shared by the cases
 
 # The device of this machine goes, as if it were pulled out
