@@ -203,6 +203,8 @@ client_server() { # SETTING…
 	on_the_wire wire "$port" 'must(.events[0].p2p | not; "the Request asks for peer-to-peer"), order(["initiator send"]),
 		must([.events[:2][] | .rev, .code | values] | . == [$rev, $rev] or . == $codes; "a frame of another revision")' 1 \
 		--argjson rev "$rev" --argjson codes "$codes"
+	exchange a
+	examples b
 }
 
 # ---- lifetimes
