@@ -153,15 +153,13 @@ protected:
 	}
 
 	// That nothing comes of it
-	bool waits(exs_op_t op)
+	bool waits(exs_op_t op, int ms = 50)
 	{
+		const auto has_ended = [&] { return std::ranges::find(events, op, &exs_event::op) != events.end(); };
 		exs_event event{};
-		while (exs_qdequeue(queue, &event, 1, 50) == 1)
+		while (!has_ended() && exs_qdequeue(queue, &event, 1, ms) == 1)
 			events.push_back(event);
-		for (const exs_event &one : events)
-			if (one.op == op)
-				return false;
-		return op > 0;
+		return op > 0 && !has_ended();
 	}
 
 	void set(exs_fd_t fd, int option, unsigned value) { EXPECT_EQ(exs_fcntl(fd, EXS_SET, option, value), 0); }
