@@ -7,7 +7,7 @@
 # directions at once. Runs on both. REGEX picks cases, the same on both; those with 1 GiB are run only if it has that
 # (with --timeout 20000: an emulated network carries some Mbit/s).
 #
-# Runs as exspair exspair-sctp: --pair --mem 3072; 600 s
+# Runs as exspair exspair-sctp exspair-streams: --pair --mem 3072; 600 s
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 

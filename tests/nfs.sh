@@ -6,7 +6,7 @@
 # RPC-over-RDMA version two under NFSv4.2: b is the server, a the client. Either may have unmodified modules. Runs on
 # both machines, over siw and then over rxe. LIST: nfs-common,nfs-kernel-server,fio
 #
-# Runs as nfs nfs-sctp nfs-a nfs-b: --pair --packages nfs-common,nfs-kernel-server,fio; 900 s
+# Runs as nfs nfs-sctp nfs-streams nfs-a nfs-b: --pair --packages nfs-common,nfs-kernel-server,fio; 900 s
 # Sample nfs: siw: (the highest|each|data|a READ|a client|a server|an ERROR|version one)
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"

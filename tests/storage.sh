@@ -7,7 +7,7 @@
 # the client and has the cases, b does what a asks for. Data is compared at both ends.
 # LIST: nvme-cli,fio,open-iscsi,nfs-common,nfs-kernel-server
 #
-# Runs as storage storage-sctp: --pair --mem 3072 --packages nvme-cli,fio,open-iscsi,nfs-common,nfs-kernel-server; 900 s
+# Runs as storage storage-sctp storage-streams: --pair --mem 3072 --packages nvme-cli,fio,open-iscsi,nfs-common,nfs-kernel-server; 900 s
 # Sample storage: five queues
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
