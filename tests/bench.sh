@@ -36,7 +36,7 @@ data) rounds=5 counts=() delays=() nodes=(2) ;;
 path | storage) rounds=3 counts=() delays=() nodes=(2) ;;
 quick) rounds=1 counts=(1 64) delays=(0 25) nodes=(2 8) ;;
 memory) rounds=3 counts=() delays=() nodes=(2) ;;
-llp) rounds=3 counts=(1 64) delays=(0 25) nodes=(2) ;;
+llp) rounds=3 counts=(1 64) delays=(0 25 100) nodes=(2) ;;
 smp) rounds=7 counts=(1 64 200 1000) delays=(0) nodes=(16) ;;
 smp-data) rounds=7 counts=() delays=() nodes=(8) ;;
 handovers) rounds=1 counts=(1 64) delays=(0) nodes=(2) ;;
