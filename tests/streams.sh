@@ -91,6 +91,24 @@ many_in_a_round_trip() { # PORT
 	wait_for $IDLE 'the end of all associations' no_assocs
 }
 
+# Both sides have agreed on the number of an association's streams: a later setting is for the next one
+raised_later() { # PORT
+	local before
+	streams 2 8
+	before=$(opened a)
+	start_server "$1"
+	start two a 190 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 2 --timeout 180
+	wait_for 60 '2 connections' has_connections 2
+	streams 8 8
+	start six a 190 "$RDMAFIRST" client 10.77.0.2 "$1" --side-by-side 6 --timeout 180
+	wait_for 60 '8 connections' has_connections 8
+	expect 'number of associations' "$(opened_since "$before")" 2
+	stop server KILL
+	ended_well two 60
+	ended_well six 60
+	wait_for $IDLE 'the end of all associations' no_assocs
+}
+
 one_after_the_other() { # PORT
 	local before
 	streams 8 8
@@ -695,6 +713,7 @@ has_connections() { # COUNT
 check '30 connections at once share one SCTP association with streams 64' side_by_side 7401 64 64 30 1
 check '30 connections one after the other share one SCTP association with streams 8' one_after_the_other 7402
 check 'with streams 8, 20 connections at once complete on several associations' side_by_side 7403 8 8 20 3
+check 'a full association keeps its streams when the setting is raised, and another one has as many as are set' raised_later 7455
 check 'each connection has an SCTP association of its own if the peer offers one stream' side_by_side 7404 8 1 6 6
 check 'each connection has an SCTP association of its own with streams 1' side_by_side 7405 1 8 6 6
 check 'F145: 100 connections at once over a path of 250 ms share one SCTP association with a small send buffer' \
