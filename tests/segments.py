@@ -31,7 +31,7 @@ def no_offload(netdev):
 
 
 def packets(path):
-    """Yields (flow, flags, sequence number, payload) of TCP over IPv4 over Ethernet."""
+    """Yields (flow, flags, sequence number, payload) of TCP over IPv4, or IPv6 without extension headers, over Ethernet."""
     with open(path, "rb") as f:
         data = f.read()
     at = 24
@@ -39,13 +39,19 @@ def packets(path):
         size = struct.unpack_from("<I", data, at + 8)[0]
         frame = data[at + 16 : at + 16 + size]
         at += 16 + size
-        if len(frame) < 54 or frame[12:14] != b"\x08\x00" or frame[23] != 6:
+        if len(frame) >= 54 and frame[12:14] == b"\x08\x00" and frame[23] == 6:
+            ip_end = 14 + struct.unpack_from(">H", frame, 16)[0]
+            tcp = 14 + (frame[14] & 15) * 4
+            addresses = frame[26:34]
+        elif len(frame) >= 74 and frame[12:14] == b"\x86\xdd" and frame[20] == 6:
+            ip_end = 54 + struct.unpack_from(">H", frame, 18)[0]
+            tcp = 54
+            addresses = frame[22:54]
+        else:
             continue
-        ip_end = 14 + struct.unpack_from(">H", frame, 16)[0]
-        tcp = 14 + (frame[14] & 15) * 4
         source, to, seq = struct.unpack_from(">HHI", frame, tcp)
         payload = frame[tcp + (frame[tcp + 12] >> 4) * 4 : ip_end]
-        yield (frame[26:34], source, to), frame[tcp + 13], seq, payload
+        yield (addresses, source, to), frame[tcp + 13], seq, payload
 
 
 def fpdus_of(stream):

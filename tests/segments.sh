@@ -8,7 +8,7 @@
 # `segment large` FPDUs are longer than segments.
 #
 # Runs as segments: 420 s
-# Sample segments: large writes|MSS|lost|share|one FPDU holds|while data flows|fallen
+# Sample segments: large writes|MSS|lost|IPv6|share|one FPDU holds|while data flows|fallen
 # shellcheck source=tests/lib.sh
 source "${0%/*}/lib.sh"
 # shellcheck source=tests/mpa.sh
@@ -76,11 +76,18 @@ in_a_small_window() {
 }
 
 # Data of rping -V is compared by the program
-echo_well() {
-	start server b 150 rping -s -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
-	wait_listener "$(address b)" "$port"
-	run_well client a 150 rping -c -a "$(address b)" -p "$port" -C "$1" -S 60000 -V
+echo_well() { # TIMES ['' or 6]
+	start server b 150 rping -s -a "$(address b "${2:-}")" -p "$port" -C "$1" -S 60000 -V
+	wait_listener "$(address b "${2:-}")" "$port"
+	run_well client a 150 rping -c -a "$(address b "${2:-}")" -p "$port" -C "$1" -S 60000 -V
 	ended server 60
+}
+
+# A segment has 20 octets less than one over IPv4
+over_ipv6() {
+	capture wire a
+	echo_well 10 6
+	aligned a 1428
 }
 
 # rping has one connection. perftest makes a second one, and its server may not listen yet if packets are lost.
@@ -256,6 +263,24 @@ large_fpdus_after_loss() {
 	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
 }
 
+# Acknowledgments are lost, too, and both ends report what has come by SACK
+large_fpdus_with_loss_both_ways() {
+	local netns
+	mpa set default segment large
+	for netns in a b; do
+		within $netns tc qdisc add dev eth0 root netem loss 5% limit 1000
+	done
+	capture wire a
+	echo_well 30
+	for netns in a b; do
+		within $netns tc qdisc del dev eth0 root
+	done
+	judged a
+	mpa reset default
+	(($(number largest) > 60000)) || fail 'no FPDU is large'
+	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
+}
+
 # TCP makes no packet that is longer than half of the window, so FPDUs may be as short as a segment
 large_fpdus_in_a_small_window() {
 	sysctl_of b tcp_rmem '4096 9000 9000'
@@ -281,6 +306,7 @@ seg() { # CLAIM FUNCTION [ARG…]
 seg 'each TCP segment of large writes begins with an FPDU' writes
 seg 'each TCP segment of Sends whose length is no multiple of four begins with an FPDU' sends_of_odd_length
 seg 'each TCP segment of Read Responses begins with an FPDU' reads
+seg 'each TCP segment begins with an FPDU over IPv6' over_ipv6
 seg 'each TCP segment of large writes begins with an FPDU on a link without segmentation offload' on_a_link_without_offload
 seg 'each TCP segment begins with an FPDU on a path with an MTU of 1000' on_a_narrow_path 1000 948
 seg 'each TCP segment begins with an FPDU if the MSS is no multiple of four' on_a_narrow_path 998 944
@@ -299,6 +325,7 @@ seg 'the connection ends when the program that is written to is killed' killed s
 seg 'small RDMA Writes that are posted together share TCP segments' lists_of_small_writes
 seg 'setting segment large: one FPDU holds a message of 60000 octets' large_fpdus
 seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
+seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost in both directions' large_fpdus_with_loss_both_ways
 seg "setting segment large at the receiver alone does not change the sender's FPDUs" large_one_way
 seg 'F160: each TCP segment begins with an FPDU if net.core.max_skb_frags is 4' with_few_fragments
 # The window stays small from here on
