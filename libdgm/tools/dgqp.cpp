@@ -61,7 +61,7 @@ struct Options {
 	int socket = -1, socket_segment = 0, socket_tclass = 0, tclass = 0;
 	size_t split = 0;
 	std::string cork, recverr, interrupt;
-	bool broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false, recover = false;
+	bool elsewhere = false, broadcast = false, use_inline = false, solicited = false, events = false, any = false, no_record = false, partial = false, until_send = false, to_error = false, reopen = false, fold = false, plain = false, guess = false, recover = false;
 };
 
 [[noreturn]] void fail(const std::string &what, int error)
@@ -1433,19 +1433,62 @@ private:
 	std::thread sender_;
 };
 
-// A QP has a socket that a thread holds, and is in --group
+// Holds the socket until --timeout
+int hold(int socket, const Options &options)
+{
+	const Stall held(socket);
+	fmt::print("stalled {}\n", ::getpid());
+	std::fflush(stdout);
+	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
+	return 0;
+}
+
+// A QP has a socket that a thread holds, or with --elsewhere a process that has nothing else of the QP, and is in --group
 int stall(const Options &options)
+{
+	Socket socket;
+	socket.bind();
+	int pipe[2];
+	if (::pipe(pipe) != 0)
+		fail("pipe", errno);
+	const Descriptor out(pipe[0]), in(pipe[1]);
+	char joined = 0;
+	if (options.elsewhere && ::fork() == 0) {
+		::close(in.get());
+		return ::read(out.get(), &joined, 1) == 1 ? hold(socket.get(), options) : 3;
+	}
+	const Qp qp(options);
+	const OwnedQp owner(made(create(qp, with_socket(socket.get())).release(), "siwdg_create_qp_ex"));
+	const ibv_gid group = parse_gid(options.group);
+	done(ibv_attach_mcast(owner.get(), &group, 0), "ibv_attach_mcast");
+	if (!options.elsewhere)
+		return hold(socket.get(), options);
+	if (::write(in.get(), &joined, 1) != 1)
+		fail("write", errno);
+	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
+	return 0;
+}
+
+// Ends with a QP in --group, which its socket has left
+int leave(const Options &options)
 {
 	const Qp qp(options);
 	Socket socket;
 	const OwnedQp owner(made(create(qp, with_socket(socket.bind().get())).release(), "siwdg_create_qp_ex"));
 	const ibv_gid group = parse_gid(options.group);
-	done(ibv_attach_mcast(owner.get(), &group, 0), "ibv_attach_mcast");
-	const Stall held(socket.get());
-	fmt::print("stalled\n");
-	std::fflush(stdout);
-	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
-	return 0;
+	ip_mreqn member{};
+	std::memcpy(&member.imr_multiaddr, group.raw + 12, sizeof(member.imr_multiaddr));
+	for (int i = 0; i < 2; i++) {
+		bool left = false;
+		done(ibv_attach_mcast(owner.get(), &group, 0), "ibv_attach_mcast");
+		// Only one of the interfaces has joined
+		for (member.imr_ifindex = 1; member.imr_ifindex < 1000 && !left; member.imr_ifindex++)
+			left = ::setsockopt(socket.get(), SOL_IP, IP_DROP_MEMBERSHIP, &member, sizeof(member)) == 0;
+		expect("the socket has left the group", left ? 0 : ENOENT, 0);
+		if (i == 0)
+			expect("leaving a group that the socket has left", ibv_detach_mcast(owner.get(), &group, 0), 0);
+	}
+	std::_Exit(0);
 }
 
 // The errors of siwdg_create_qp() in siwdg.h
@@ -1996,17 +2039,18 @@ int main(int argc, char **argv)
 	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
 	CLI::App *shared = app.add_subcommand("share", "two QPs with a zone and one completion queue, until the message --end comes");
 	CLI::App *stalled = app.add_subcommand("stall", "hold the lock of the socket of a QP until --timeout");
+	CLI::App *gone = app.add_subcommand("leave", "leave a group by the socket of a QP, and end");
 	CLI::App *peers = app.add_subcommand("handles", "measure the memory of --count address handles");
 	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
 	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, shared, stalled, peers, first,
+	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, shared, stalled, gone, peers, first,
 			     second})
 		add_common(*sub, o);
 	for (CLI::App *sub : {first, second}) {
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
 		sub->add_option("--split", o.split, "send Sends of this size instead of writes");
 	}
-	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, shared, stalled, first, second})
+	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, shared, stalled, gone, first, second})
 		sub->get_option("--provider")->required();
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
@@ -2016,7 +2060,9 @@ int main(int argc, char **argv)
 	for (CLI::App *sub : {open, shared})
 		sub->add_option("--end", o.end, "end when this message has come");
 	shared->add_option("--pace", o.pace, "milliseconds after each record");
-	stalled->get_option("--group")->required();
+	for (CLI::App *sub : {stalled, gone})
+		sub->get_option("--group")->required();
+	stalled->add_flag("--elsewhere", o.elsewhere, "another process holds it, and prints its number");
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_flag("--reopen", o.reopen, "when a Send has come, close the zone, open one of half its length with its number, and end 3 seconds later");
@@ -2038,7 +2084,7 @@ int main(int argc, char **argv)
 		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
 			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault}, {link, link_fault},
 			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
-			{shared, share}, {stalled, stall}, {peers, handles},
+			{shared, share}, {stalled, stall}, {gone, leave}, {peers, handles},
 			{first, ping}, {second, pong},
 		};
 		for (const auto &[sub, function] : commands)

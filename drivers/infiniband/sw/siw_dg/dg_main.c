@@ -163,7 +163,11 @@ static struct notifier_block dg_inet6addr_nb = {
 /* The client is for devices of this module alone */
 static int dg_client_add(struct ib_device *base)
 {
-	return base->ops.owner == THIS_MODULE ? 0 : -EOPNOTSUPP;
+	if (base->ops.owner != THIS_MODULE)
+		return -EOPNOTSUPP;
+	/* It comes back when it moves to another network namespace */
+	WRITE_ONCE(to_dg_device(base)->goes, false);
+	return 0;
 }
 
 static void dg_client_remove(struct ib_device *base, void *data)
@@ -322,6 +326,8 @@ static void __exit dg_exit(void)
 	unregister_inetaddr_notifier(&dg_inetaddr_nb);
 	unregister_netdevice_notifier(&dg_netdev_nb);
 	dg_unregister_devices();
+	/* A task may not have returned from dg_device_forget() */
+	synchronize_rcu_tasks();
 	ib_unregister_client(&dg_client);
 	destroy_workqueue(dg_tx_wq);
 	destroy_workqueue(dg_wq);

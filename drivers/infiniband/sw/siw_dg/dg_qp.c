@@ -9,6 +9,7 @@
 #include <linux/in.h>
 #include <linux/in6.h>
 #include <linux/file.h>
+#include <linux/iopoll.h>
 #include <linux/module.h>
 #include <linux/random.h>
 #include <net/ipv6.h>
@@ -606,12 +607,23 @@ int dg_attach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid)
 }
 
 /*
- * A program can hold its socket for as long as it likes: the end of the device
- * does not wait for it, and such a socket stays in the group.
+ * Does not fail: the core forgets the group in any case, and does not destroy a
+ * QP that says that it is in one. The program may have left it by the socket. It
+ * can also hold the socket for as long as it likes; the end of neither the QP
+ * nor the device waits for that, and the socket stays in the group.
  */
-int dg_detach_mcast(struct ib_qp *qp, union ib_gid *gid, u16 lid)
+int dg_detach_mcast(struct ib_qp *base, union ib_gid *gid, u16 lid)
 {
-	if (READ_ONCE(dg_device_of(to_dg_qp(qp))->goes))
+	struct dg_qp *qp = to_dg_qp(base);
+	bool held;
+
+	if (READ_ONCE(dg_device_of(qp)->goes))
 		return 0;
-	return dg_change_membership(to_dg_qp(qp), gid, false);
+	/* A thread that only sends is soon done */
+	read_poll_timeout(sock_owned_by_user_nocheck, held, !held,
+			  USEC_PER_MSEC, 10 * USEC_PER_MSEC, false,
+			  qp->socket->sk);
+	if (!held)
+		dg_change_membership(qp, gid, false);
+	return 0;
 }
