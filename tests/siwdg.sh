@@ -2105,13 +2105,13 @@ check 'siw_dg DGM-23: a write of a QP whose socket is corked completes with an e
 check 'siw_dg DGM-23: a write of a QP whose socket has a datagram that MSG_MORE began completes with an error' corked data
 check 'siw_dg DGM-25: a write of a QP whose socket has UDP_SEGMENT 100 arrives as one datagram of 1,000 octets' segmented_socket
 for when in before after; do
-	check "siw_dg DGM-09: IP_RECVERR set $when the socket is handed over: a write does not complete with an ICMP error of an earlier one" \
+	check "siw_dg DGM-04 DGM-09: IP_RECVERR set $when the socket is handed over: a write does not complete with an ICMP error of an earlier one" \
 		closed_port $when 0 '' IcmpInDestUnreachs
 	check "siw_dg DGM-09: IPV6_RECVERR set $when the socket is handed over: a write does not complete with an ICMPv6 error of an earlier one" \
 		closed_port $when 1 6 Icmp6InDestUnreachs
 done
 check 'siw_dg DGM-10: wrong arguments of the calls for zones return their documented errors' zone_errors
-check 'siw_dg DGM-23: wrong sockets, types of QPs, regions and requests have their documented errors' qp_errors
+check 'siw_dg DGM-01 DGM-23: wrong sockets, types of QPs, regions and requests have their documented errors' qp_errors
 check 'siw_dg DGM-10: a QP that joins groups opens 1,024 zones, and number 1,025 fails with ENOSPC' zone_limit
 check 'siw_dg DGM-13 DGM-14: a message whose datagrams come in any order has one record, after the last of them' in_any_order
 check 'siw_dg DGM-13 DGM-34: datagrams that come twice are counted, are not written again and do not fill a hole in their message' duplicates
@@ -2186,7 +2186,7 @@ check 'siw_dg DGM-27: dgm-send of libdgm prints the error message of a QP' answe
 check 'siw_dg DGM-16: a write of 10,000,000 octets over lo arrives unchanged' huge_write
 check 'siw_dg DGM-30: siwdg_fold() takes the records of a zone out of the completion queue and leaves a receive there' records_are_folded
 check 'siw_dg DGM-12 DGM-31: the validity map of a zone shows each block that one datagram has written whole' validity_map
-check 'siw_dg DGM-11 DGM-25: dgm-send of libdgm writes a file into a zone of the module, which records each message' from_libdgm 1000
+check 'siw_dg DGM-05 DGM-11 DGM-25 DGM-39: dgm-send of libdgm writes a file into a zone of the module, which records each message' from_libdgm 1000
 check 'siw_dg DGM-25: dgm-send of libdgm writes a file into a zone of the module in datagrams of the path MTU' from_libdgm 1438
 check 'siw_dg DGM-13: dgm-send of libdgm writes a file into a zone of the module in two messages of 46 datagrams' from_libdgm 65536
 check 'siw_dg DGM-13 DGM-29: with loss, duplicates and reordering the records of a partial zone name only octets that came from libdgm' lossy_from_libdgm
