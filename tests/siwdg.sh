@@ -1917,8 +1917,7 @@ ends_with_a_group_that_its_socket_left() {
 	run_well remove b 30 rdma link del d1
 	run_well unload b 30 rmmod siw_dg
 	load_siw_dg
-	within a rdma link add d0 type siw_dg netdev eth0
-	within b rdma link add d1 type siw_dg netdev eth0
+	add_siw_dg_links
 }
 
 interface_goes() {

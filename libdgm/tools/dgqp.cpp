@@ -1383,6 +1383,11 @@ siwdg_qp_attr with_socket(int fd)
 	return attr;
 }
 
+OwnedQp make_on(const Qp &qp, int socket)
+{
+	return OwnedQp(made(create(qp, with_socket(socket)).release(), "siwdg_create_qp_ex"));
+}
+
 // A thread holds a socket's lock until this ends: the kernel waits for a page of its datagram
 class Stall {
 public:
@@ -1433,13 +1438,19 @@ private:
 	std::thread sender_;
 };
 
+void wait_for_end(const Options &options)
+{
+	::alarm(static_cast<unsigned>(options.timeout));
+	::pause();
+}
+
 // Holds the socket until --timeout
 int hold(int socket, const Options &options)
 {
 	const Stall held(socket);
 	fmt::print("stalled {}\n", ::getpid());
 	std::fflush(stdout);
-	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
+	wait_for_end(options);
 	return 0;
 }
 
@@ -1458,14 +1469,14 @@ int stall(const Options &options)
 		return ::read(out.get(), &joined, 1) == 1 ? hold(socket.get(), options) : 3;
 	}
 	const Qp qp(options);
-	const OwnedQp owner(made(create(qp, with_socket(socket.get())).release(), "siwdg_create_qp_ex"));
+	const OwnedQp owner = make_on(qp, socket.get());
 	const ibv_gid group = parse_gid(options.group);
 	done(ibv_attach_mcast(owner.get(), &group, 0), "ibv_attach_mcast");
 	if (!options.elsewhere)
 		return hold(socket.get(), options);
 	if (::write(in.get(), &joined, 1) != 1)
 		fail("write", errno);
-	std::this_thread::sleep_for(std::chrono::seconds(options.timeout));
+	wait_for_end(options);
 	return 0;
 }
 
@@ -1474,7 +1485,7 @@ int leave(const Options &options)
 {
 	const Qp qp(options);
 	Socket socket;
-	const OwnedQp owner(made(create(qp, with_socket(socket.bind().get())).release(), "siwdg_create_qp_ex"));
+	const OwnedQp owner = make_on(qp, socket.bind().get());
 	const ibv_gid group = parse_gid(options.group);
 	ip_mreqn member{};
 	std::memcpy(&member.imr_multiaddr, group.raw + 12, sizeof(member.imr_multiaddr));
@@ -1511,7 +1522,7 @@ void check_sockets(const Qp &qp)
 	Socket first, second;
 	first.bind();
 	second.bind(INADDR_ANY, first.port());
-	OwnedQp owner(made(create(qp, with_socket(first.get())).release(), "siwdg_create_qp_ex"));
+	OwnedQp owner = make_on(qp, first.get());
 	expect("the socket of another QP", taking(first.get()), EBUSY);
 	expect("a socket with the port of another QP", taking(second.get()), EADDRINUSE);
 	owner.reset();
@@ -1521,7 +1532,7 @@ void check_sockets(const Qp &qp)
 		fmt::print("this kernel has no userfaultfd: no socket is stalled\n");
 		return;
 	}
-	owner.reset(made(create(qp, with_socket(first.get())).release(), "siwdg_create_qp_ex"));
+	owner = make_on(qp, first.get());
 	const Stall stall(first.get()), other(second.get());
 	expect("a socket that a thread holds", taking(second.get()), EBUSY);
 	// Does not wait
@@ -2015,81 +2026,95 @@ void add_common(CLI::App &app, Options &o)
 	app.add_flag("--solicited", o.solicited, "solicited events");
 }
 
-} // namespace
+struct Command {
+	const char *name, *text;
+	int (*run)(const Options &);
+};
 
-int main(int argc, char **argv)
+constexpr Command commands[] = {
+	{"receive", "receive messages", receive},
+	{"send", "send messages; exit status 2 if one completes with an error", send},
+	{"answer", "receive a message, and answer it by the address handle that its completion makes", answer},
+	{"ask", "send a message, and receive the answer", ask},
+	{"flush", "check that ERROR flushes the receive queue", flush},
+	{"fuzz", "write random numbers into the shared queues until --timeout", fuzz},
+	{"fault", "fail each allocation in the kernel once", fault},
+	{"link-fault", "fail each allocation in the kernel once while a link is added", link_fault},
+	{"zone", "open a zone and report what comes", zone},
+	{"write", "write to a zone; exit status 2 if a message completes with an error", write},
+	{"churn", "open and close a zone until --timeout, and check that nobody writes to a closed one", churn},
+	{"renew", "destroy and create a queue pair with a zone after a record, --count times", renew},
+	{"zone-errors", "check the errors of the calls for zones", zone_errors},
+	{"qp-errors", "check the errors of queue pairs, regions and requests", qp_errors},
+	{"zone-limit", "check the number of zones of a queue pair that joins groups", zone_limit},
+	{"share", "two QPs with a zone and one completion queue, until the message --end comes", share},
+	{"stall", "hold the lock of the socket of a QP until --timeout", stall},
+	{"leave", "leave a group by the socket of a QP, and end", leave},
+	{"handles", "measure the memory of --count address handles", handles},
+	{"ping", "measure rounds of --every writes and the peer's answer", ping},
+	{"pong", "answer --every writes by one", pong},
+};
+
+void declare_commands(CLI::App &app, Options &o)
 {
-	CLI::App app{"A UD queue pair for tests of datagram iWARP"};
 	app.require_subcommand(1);
-	Options o;
-	CLI::App *in = app.add_subcommand("receive", "receive messages");
-	CLI::App *out = app.add_subcommand("send", "send messages; exit status 2 if one completes with an error");
-	CLI::App *reply = app.add_subcommand("answer", "receive a message, and answer it by the address handle that its completion makes");
-	CLI::App *question = app.add_subcommand("ask", "send a message, and receive the answer");
-	CLI::App *err = app.add_subcommand("flush", "check that ERROR flushes the receive queue");
-	CLI::App *random = app.add_subcommand("fuzz", "write random numbers into the shared queues until --timeout");
-	CLI::App *faults = app.add_subcommand("fault", "fail each allocation in the kernel once");
-	CLI::App *link = app.add_subcommand("link-fault", "fail each allocation in the kernel once while a link is added");
-	CLI::App *open = app.add_subcommand("zone", "open a zone and report what comes");
-	CLI::App *put = app.add_subcommand("write", "write to a zone; exit status 2 if a message completes with an error");
-	CLI::App *change = app.add_subcommand("churn", "open and close a zone until --timeout, and check that nobody writes to a closed one");
-	CLI::App *again = app.add_subcommand("renew", "destroy and create a queue pair with a zone after a record, --count times");
-	CLI::App *wrong = app.add_subcommand("zone-errors", "check the errors of the calls for zones");
-	CLI::App *refused = app.add_subcommand("qp-errors", "check the errors of queue pairs, regions and requests");
-	CLI::App *most = app.add_subcommand("zone-limit", "check the number of zones of a queue pair that joins groups");
-	CLI::App *shared = app.add_subcommand("share", "two QPs with a zone and one completion queue, until the message --end comes");
-	CLI::App *stalled = app.add_subcommand("stall", "hold the lock of the socket of a QP until --timeout");
-	CLI::App *gone = app.add_subcommand("leave", "leave a group by the socket of a QP, and end");
-	CLI::App *peers = app.add_subcommand("handles", "measure the memory of --count address handles");
-	CLI::App *first = app.add_subcommand("ping", "measure rounds of --every writes and the peer's answer");
-	CLI::App *second = app.add_subcommand("pong", "answer --every writes by one");
-	for (CLI::App *sub : {in, out, reply, question, err, random, faults, open, put, change, again, wrong, refused, most, shared, stalled, gone, peers, first,
-			     second})
-		add_common(*sub, o);
-	for (CLI::App *sub : {first, second}) {
+	for (const Command &command : commands) {
+		CLI::App *sub = app.add_subcommand(command.name, command.text);
+		if (command.run != link_fault)
+			add_common(*sub, o);
+	}
+	for (const char *name : {"ping", "pong"}) {
+		CLI::App *sub = app.get_subcommand(name);
 		sub->add_option("--every", o.every, "writes of a round")->check(CLI::Range(1U, 1U << 20));
 		sub->add_option("--split", o.split, "send Sends of this size instead of writes");
 	}
-	for (CLI::App *sub : {random, faults, open, put, change, again, wrong, refused, most, shared, stalled, gone, first, second})
-		sub->get_option("--provider")->required();
+	for (const char *name : {"fuzz", "fault", "zone", "write", "churn", "renew", "zone-errors", "qp-errors", "zone-limit", "share", "stall", "leave", "ping", "pong"})
+		app.get_subcommand(name)->get_option("--provider")->required();
+	CLI::App *open = app.get_subcommand("zone");
 	open->add_option("--from", o.from, "source, ADDRESS[/PREFIX][,PORT]");
 	open->add_flag("--any", o.any, "everybody who has the Q_Key may write");
 	open->add_flag("--no-record", o.no_record, "nothing is recorded");
 	open->add_flag("--plain", o.plain, "use ibv_poll_cq()");
 	open->add_flag("--fold", o.fold, "take the records by siwdg_fold()");
-	for (CLI::App *sub : {open, shared})
-		sub->add_option("--end", o.end, "end when this message has come");
-	shared->add_option("--pace", o.pace, "milliseconds after each record");
-	for (CLI::App *sub : {stalled, gone})
-		sub->get_option("--group")->required();
-	stalled->add_flag("--elsewhere", o.elsewhere, "another process holds it, and prints its number");
+	for (const char *name : {"zone", "share"})
+		app.get_subcommand(name)->add_option("--end", o.end, "end when this message has come");
+	app.get_subcommand("share")->add_option("--pace", o.pace, "milliseconds after each record");
+	for (const char *name : {"stall", "leave"})
+		app.get_subcommand(name)->get_option("--group")->required();
+	app.get_subcommand("stall")->add_flag("--elsewhere", o.elsewhere, "another process holds it, and prints its number");
 	open->add_flag("--until-send", o.until_send, "end 3 seconds after a Send has come");
 	open->add_flag("--to-error", o.to_error, "enter ERROR when a Send has come, and end 3 seconds later");
 	open->add_flag("--reopen", o.reopen, "when a Send has come, close the zone, open one of half its length with its number, and end 3 seconds later");
 	open->add_option("--output", o.output, "file for the region, of which the zone is the middle");
+	CLI::App *put = app.get_subcommand("write");
 	put->add_option("--offset", o.offset, "where in the zone");
 	put->add_flag("--guess", o.guess, "random keys");
 	put->add_option("--interrupt", o.interrupt, "leave RTS while the message waits")->check(CLI::IsMember({"sqd", "reset", "error"}));
 	put->add_option("--linger", o.linger, "milliseconds to wait for error messages");
-	for (CLI::App *sub : {out, question, random, faults, put, wrong, refused, first, second}) {
+	for (const char *name : {"send", "ask", "fuzz", "fault", "write", "zone-errors", "qp-errors", "ping", "pong"}) {
+		CLI::App *sub = app.get_subcommand(name);
 		sub->add_option("target", o.target, "address")->required();
 		sub->add_option("qpn", o.qpn, "QP number");
 		sub->add_option("--data", o.data, "the message's first octets");
 		sub->add_flag("--inline", o.use_inline, "data in the request");
 	}
+	CLI::App *link = app.get_subcommand("link-fault");
 	link->add_option("--device", o.device, "RDMA device, which does not exist")->required();
 	link->add_option("interface", o.interface, "its interface")->required();
+}
+
+} // namespace
+
+int main(int argc, char **argv)
+{
+	CLI::App app{"A UD queue pair for tests of datagram iWARP"};
+	Options o;
+	declare_commands(app, o);
 	CLI11_PARSE(app, argc, argv);
 	try {
-		const std::pair<CLI::App *, int (*)(const Options &)> commands[] = {
-			{in, receive}, {out, send}, {reply, answer}, {question, ask}, {err, flush}, {random, fuzz}, {faults, fault}, {link, link_fault},
-			{open, zone}, {put, write}, {change, churn}, {again, renew}, {wrong, zone_errors}, {refused, qp_errors}, {most, zone_limit},
-			{shared, share}, {stalled, stall}, {gone, leave}, {peers, handles},
-			{first, ping}, {second, pong},
-		};
-		for (const auto &[sub, function] : commands)
-			if (sub->parsed())
-				return function(o);
+		for (const Command &command : commands)
+			if (app.got_subcommand(command.name))
+				return command.run(o);
 		return 3;
 	} catch (const std::exception &e) {
 		fmt::print(stderr, "dgqp: {}\n", e.what());
