@@ -250,30 +250,18 @@ large_fpdus() {
 	(($(number longest) == 1448)) || fail "segments have $(number longest) octets"
 }
 
-# 30 messages of 60000 octets are 1243 segments or more each way: some of them are lost
-large_fpdus_after_loss() {
-	mpa set default segment large
-	within a tc qdisc add dev eth0 root netem loss 10% limit 1000
-	capture wire a
-	echo_well 30
-	within a tc qdisc del dev eth0 root
-	judged a
-	mpa reset default
-	(($(number largest) > 60000)) || fail 'no FPDU is large'
-	has_line judge ', sent again [1-9]' || fail "nothing was lost: $(<"$WORK/judge.log")"
-}
-
-# Acknowledgments are lost, too, and both ends report what has come by SACK
-large_fpdus_with_loss_both_ways() {
+# 30 messages of 60000 octets are 1243 segments or more each way: some of them are lost. With loss in both directions
+# acknowledgments are lost, too, and both ends report what has come by SACK
+large_fpdus_after_loss() { # PERCENT NETNS…
 	local netns
 	mpa set default segment large
-	for netns in a b; do
-		within $netns tc qdisc add dev eth0 root netem loss 5% limit 1000
+	for netns in "${@:2}"; do
+		within "$netns" tc qdisc add dev eth0 root netem loss "$1%" limit 1000
 	done
 	capture wire a
 	echo_well 30
-	for netns in a b; do
-		within $netns tc qdisc del dev eth0 root
+	for netns in "${@:2}"; do
+		within "$netns" tc qdisc del dev eth0 root
 	done
 	judged a
 	mpa reset default
@@ -324,8 +312,8 @@ seg 'the connection ends when the program is killed while it sends' killed clien
 seg 'the connection ends when the program that is written to is killed' killed server
 seg 'small RDMA Writes that are posted together share TCP segments' lists_of_small_writes
 seg 'setting segment large: one FPDU holds a message of 60000 octets' large_fpdus
-seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss
-seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost in both directions' large_fpdus_with_loss_both_ways
+seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost' large_fpdus_after_loss 10 a
+seg 'setting segment large: messages of 60000 octets arrive unchanged although packets are lost in both directions' large_fpdus_after_loss 5 a b
 seg "setting segment large at the receiver alone does not change the sender's FPDUs" large_one_way
 seg 'F160: each TCP segment begins with an FPDU if net.core.max_skb_frags is 4' with_few_fragments
 # The window stays small from here on
