@@ -341,22 +341,6 @@ no_memory() {
 	run_well client a 30 "$DGQP" flush --device d0
 }
 
-readonly KMEMLEAK=/sys/kernel/debug/kmemleak
-
-leaves_nodes() {
-	echo scan >$KMEMLEAK
-	grep -q uapi_add_get_elm $KMEMLEAK
-}
-
-# A radix_tree_insert() of ib_uverbs that fails leaves nodes without entries behind, which nothing frees. Another leak
-# stays for the report at the end.
-forget_nodes_of_uverbs() {
-	[[ -e $KMEMLEAK ]] || return 0
-	# Not each kernel has them
-	(wait_for 20 'the report of the nodes' leaves_nodes) >/dev/null 2>&1 || return 0
-	[[ $(grep -c '^unreferenced object' $KMEMLEAK) != $(grep -c uapi_add_get_elm $KMEMLEAK) ]] || echo clear >$KMEMLEAK
-}
-
 no_memory_for_link() {
 	echo N | tee /sys/kernel/debug/failslab/{ignore-gfp-wait,cache-filter,task-filter} >/dev/null
 	within a ip link add veth6 type veth peer name veth7
@@ -366,7 +350,6 @@ no_memory_for_link() {
 	within a rdma link add d8 type siw_dg netdev veth6
 	within a ip link del veth6
 	wait_for 30 'the device to go' test ! -e /sys/class/infiniband/d8
-	forget_nodes_of_uverbs
 }
 
 # ---- zones
