@@ -228,7 +228,7 @@ iscsi() {
 	iscsiadm -m node -T "$IQN" -p "$SERVER:3260,1" -I iser "$@"
 }
 
-iser_login() {
+iser_login() { # [FIRST_BURST_LENGTH]
 	modprobe -a ib_iser sd_mod
 	mkdir -p /etc/iscsi /run/lock/iscsi
 	put InitiatorName=iqn.2026-01.host:a /etc/iscsi/initiatorname.iscsi
@@ -237,6 +237,7 @@ iser_login() {
 	wait_for 30 iscsid grep -q ISCSIADM_ABSTRACT /proc/net/unix
 	iscsi -o new >"$WORK/iscsi.log"
 	iscsi -o update -n node.session.timeo.replacement_timeout -v 60
+	iscsi -o update -n node.session.iscsi.FirstBurstLength -v "${1:-262144}"
 	run_well login a 60 iscsiadm -m node -T "$IQN" -p "$SERVER:3260,1" -I iser --login
 	wait_for 30 'a disk' has_scsi_disk
 }
@@ -268,6 +269,16 @@ iser_keeps_data() {
 	data_is_kept "$(scsi_disk)"
 	start_load "$(scsi_disk)"
 	end_load
+	iser_logout
+	ask 60 iser_target_end
+	nothing_left
+}
+
+# The rest of a write is read into the pages from an offset of 1024 on
+iser_keeps_data_after_immediate_data() {
+	ask 60 iser_target
+	iser_login 5120
+	data_is_kept "$(scsi_disk)"
 	iser_logout
 	ask 60 iser_target_end
 	nothing_left
@@ -532,6 +543,7 @@ check 'NVMe-oF: I/O ends with an error when the target is removed, data is uncha
 check "NVMe-oF: I/O ends with an error when the host's RDMA device is removed, the host can connect again" nvme_device_goes a
 check "NVMe-oF: I/O resumes and data is unchanged after the target's RDMA device is removed and added again" nvme_device_goes b
 check 'iSER: data written is read back unchanged' iser_keeps_data
+check 'F154: iSER: data is unchanged if 5120 octets of each write are immediate data' iser_keeps_data_after_immediate_data
 check 'iSER: the target is restarted under load: I/O resumes and data is unchanged' iser_target_restarts
 check 'iSER F76: the target of a slow disk is restarted under load: I/O resumes' iser_slow_target_restarts
 check "iSER: I/O resumes and data is unchanged after the initiator's RDMA device is removed and added again" iser_device_goes
