@@ -269,6 +269,16 @@ destroyed_listener() { # ADDRESS PORT
 	! socket_listens "$2" || fail 'it listens after its program has ended'
 }
 
+# On an unmodified kernel the listener is released twice
+program_of_a_destroyed_listener_ends() {
+	local before
+	before=$(dmesg | grep -c 'WARNING:' || true)
+	serve server b 10.79.0.2 7473
+	ip netns exec b ss -K -ltnH 'sport = :7473' >/dev/null
+	stop server KILL
+	[[ $(dmesg | grep -c 'WARNING:' || true) == "$before" ]] || fail "$(dmesg | grep 'WARNING:' | tail -n 1)"
+}
+
 # ---- source ports
 
 # The clients' source addresses as rdma_cm reports them
@@ -329,6 +339,7 @@ check 'F95: rping connects to 127.0.0.1 and ::1 with siw links on lo and on othe
 check 'F95: rping connects to 127.0.0.1 and ::1 with ten siw links' ten_links
 check 'F95: rping connects to 127.0.0.1 and ::1 if the only siw link is on lo' only_link
 if can_destroy; then
+	check 'F153: a program ends after ss -K has destroyed the socket of its listener' program_of_a_destroyed_listener_ends
 	check 'F97: a listener on one address listens again after ss -K has destroyed its socket' destroyed_listener 10.79.0.2 7470
 	check 'F97: a listener on all addresses listens again after ss -K has destroyed its socket' destroyed_listener 0.0.0.0 7471
 else
