@@ -36,7 +36,8 @@ nvme_unexport() {
 
 nvme_disk() {
 	local file
-	for file in /sys/class/nvme-subsystem/*/nvme*n1; do
+	# the second is that of a kernel without CONFIG_NVME_MULTIPATH
+	for file in /sys/class/nvme-subsystem/*/nvme*n1 /sys/class/nvme/*/nvme*n1; do
 		[[ ! ${file##*/} =~ ^nvme[0-9]+n1$ ]] || echo "/dev/${file##*/}"
 	done
 }

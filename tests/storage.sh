@@ -178,9 +178,12 @@ lio_backend() { # [DISK]
 }
 
 lio_end() {
+	local module
 	rmdir "$BACKEND" "${BACKEND%/*}"
-	# LIO has loaded all kinds of backends
-	modprobe -r target_core_iblock target_core_file target_core_pscsi target_core_user target_core_mod
+	# LIO has loaded all kinds of backends that the kernel has
+	for module in target_core_{iblock,file,pscsi,user,mod}; do
+		[[ ! -e /sys/module/$module ]] || modprobe -r "$module"
+	done
 }
 
 iser_target() { # [DISK]
