@@ -269,14 +269,18 @@ destroyed_listener() { # ADDRESS PORT
 	! socket_listens "$2" || fail 'it listens after its program has ended'
 }
 
+warnings() {
+	dmesg | grep -c 'WARNING:' || true
+}
+
 # On an unmodified kernel the listener is released twice
 program_of_a_destroyed_listener_ends() {
 	local before
-	before=$(dmesg | grep -c 'WARNING:' || true)
+	before=$(warnings)
 	serve server b 10.79.0.2 7473
 	ip netns exec b ss -K -ltnH 'sport = :7473' >/dev/null
 	stop server KILL
-	[[ $(dmesg | grep -c 'WARNING:' || true) == "$before" ]] || fail "$(dmesg | grep 'WARNING:' | tail -n 1)"
+	[[ $(warnings) == "$before" ]] || fail "$(dmesg | grep 'WARNING:' | tail -n 1)"
 }
 
 # ---- source ports
